@@ -1,0 +1,31 @@
+# A virtual environment in .venv with everything the demo and the tests need; nothing is compiled.
+PYTHON ?= python3
+# Another build of torch, for a GPU: make TORCH='torch==2.13.0 --index-url <the index your CUDA version needs>'
+TORCH ?= torch==2.13.0
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test lint clean
+
+setup: $(READY)
+
+$(READY): requirements.lock setup.cfg
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --no-compile $(TORCH)
+	$(BIN)/pip install --quiet --no-compile --no-deps -r requirements.lock
+	$(BIN)/pip install --quiet --no-compile --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: $(READY)
+	$(BIN)/autoeval demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv work_dirs

@@ -1,0 +1,73 @@
+"""The ``autoeval`` program: picks a subcommand, turns bad input into a message, and returns a status."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {
+    "demo": "render the road world, fit an estimator on it and judge its estimates",
+    "build-metaset": "make sample sets from labelled seed sets",
+    "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
+}
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 on success, 1 on failure, 2 on bad input, 130 when interrupted.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    name = next((n for n in (" ".join(words[:k]) for k in (3, 2, 1)) if n in COMMANDS), None)
+    if name is None:
+        return _usage(words)
+    module = importlib.import_module(
+        "autoeval.commands." + name.replace(" ", "_").replace("-", "_")
+    )
+    parser = argparse.ArgumentParser(prog=f"autoeval {name}", description=module.__doc__)
+    module.add_arguments(parser)
+    args = parser.parse_args(words[len(name.split()) :])
+    return _run(module.run, args)
+
+
+def _run(command, args: argparse.Namespace) -> int:
+    from autoeval.errors import InputError
+
+    try:
+        return command(args) or 0
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("\nInterrupted. The same command goes on from here.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _usage(words: list[str]) -> int:
+    asked = not words or words[0] in ("-h", "--help")
+    stream = sys.stdout if asked else sys.stderr
+    if not asked:
+        print(f"error: no command '{words[0]}'", file=stream)
+    width = max(map(len, COMMANDS))
+    print(
+        "usage: autoeval COMMAND [options]      (autoeval COMMAND --help says more)\n", file=stream
+    )
+    for name, text in COMMANDS.items():
+        print(f"  {name:{width}}  {text}", file=stream)
+    return 0 if asked else BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

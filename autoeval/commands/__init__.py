@@ -1,0 +1,1 @@
+"""The subcommands of the autoeval program, one a file."""

@@ -1,0 +1,1 @@
+"""Honest measures of counting: counters, binned evaluation, PrACo and CAPTURe."""

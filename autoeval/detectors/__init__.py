@@ -1,0 +1,1 @@
+"""The only rooms that import mmdet: building, staged forward, dropout."""

@@ -1,0 +1,8 @@
+"""The one exception class for input that a person can put right."""
+
+
+class InputError(ValueError):
+    """Bad input from the user: says what was expected, what came, and what to do.
+
+    Command-line programs print its message without a traceback and exit with status 2.
+    """

@@ -1,0 +1,1 @@
+"""Labelled seed sets, transforms, recipes and the sample sets made from them."""

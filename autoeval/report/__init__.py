@@ -1,0 +1,1 @@
+"""Tables, plots and pages; knows nothing of how figures were made."""

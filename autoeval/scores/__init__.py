@@ -1,0 +1,1 @@
+"""Label-free scores: one a file, all fed from the same evidence."""
