@@ -1,4 +1,4 @@
-"""The ``autoeval`` program: picks a subcommand, turns bad input into a message, and returns a status."""
+"""The ``autoeval`` program: finds a subcommand, runs it, and returns a status."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ class Detections:
 
     Examples
     --------
-    >>> found = Detections(np.array([[0, 0, 4, 4], [1, 1, 2, 2]]), np.array([.9, .2]), np.array([0, 2]))
+    >>> boxes = np.array([[0, 0, 4, 4], [1, 1, 2, 2]])
+    >>> found = Detections(boxes, np.array([.9, .2]), np.array([0, 2]))
     >>> len(found), len(found.above(.5)), found.relabel(np.array([-1, -1, 0])).labels
     (2, 1, array([0]))
     """
@@ -58,7 +59,7 @@ class Detections:
 
     @classmethod
     def empty(cls) -> Detections:
-        """Detections of an image on which nothing was found."""
+        """Make the detections of an image on which nothing was found."""
         return cls(np.zeros((0, 4)), np.zeros(0), np.zeros(0))
 
     def __getitem__(self, index: np.ndarray | slice) -> Detections:

@@ -1,1 +1,1 @@
-"""From evidence to an estimated mAP: collecting, fitting, leave-one-source-out, intervals, guards."""
+"""From evidence to an estimated mAP: collecting, fitting, leaving sources out, intervals."""
