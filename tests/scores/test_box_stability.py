@@ -1,0 +1,135 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from autoeval.detections import Detections, Evidence
+from autoeval.scores.box_stability import BoxStability, BoxStabilitySettings, box_stability
+from autoeval.scores.detection_ratio import DetectionRatio
+
+
+def found(*boxes, scores=None, labels=None):
+    n = len(boxes)
+    return Detections(
+        np.array(boxes, float).reshape(n, 4),
+        np.full(n, 0.9) if scores is None else np.array(scores),
+        np.zeros(n) if labels is None else np.array(labels),
+    )
+
+
+UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]
+NOTHING = found()
+
+
+@pytest.mark.parametrize(
+    ("clean", "perturbed", "options", "expected"),
+    [
+        # one pair, IoU 1/3; the enclosing box is the union, so GIoU is the same
+        ((UNIT,), (SHIFTED,), {}, 1 / 3),
+        # GIoU of two boxes far apart: 0 - (24 - 8) / 24
+        ((UNIT,), (FAR,), {}, -2 / 3),
+        ((UNIT,), (FAR,), {"cost": "iou"}, 0),
+        # the lost box costs nothing under `min`, and half under `max`
+        ((UNIT, FAR), (UNIT,), {}, 1),
+        ((UNIT, FAR), (UNIT,), {"normalise": "max"}, 1 / 2),
+        # two pairs: 1/3 and 1
+        ((UNIT, FAR), (FAR, SHIFTED), {}, 2 / 3),
+    ],
+)
+def test_worked_by_hand(clean, perturbed, options, expected):
+    value = box_stability(found(*clean), found(*perturbed), BoxStabilitySettings(**options))
+    assert value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("sides", [(found(UNIT), NOTHING), (NOTHING, found(UNIT))])
+def test_an_empty_side_is_skipped_or_counts_as_zero(sides):
+    assert math.isnan(box_stability(*sides))
+    assert box_stability(*sides, BoxStabilitySettings(empty="zero")) == 0
+
+
+def test_low_scores_are_left_out():
+    clean = found(UNIT, FAR, scores=[0.9, 0.05])
+    assert box_stability(clean, found(UNIT), BoxStabilitySettings(normalise="max")) == 1
+
+
+def test_class_aware_matching_stays_within_a_category():
+    clean = found(UNIT, FAR, labels=[0, 1])
+    swapped = found(UNIT, FAR, labels=[1, 0])
+    aware = BoxStabilitySettings(class_aware=True)
+    assert box_stability(clean, swapped) == 1
+    # both pairs join UNIT with FAR: GIoU -2/3
+    assert box_stability(clean, swapped, aware) == pytest.approx(-2 / 3)
+    # no category in common, so nothing is matched
+    assert box_stability(found(UNIT), found(UNIT, labels=[3]), aware) == 0
+
+
+def test_the_order_of_boxes_changes_nothing():
+    rng = np.random.default_rng(0)
+    corners = rng.uniform(0, 50, (4, 2, 2))
+    clean = found(*np.concatenate([corners[:, 0], corners[:, 0] + corners[:, 1]], 1))
+    shaken = Detections(clean.boxes + rng.normal(0, 2, (4, 4)), clean.scores, clean.labels)
+    values = {
+        round(box_stability(clean[list(order)], shaken), 12)
+        for order in itertools.permutations(range(4))
+    }
+    assert len(values) == 1
+
+
+def evidence(k, clean, *perturbed):
+    return Evidence(str(k), (20, 20), clean, perturbed)
+
+
+IMAGES = [
+    evidence(0, found(UNIT), found(SHIFTED)),
+    evidence(1, found(UNIT, FAR), found(UNIT)),
+    evidence(2, NOTHING, NOTHING),
+    evidence(3, found(FAR), NOTHING),
+]
+
+
+def test_identical_passes_score_one():
+    score = BoxStability()
+    for image in IMAGES[:2]:
+        score.update(evidence(0, image.clean, image.clean))
+    assert score.compute() == {"bos": 1.0}
+
+
+@pytest.mark.parametrize("make", [BoxStability, DetectionRatio])
+def test_merged_shards_equal_the_whole(make):
+    whole, even, odd = make(), make(), make()
+    for k, image in enumerate(IMAGES):
+        whole.update(image)
+        (odd if k % 2 else even).update(image)
+    odd.merge(even)
+    assert odd.compute() == whole.compute()
+
+
+def test_set_level_features_worked_by_hand():
+    score, strict, ratio = (
+        BoxStability(),
+        BoxStability(BoxStabilitySettings(empty="zero", normalise="max"), name="strict"),
+        DetectionRatio(),
+    )
+    for image in IMAGES:
+        for instance in (score, strict, ratio):
+            instance.update(image)
+    assert score.compute()["bos"] == pytest.approx((1 / 3 + 1) / 2)
+    assert strict.compute()["strict"] == pytest.approx((1 / 3 + 1 / 2 + 0 + 0) / 4)
+    assert ratio.compute() == {
+        "boxes_per_image": 1.0,
+        "no_box_share": 0.25,
+        "skipped_share": 0.5,
+        "detection_ratio": pytest.approx((1 + 1 / 2 + 0) / 3),
+    }
+
+
+def test_no_image_gives_nan():
+    assert math.isnan(BoxStability().compute()["bos"])
+    assert all(math.isnan(v) for v in DetectionRatio().compute().values())
+
+
+@pytest.mark.parametrize("option", [{"cost": "l2"}, {"empty": "one"}, {"normalise": "mean"}])
+def test_unknown_options_are_named(option):
+    with pytest.raises(ValueError, match=next(iter(option.values()))):
+        BoxStabilitySettings(**option)

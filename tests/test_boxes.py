@@ -1,0 +1,84 @@
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from autoeval.boxes import box_giou, box_iou, match_boxes
+
+corner = st.integers(0, 40)
+
+
+def boxes(count):
+    def order(raw):
+        xy, size = raw[:, :2], raw[:, 2:]
+        return np.concatenate([xy, xy + size + 1], axis=1).astype(float)
+
+    return arrays(np.int64, (count, 4), elements=corner).map(order)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "iou", "giou"),
+    [
+        # identical
+        ([0, 0, 2, 2], [0, 0, 2, 2], 1, 1),
+        # half shifted: intersection 2, union 6, enclosing 6
+        ([0, 0, 2, 2], [1, 0, 3, 2], 1 / 3, 1 / 3),
+        # diagonal shift: intersection 1, union 7, enclosing 9
+        ([0, 0, 2, 2], [1, 1, 3, 3], 1 / 7, 1 / 7 - 2 / 9),
+        # apart: union 2, enclosing 10
+        ([0, 0, 1, 1], [9, 0, 10, 1], 0, -8 / 10),
+        # two points in one place have no area at all
+        ([3, 3, 3, 3], [3, 3, 3, 3], 0, 0),
+    ],
+)
+def test_overlaps_worked_by_hand(a, b, iou, giou):
+    a, b = np.array([a], float), np.array([b], float)
+    assert box_iou(a, b)[0, 0] == pytest.approx(iou)
+    assert box_giou(a, b)[0, 0] == pytest.approx(giou)
+
+
+@given(boxes(3), boxes(4))
+def test_torch_and_numpy_agree_and_giou_is_below_iou(a, b):
+    iou, giou = box_iou(a, b), box_giou(a, b)
+    assert (giou <= iou + 1e-12).all() and (giou >= -1).all()
+    assert np.array_equal(box_giou(torch.tensor(a), torch.tensor(b)).numpy(), giou)
+    assert np.array_equal(box_iou(b, a).T, iou)
+
+
+@given(boxes(3), boxes(4))
+def test_scaling_an_axis_changes_no_overlap(a, b):
+    # so boxes in [0, 1] and boxes in pixels give the same stability score
+    scale = np.array([1 / 640, 1 / 480] * 2)
+    assert np.allclose(box_giou(a * scale, b * scale), box_giou(a, b), atol=1e-9)
+
+
+def test_leading_dimensions_are_a_batch():
+    rng = np.random.default_rng(0)
+    a, b = rng.random((2, 3, 5, 4)).cumsum(-1), rng.random((2, 3, 6, 4)).cumsum(-1)
+    batched = box_giou(a, b)
+    assert batched.shape == (2, 3, 5, 6)
+    assert np.array_equal(batched[1, 2], box_giou(a[1, 2], b[1, 2]))
+
+
+@given(boxes(3), boxes(4), st.sampled_from(["iou", "giou"]))
+def test_matching_is_the_best_of_all_assignments(a, b, cost):
+    overlaps = {"iou": box_iou, "giou": box_giou}[cost](a, b)
+    best = max(
+        sum(overlaps[i, j] for i, j in enumerate(columns))
+        for columns in itertools.permutations(range(4), 3)
+    )
+    assert match_boxes(a, b, cost=cost)[2].sum() == pytest.approx(best)
+
+
+def test_matching_nothing_gives_nothing():
+    rows, columns, overlaps = match_boxes(np.zeros((0, 4)), np.zeros((3, 4)))
+    assert len(rows) == len(columns) == len(overlaps) == 0
+
+
+def test_unknown_cost_is_named():
+    with pytest.raises(ValueError, match="l1"):
+        match_boxes(np.zeros((1, 4)), np.zeros((1, 4)), cost="l1")
