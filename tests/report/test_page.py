@@ -1,0 +1,113 @@
+"""Report pages: everything is shown as text, and one file holds it all."""
+
+import base64
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from autoeval.report.page import Page
+
+HOSTILE = "<img src=x onerror=alert(1)>.jpg"
+ESCAPED = "&lt;img src=x onerror=alert(1)&gt;.jpg"
+
+
+def chart():
+    figure = Figure(figsize=(3, 2))
+    axes = figure.subplots()
+    axes.plot([0, 1], [1, 0])
+    axes.set_title(HOSTILE)
+    return figure
+
+
+def whole_page():
+    page = Page(HOSTILE)
+    page.add_heading(HOSTILE)
+    page.add_text(HOSTILE, HOSTILE)
+    page.add_headline(HOSTILE, HOSTILE, HOSTILE)
+    page.add_warnings([HOSTILE])
+    page.add_table(pd.DataFrame({HOSTILE: [HOSTILE]}, index=[HOSTILE]), HOSTILE)
+    page.add_figure(chart(), HOSTILE)
+    page.add_thumbnails([(np.zeros((8, 6, 3), np.uint8), HOSTILE)], HOSTILE)
+    return page
+
+
+def test_a_hostile_name_is_text_in_every_block():
+    html = whole_page().render()
+    assert HOSTILE not in html
+    assert not re.search(r"<img src=x", html)
+    # title twice, heading 1, text 2, headline 3, warning 1, table header, index, cell, caption and
+    # label 5, figure caption and alternative text 2, thumbnails 1 + 2.
+    assert html.count(ESCAPED) == 19
+
+
+def test_a_quote_cannot_leave_an_attribute():
+    page = Page("t")
+    page.add_figure(chart(), '" onload="alert(1)')
+    assert 'alt="&#34; onload=&#34;alert(1)"' in page.render()
+
+
+def test_nothing_is_fetched_from_elsewhere():
+    html = whole_page().render()
+    assert "http" not in re.sub(r"base64,[A-Za-z0-9+/=]+", "", html)
+    sources = re.findall(r'(?:src|href)="([^"]*)"', html)
+    assert len(sources) == 2 and all(source.startswith("data:image/") for source in sources)
+    assert 'name="viewport"' in html
+
+
+def test_numbers_sort_by_value_and_missing_values_show_as_a_dash():
+    frame = pd.DataFrame({"count": [12, -3], "error": [0.123456, np.nan], "name": ["a", None]})
+    page = Page("t")
+    page.add_table(frame, formats={"error": "{:.2f}"})
+    html = page.render()
+    assert '<td class="number" data-value="12.0">12</td>' in html
+    assert '<td class="number" data-value="-3.0">\N{MINUS SIGN}3</td>' in html
+    assert '<td class="number" data-value="0.123456">0.12</td>' in html
+    assert html.count('<td class="text">–</td>') == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(25791.0, "25791"), (0.00012345, "0.0001234"), (3.14159, "3.142"), (True, "yes")],
+)
+def test_default_formats(value, text):
+    page = Page("t")
+    page.add_table(pd.DataFrame({"v": pd.Series([value], dtype=object)}))
+    assert f">{text}</td>" in page.render()
+
+
+def test_a_plain_range_is_no_column_and_a_named_index_is_one():
+    page = Page("t")
+    page.add_table(pd.DataFrame({"v": [1]}), sortable=False)
+    page.add_table(pd.DataFrame({"v": [1]}, index=pd.Index(["x"], name="set")), sortable=False)
+    heads = re.findall(r"<th [^>]*>([^<]*)</th>", page.render())
+    assert heads == ["v", "set", "v"]
+
+
+def test_headlines_in_a_row_share_a_block_and_no_warnings_show_nothing():
+    page = Page("t")
+    page.add_headline("MAE", "3")
+    page.add_headline("RMSE", "5")
+    page.add_warnings([])
+    assert [block.kind for block in page.blocks] == ["headlines"]
+
+
+def test_equal_pages_are_equal_bytes_and_pictures_decode(tmp_path):
+    first, second = tmp_path / "deep" / "a.html", tmp_path / "b.html"
+    whole_page().write(first)
+    whole_page().write(second)
+    assert first.read_bytes() == second.read_bytes()
+    svg = re.search(r"data:image/svg\+xml;base64,([^\"]+)", first.read_text())
+    assert b"</svg>" in base64.b64decode(svg.group(1))
+
+
+def test_large_pictures_are_shrunk():
+    import cv2
+
+    page = Page("t")
+    page.add_thumbnails([(np.zeros((100, 400, 3), np.uint8), "wide")], side=40)
+    uri = re.search(r"data:image/jpeg;base64,([^\"]+)", page.render()).group(1)
+    image = cv2.imdecode(np.frombuffer(base64.b64decode(uri), np.uint8), cv2.IMREAD_COLOR)
+    assert image.shape == (10, 40, 3)
