@@ -1,0 +1,214 @@
+"""Recipes: all that is needed to make a sample set again, small enough to read and to compare."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.metasets.seed_set import SeedSet
+from autoeval.metasets.seeds import named_rng
+from autoeval.metasets.transforms import MILD, TransformStep, get_transform
+from autoeval.runtime.files import write_text
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make a sample set from a seed set.
+
+    Parameters
+    ----------
+    seed_set : str
+        Name of the seed set.
+    image_ids : tuple of str
+        Images to take, in this order.
+    steps : tuple of TransformStep
+        Transforms, applied in this order; none gives the seed set's own images.
+    seed : int
+        Seed of everything drawn while the images are made.
+    min_visibility : float, default=0.25
+        Boxes with less than this share of their area left in the image are dropped.
+    """
+
+    seed_set: str
+    image_ids: tuple[str, ...]
+    steps: tuple[TransformStep, ...]
+    seed: int
+    min_visibility: float = 0.25
+
+    @property
+    def recipe_id(self) -> str:
+        """Short hash of the content: equal recipes have equal ids on every machine."""
+        return hashlib.sha256(_line(self).encode()).hexdigest()[:12]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the recipe in types that JSON knows."""
+        return {
+            "seed_set": self.seed_set,
+            "seed": self.seed,
+            "min_visibility": self.min_visibility,
+            "steps": [[step.name, step.magnitude] for step in self.steps],
+            "image_ids": list(self.image_ids),
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Recipe:
+        """Make a recipe from what `to_dict` returned.
+
+        Raises
+        ------
+        InputError
+            If a field is missing or malformed, or a transform is unknown.
+        """
+        try:
+            steps = tuple(
+                TransformStep(str(name), None if magnitude is None else float(magnitude))
+                for name, magnitude in content["steps"]
+            )
+            recipe = cls(
+                str(content["seed_set"]),
+                tuple(str(image_id) for image_id in content["image_ids"]),
+                steps,
+                int(content["seed"]),
+                float(content["min_visibility"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"Not a recipe ({error!r}): {str(content)[:120]}") from error
+        for step in steps:
+            get_transform(step.name)
+        return recipe
+
+
+def draw_recipes(
+    seed_set: SeedSet,
+    *,
+    n_sets: int = 50,
+    n_images: int = 250,
+    n_transforms: int = 3,
+    seed: int = 0,
+    transforms: Sequence[str] = MILD,
+    per_image: bool = False,
+    min_visibility: float = 0.25,
+) -> list[Recipe]:
+    """Draw the recipes of a seed set's sample sets (BoS, section 5.4).
+
+    Parameters
+    ----------
+    seed_set : SeedSet
+        Where images come from.
+    n_sets : int, default=50
+        Number of sample sets. The first ones do not depend on how many follow.
+    n_images : int, default=250
+        Images for each, drawn without replacement; all of them where the seed set has fewer.
+    n_transforms : int, default=3
+        Different transforms for each.
+    seed : int, default=0
+        Every draw derives from it, the seed set's name and the number of the sample set.
+    transforms : sequence of str, default=MILD
+        Names to draw from.
+    per_image : bool, default=False
+        Draw magnitudes for each image instead of once for the sample set.
+    min_visibility : float, default=0.25
+        See `Recipe`.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range or a transform is unknown.
+    """
+    _check_numbers(n_sets, n_images, n_transforms, transforms, min_visibility)
+    recipes = []
+    for index in range(n_sets):
+        rng = named_rng(seed, seed_set.name, index)
+        image_ids = _draw_images(seed_set, n_images, rng)
+        steps = _draw_steps(transforms, n_transforms, per_image, rng)
+        own_seed = int(rng.integers(2**31))
+        recipes.append(Recipe(seed_set.name, image_ids, steps, own_seed, min_visibility))
+    return recipes
+
+
+def own_images(seed_set: SeedSet, *, n_images: int = 5000, seed: int = 0) -> Recipe:
+    """Make the recipe of a seed set's own, untransformed images (BoS, section 4.1).
+
+    Parameters
+    ----------
+    seed_set : SeedSet
+        The seed set.
+    n_images : int, default=5000
+        Where the seed set has more, so many are drawn without replacement.
+    seed : int, default=0
+        Seed of that draw.
+    """
+    image_ids = _draw_images(seed_set, n_images, named_rng(seed, seed_set.name, "own images"))
+    return Recipe(seed_set.name, image_ids, (), seed)
+
+
+def save_recipes(path: str | os.PathLike[str], recipes: Iterable[Recipe]) -> None:
+    """Write recipes as JSON, one a line, atomically."""
+    lines = ",\n".join(_line(recipe) for recipe in recipes)
+    write_text(path, f'{{"recipes": [\n{lines}\n]}}\n')
+
+
+def load_recipes(path: str | os.PathLike[str]) -> list[Recipe]:
+    """Read recipes that `save_recipes` wrote.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or holds no recipes.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))["recipes"]
+    except OSError as error:
+        raise InputError(f"Cannot read recipes from {path}: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} holds no recipes: {error!r}.") from error
+    return [Recipe.from_dict(entry) for entry in content]
+
+
+def _draw_steps(
+    transforms: Sequence[str], n_transforms: int, per_image: bool, rng: np.random.Generator
+) -> tuple[TransformStep, ...]:
+    chosen = rng.choice(len(transforms), n_transforms, replace=False)
+    magnitudes = [get_transform(transforms[i]).draw(rng) for i in chosen]
+    return tuple(
+        TransformStep(transforms[i], None if per_image else magnitude)
+        for i, magnitude in zip(chosen, magnitudes, strict=True)
+    )
+
+
+def _draw_images(seed_set: SeedSet, n_images: int, rng: np.random.Generator) -> tuple[str, ...]:
+    n = len(seed_set.images)
+    chosen = sorted(rng.choice(n, min(n_images, n), replace=False))
+    return tuple(seed_set.images[i].image_id for i in chosen)
+
+
+def _check_numbers(
+    n_sets: int,
+    n_images: int,
+    n_transforms: int,
+    transforms: Sequence[str],
+    min_visibility: float,
+) -> None:
+    for name in transforms:
+        get_transform(name)
+    if n_sets < 1 or n_images < 1:
+        raise InputError(f"n_sets and n_images must be at least 1, got {n_sets} and {n_images}.")
+    if not 0 <= n_transforms <= len(set(transforms)):
+        raise InputError(
+            f"n_transforms must be between 0 and {len(set(transforms))}, the number of different "
+            f"transforms to draw from, got {n_transforms}."
+        )
+    if not 0 <= min_visibility <= 1:
+        raise InputError(f"min_visibility must be between 0 and 1, got {min_visibility}.")
+
+
+def _line(recipe: Recipe) -> str:
+    return json.dumps(recipe.to_dict(), separators=(",", ":"))

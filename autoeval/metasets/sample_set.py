@@ -1,0 +1,109 @@
+"""Sample sets: the images and labels that a recipe makes from a seed set, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.metasets.images import UnreadableImageError, read_image
+from autoeval.metasets.recipe import Recipe
+from autoeval.metasets.seed_set import ImageRecord, SeedSet
+from autoeval.metasets.seeds import named_rng
+from autoeval.metasets.transforms import apply_step
+from autoeval.metasets.wording import listed
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One image of a sample set with its labels.
+
+    Parameters
+    ----------
+    image_id : str
+        Id of the image in the seed set.
+    image : ndarray of shape (H, W, 3), uint8
+        BGR.
+    boxes : ndarray of shape (N, 4), float64
+        Boxes as xyxy, pixels, inside the image.
+    labels : ndarray of shape (N,), int64
+        Index into the categories of the seed set.
+    iscrowd : ndarray of shape (N,), bool
+        Boxes that mark a crowd.
+    """
+
+    image_id: str
+    image: np.ndarray
+    boxes: np.ndarray
+    labels: np.ndarray
+    iscrowd: np.ndarray
+
+
+class SampleSet:
+    """The images and labels a recipe makes; each is made when asked for, always the same.
+
+    Parameters
+    ----------
+    seed_set : SeedSet
+        The seed set the recipe names.
+    recipe : Recipe
+        What to make.
+
+    Raises
+    ------
+    InputError
+        If the recipe is of another seed set or names images that this one lacks.
+    """
+
+    def __init__(self, seed_set: SeedSet, recipe: Recipe) -> None:
+        if recipe.seed_set != seed_set.name:
+            raise InputError(
+                f"The recipe is of seed set {recipe.seed_set!r}, not {seed_set.name!r}."
+            )
+        by_id = {record.image_id: record for record in seed_set.images}
+        missing = [image_id for image_id in recipe.image_ids if image_id not in by_id]
+        if missing:
+            raise InputError(
+                f"Recipe {recipe.recipe_id} names {len(missing)} images that seed set "
+                f"{seed_set.name!r} lacks (ids {listed(missing)}). Was the seed set changed?"
+            )
+        self.seed_set, self.recipe = seed_set, recipe
+        self._records = [by_id[image_id] for image_id in recipe.image_ids]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: int) -> Sample:
+        """Make one image and its labels.
+
+        Raises
+        ------
+        UnreadableImageError
+            If the image file cannot be used; the other images still can.
+        """
+        record = self._records[index]
+        image, boxes = _read(record), record.boxes
+        kept = np.arange(len(boxes))
+        for number, step in enumerate(self.recipe.steps):
+            rng = named_rng(self.recipe.seed, record.image_id, number)
+            visible = self.recipe.min_visibility
+            image, boxes, left = apply_step(step, image, boxes, rng=rng, min_visibility=visible)
+            kept = kept[left]
+        return Sample(record.image_id, image, boxes, record.labels[kept], record.iscrowd[kept])
+
+
+def _read(record: ImageRecord) -> np.ndarray:
+    image = read_image(record.path)
+    if image.shape[:2] != (record.height, record.width):
+        height, width = image.shape[:2]
+        raise UnreadableImageError(
+            record.path,
+            f"is {width} x {height} pixels where its annotation says {record.width} x "
+            f"{record.height}, so its boxes cannot be trusted",
+        )
+    return image

@@ -1,0 +1,140 @@
+"""What a transform is, the registry, and applying one step to an image and its boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from autoeval.boxes import box_area
+from autoeval.errors import InputError
+
+ChangeImage = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
+MoveBoxes = Callable[[np.ndarray, float, tuple[int, int]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One way to change an image, with one magnitude.
+
+    Parameters
+    ----------
+    name : str
+        Name used in recipes.
+    low, high : float
+        Range of the magnitude, both ends included.
+    step : float
+        Magnitudes are ``low`` plus a multiple of ``step``, all equally likely, so that recipes hold
+        short numbers that survive being written as text.
+    meaning : str
+        What the magnitude is, with its unit.
+    change : callable
+        Takes an image (H, W, 3) uint8 BGR, the magnitude and a generator for transforms that need
+        noise; returns a new image of the same shape and type.
+    move : callable, optional
+        Takes boxes (N, 4) xyxy pixels, the magnitude and (height, width); returns the moved boxes,
+        not clipped. None where objects stay in their place.
+    """
+
+    name: str
+    low: float
+    high: float
+    step: float
+    meaning: str
+    change: ChangeImage
+    move: MoveBoxes | None = None
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """Draw a magnitude."""
+        n_steps = round((self.high - self.low) / self.step)
+        return round(float(self.low + self.step * rng.integers(n_steps + 1)), 6)
+
+
+@dataclass(frozen=True)
+class TransformStep:
+    """A transform in a recipe.
+
+    Parameters
+    ----------
+    name : str
+        Name of a registered transform.
+    magnitude : float or None
+        Its magnitude; None where it is drawn afresh for every image.
+    """
+
+    name: str
+    magnitude: float | None
+
+    def __str__(self) -> str:
+        return f"{self.name} {'varies' if self.magnitude is None else f'{self.magnitude:g}'}"
+
+
+_REGISTRY: dict[str, Transform] = {}
+
+
+def register(transform: Transform) -> Transform:
+    """Make a transform known to recipes by its name."""
+    if transform.name in _REGISTRY:
+        raise ValueError(f"There is already a transform named {transform.name!r}.")
+    _REGISTRY[transform.name] = transform
+    return transform
+
+
+def get_transform(name: str) -> Transform:
+    """Find a registered transform.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name; lists those there are.
+    """
+    if name not in _REGISTRY:
+        raise InputError(f"No transform named {name!r}. There are: {', '.join(sorted(_REGISTRY))}.")
+    return _REGISTRY[name]
+
+
+def apply_step(
+    step: TransformStep,
+    image: np.ndarray,
+    boxes: np.ndarray,
+    *,
+    rng: np.random.Generator,
+    min_visibility: float = 0.25,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Apply one transform to an image and its boxes.
+
+    Parameters
+    ----------
+    step : TransformStep
+        What to apply; a magnitude of None is drawn from ``rng``.
+    image : ndarray of shape (H, W, 3), uint8
+        BGR.
+    boxes : ndarray of shape (N, 4), float64
+        Boxes as xyxy, pixels.
+    rng : Generator
+        Source of a magnitude that varies and of noise.
+    min_visibility : float, default=0.25
+        A moved box is dropped where less than this share of its area is left inside the image.
+
+    Returns
+    -------
+    image : ndarray of shape (H, W, 3), uint8
+    boxes : ndarray of shape (M, 4), float64
+        Boxes that are left, clipped to the image.
+    kept : ndarray of shape (M,), int64
+        Their position in ``boxes`` as given.
+    """
+    transform = get_transform(step.name)
+    magnitude = transform.draw(rng) if step.magnitude is None else step.magnitude
+    changed = np.ascontiguousarray(transform.change(image, magnitude, rng))
+    if transform.move is None:
+        return changed, boxes, np.arange(len(boxes))
+    height, width = image.shape[:2]
+    moved = transform.move(boxes, magnitude, (height, width))
+    clipped = moved.clip(0, [width, height, width, height])
+    # Written so that a box without area, whose share is undefined, is dropped.
+    kept = np.flatnonzero(
+        (box_area(clipped) > 0) & (box_area(clipped) >= min_visibility * box_area(moved))
+    )
+    return changed, clipped[kept], kept

@@ -1,0 +1,79 @@
+"""The six transforms of the paper that change colours and leave objects in their place.
+
+The paper (BoS, section 5.4) names the transforms and gives no ranges. Those here keep a person able
+to tell what an image shows. Magnitudes are multiples of steps for which the arithmetic is exact, so
+that processors which round in another order still give the same pixels.
+"""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+
+import numpy as np
+
+from autoeval.metasets.transforms.base import Transform, register
+
+
+def albumentations() -> ModuleType:
+    """Import albumentations (seconds, so only when needed) without its check for updates."""
+    os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")
+    import albumentations
+
+    return albumentations
+
+
+def _rgb(image: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(image[..., ::-1])
+
+
+def sharpness(image: np.ndarray, alpha: float, rng: np.random.Generator) -> np.ndarray:
+    """Blend the image with its sharpened version, in which edges stand out by a Laplacian."""
+    sharpen = albumentations().Sharpen(alpha=(alpha, alpha), lightness=(1.0, 1.0), p=1.0)
+    return sharpen(image=image)["image"]
+
+
+def equalize(image: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Blend the image with its version whose channels have a flat histogram."""
+    flat = albumentations().Equalize(mode="pil", p=1.0)(image=image)["image"]
+    return np.rint(image * np.float32(1 - share) + flat * np.float32(share)).astype(np.uint8)
+
+
+def color_temperature(image: np.ndarray, kelvin: float, rng: np.random.Generator) -> np.ndarray:
+    """Light the scene by a black body: low temperatures are orange, high ones blue."""
+    jitter = albumentations().PlanckianJitter(mode="blackbody", p=1.0)
+    return jitter.apply(_rgb(image), temperature=int(kelvin))[..., ::-1]
+
+
+def solarize(image: np.ndarray, threshold: float, rng: np.random.Generator) -> np.ndarray:
+    """Invert the values from the threshold upwards."""
+    share = threshold / 255
+    return albumentations().Solarize(threshold_range=(share, share), p=1.0)(image=image)["image"]
+
+
+def autocontrast(image: np.ndarray, cutoff: float, rng: np.random.Generator) -> np.ndarray:
+    """Stretch each channel to 0..255 after cutting a percentage off both ends."""
+    contrast = albumentations().AutoContrast(cutoff=cutoff, method="pil", p=1.0)
+    return contrast(image=image)["image"]
+
+
+def brightness(image: np.ndarray, factor: float, rng: np.random.Generator) -> np.ndarray:
+    """Multiply all values by a factor."""
+    same = (1.0, 1.0)
+    jitter = albumentations().ColorJitter(
+        brightness=(factor, factor), contrast=same, saturation=same, hue=(0.0, 0.0), p=1.0
+    )
+    return jitter(image=image)["image"]
+
+
+PHOTOMETRIC = tuple(
+    register(transform).name
+    for transform in (
+        Transform("Sharpness", 1 / 16, 1, 1 / 16, "share of the sharpened image", sharpness),
+        Transform("Equalize", 1 / 16, 1, 1 / 16, "share of the equalised image", equalize),
+        Transform("ColorTemperature", 3000, 15000, 100, "kelvin", color_temperature),
+        Transform("Solarize", 96, 255, 1, "value from which on pixels are inverted", solarize),
+        Transform("Autocontrast", 0, 20, 1, "percent cut off at either end", autocontrast),
+        Transform("Brightness", 0.5, 1.5, 0.05, "factor", brightness),
+    )
+)
