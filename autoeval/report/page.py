@@ -55,6 +55,14 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     sortable: bool
 
+    @property
+    def alignments(self) -> tuple[str, ...]:
+        """Class of each column: ``"number"`` where any of its cells is one, else ``"text"``."""
+        return tuple(
+            "number" if any(row[k].number is not None for row in self.rows) else "text"
+            for k in range(len(self.columns))
+        )
+
 
 @dataclass
 class Page:

@@ -65,7 +65,8 @@ def test_numbers_sort_by_value_and_missing_values_show_as_a_dash():
     assert '<td class="number" data-value="12.0">12</td>' in html
     assert '<td class="number" data-value="-3.0">\N{MINUS SIGN}3</td>' in html
     assert '<td class="number" data-value="0.123456">0.12</td>' in html
-    assert html.count('<td class="text">–</td>') == 2
+    assert '<td class="number">–</td>' in html
+    assert '<td class="text">–</td>' in html
 
 
 @pytest.mark.parametrize(
