@@ -83,7 +83,7 @@ class MeanAP:
         return evaluation.eval["precision"][:, :, :, 0, -1]
 
     def _truth_dict(self) -> dict:
-        annotations = []
+        annotations: list[dict] = []
         for image, (boxes, labels, iscrowd) in enumerate(self._truth, start=1):
             sizes = boxes[:, 2:] - boxes[:, :2]
             for box, (w, h), label, crowd in zip(boxes, sizes, labels, iscrowd, strict=True):

@@ -1,0 +1,87 @@
+"""The saved form of an estimator: its training table in Parquet, with what it was made with."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+
+from autoeval.errors import InputError
+from autoeval.runtime.files import atomic_path
+
+KEY, FORMAT = b"autoeval", 1
+
+
+def write_artefact(
+    path: str | os.PathLike[str], table: pd.DataFrame, metadata: Mapping[str, Any]
+) -> None:
+    """Write a table and JSON metadata into one Parquet file, atomically."""
+    arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
+    note = json.dumps({"format": FORMAT, **metadata}, sort_keys=True).encode()
+    arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), KEY: note})
+    with atomic_path(path) as temporary:
+        pyarrow.parquet.write_table(arrow, temporary)
+
+
+def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Read what `write_artefact` wrote.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, or is not an estimator of a known format.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"Expected a saved estimator at {path} but there is no such file.")
+    try:
+        arrow = pyarrow.parquet.read_table(path)
+        metadata = json.loads(arrow.schema.metadata[KEY])
+    except (pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"Expected {path} to be an estimator saved by autoeval but it cannot be read as one "
+            f"({type(error).__name__}: {error})."
+        ) from error
+    if metadata.pop("format") != FORMAT:
+        raise InputError(f"{path} was written by another version of autoeval; fit it again.")
+    return arrow.to_pandas(), metadata
+
+
+def refuse_differences(expected: Mapping[str, Any], got: Mapping[str, Any]) -> None:
+    """Compare what an estimator was fitted with to what it is about to be used with.
+
+    Parameters
+    ----------
+    expected, got : mapping
+        Nested mappings of plain values.
+
+    Raises
+    ------
+    InputError
+        Naming every field that differs, with both values.
+    """
+    before, now = dict(_flatten(expected)), dict(_flatten(got))
+    different = [
+        f"  {name}: fitted with {before.get(name)!r}, now {now.get(name)!r}"
+        for name in sorted(before.keys() | now.keys())
+        if before.get(name) != now.get(name)
+    ]
+    if different:
+        raise InputError(
+            "This estimator was fitted with another detector or other settings, so its estimate "
+            "would mean nothing:\n" + "\n".join(different) + "\nUse the same ones, or fit again."
+        )
+
+
+def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, item in value.items():
+        if isinstance(item, Mapping):
+            yield from _flatten(item, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", list(item) if isinstance(item, tuple) else item

@@ -1,0 +1,194 @@
+"""The estimator: fitted on a score table, applied to the scores of unlabelled images."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from typing_extensions import Self
+
+from autoeval.errors import InputError
+from autoeval.estimation.artefact import read_artefact, refuse_differences, write_artefact
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.guards import guards
+from autoeval.estimation.intervals import MIN_SOURCES, source_interval
+from autoeval.estimation.methods import Method, make_method
+from autoeval.estimation.score_table import check_score_table, sample_rows, seed_rows, sources
+
+
+class MapEstimator:
+    """Estimates mAP from label-free scores.
+
+    One regressor is fitted for each dropout repeat; the estimate is their mean (paper: section
+    5.3). With three sources or more, each source is also left out once, and how far it is then
+    missed gives the interval.
+
+    Parameters
+    ----------
+    method : str
+        Name in `autoeval.estimation.methods.METHODS`.
+    target : {"mAP", "mAP50", "mAP75"}
+    level : float
+        Nominal coverage of the interval.
+
+    Attributes
+    ----------
+    table_ : DataFrame
+        The rows it was fitted on.
+    context_ : dict
+        What the rows were made with; see `fit`.
+    sources_ : list of str
+    residuals_ : ndarray of shape (n_sources,)
+        Absolute error on the own images of each source when it is left out; empty with fewer than
+        three sources.
+    """
+
+    def __init__(self, method: str = "bos", *, target: str = "mAP", level: float = 0.9) -> None:
+        self.method = method
+        self.target = target
+        self.level = level
+
+    def fit(self, table: pd.DataFrame, *, context: Mapping[str, Any] | None = None) -> Self:
+        """Fit on a score table.
+
+        Parameters
+        ----------
+        table : DataFrame
+            See `autoeval.estimation.score_table`.
+        context : mapping, optional
+            What the rows were made with (detector settings, dropout, categories), as nested
+            mappings of plain values; saved along and compared by `check_context`.
+
+        Raises
+        ------
+        InputError
+            If columns are missing or nothing can be fitted on.
+        """
+        features = make_method(self.method).features
+        check_score_table(table, (*features, self.target))
+        self.table_ = table.reset_index(drop=True)
+        self.context_ = dict(context or {})
+        self.sources_ = sources(table)
+        self.training_range_ = {
+            name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
+            for name in features
+        }
+        self._full = self._fit_repeats(table)
+        self._left_out: list[dict[int, Method]] = []
+        self.residuals_ = np.zeros(0)
+        if len(self.sources_) >= MIN_SOURCES:
+            self._leave_each_source_out()
+        return self
+
+    def predict(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
+        """Estimate from the scores of one set of images.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            One row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
+        backbone : str
+            Class name of the detector's backbone, for the guards.
+
+        Raises
+        ------
+        InputError
+            If a repeat was not among those fitted.
+        """
+        per_repeat = self._per_repeat(self._full, rows)
+        raw = float(np.mean(per_repeat))
+        left_out = np.array([self._per_repeat(fit, rows).mean() for fit in self._left_out])
+        interval = source_interval(raw, left_out, self.residuals_, level=self.level)
+        features = {name: float(rows[name].mean()) for name in self.training_range_}
+        value = _clip(raw)
+        n_images = int(rows["n_images"].iloc[0])
+        skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
+        return Estimate(
+            value=value,
+            std=float(np.clip(per_repeat, 0, 1).std()),
+            lower=_clip(interval.lower),
+            upper=_clip(interval.upper),
+            level=self.level,
+            interval_method=interval.method,
+            target=self.target,
+            method=self.method,
+            n_images=n_images,
+            features=features,
+            guards=guards(
+                value,
+                features,
+                self.training_range_,
+                n_images=n_images,
+                skipped_share=skipped,
+                backbone=backbone,
+            ),
+        )
+
+    def check_context(self, context: Mapping[str, Any]) -> None:
+        """Make sure that rows made with ``context`` may be given to `predict`.
+
+        Raises
+        ------
+        InputError
+            Saying which settings differ from those the estimator was fitted with.
+        """
+        refuse_differences(self.context_, context)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimator to one Parquet file: its training table and its settings."""
+        settings = {"method": self.method, "target": self.target, "level": self.level}
+        write_artefact(path, self.table_, {"estimator": settings, "context": self.context_})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an estimator and fit it again on the table it carries.
+
+        Raises
+        ------
+        InputError
+            If the file is missing or is not a saved estimator.
+        """
+        table, metadata = read_artefact(path)
+        settings = metadata["estimator"]
+        estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
+        return estimator.fit(table, context=metadata["context"])
+
+    def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return the estimate of each repeat, clipped to [0, 1]."""
+        return np.clip(self._per_repeat(self._full, rows), 0, 1)
+
+    def _fit_repeats(self, table: pd.DataFrame) -> dict[int, Method]:
+        return {
+            int(repeat): make_method(self.method).fit(rows, self.target)
+            for repeat, rows in table.groupby("repeat")
+        }
+
+    def _leave_each_source_out(self) -> None:
+        residuals = []
+        for source in self.sources_:
+            held_out = self.table_["source"] == source
+            fitted = self._fit_repeats(self.table_[~held_out])
+            own = seed_rows(self.table_[held_out])
+            estimate = self._per_repeat(fitted, own).mean()
+            residuals.append(abs(float(own[self.target].iloc[0]) - estimate))
+            self._left_out.append(fitted)
+        self.residuals_ = np.array(residuals)
+
+    def _per_repeat(self, fitted: dict[int, Method], rows: pd.DataFrame) -> np.ndarray:
+        unknown = sorted(set(rows["repeat"]) - set(fitted))
+        if unknown:
+            raise InputError(
+                f"Expected dropout repeats out of {sorted(fitted)} but got {unknown}: "
+                "estimate with at most as many repeats as the estimator was fitted with."
+            )
+        return np.concatenate(
+            [fitted[int(repeat)].predict(part) for repeat, part in rows.groupby("repeat")]
+        )
+
+
+def _clip(value: float) -> float:
+    return float(np.clip(value, 0, 1))

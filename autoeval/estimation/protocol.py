@@ -1,0 +1,155 @@
+"""Leave one source out: how well does an estimator do on a world it has never seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.methods import make_method
+from autoeval.estimation.score_table import sample_rows, seed_rows, sources
+from autoeval.runtime.progress import progress_bar
+
+
+@dataclass(frozen=True)
+class LeaveOneSourceOut:
+    """Held-out results of one method.
+
+    Parameters
+    ----------
+    method : str
+    target : str
+    per_source : DataFrame
+        One row a source: ``source``, ``n_images``, ``true``, ``estimate`` (mean over repeats),
+        ``std`` (over repeats), ``error`` (mean over repeats of the absolute error), ``lower``,
+        ``upper``, ``interval_method``. In [0, 1].
+    error_by_repeat : ndarray of shape (n_repeats,)
+        Mean over sources of the absolute error, for each repeat.
+    correlation : dict
+        ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a method of one
+        feature; empty otherwise.
+    """
+
+    method: str
+    target: str
+    per_source: pd.DataFrame
+    error_by_repeat: np.ndarray
+    correlation: dict[str, float]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures over all sources.
+
+        ``mean_absolute_error`` and its ``std`` over repeats (the paper's "Avg. RMSE"),
+        ``pooled_rmse``, ``r2`` (coefficient of determination of the held-out estimates; negative
+        when worse than their own mean), ``spearman``, ``coverage`` and mean ``width`` of the
+        intervals, and ``score_r2``, ``score_spearman`` from `correlation`.
+        """
+        table = self.per_source
+        true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
+        inside = (table["lower"] <= table["true"]) & (table["true"] <= table["upper"])
+        has_interval = table["lower"].notna()
+        return {
+            "method": self.method,
+            "mean_absolute_error": float(table["error"].mean()),
+            "std": float(self.error_by_repeat.std()),
+            "pooled_rmse": float(np.sqrt(np.mean((true - estimate) ** 2))),
+            "r2": _determination(true, estimate),
+            "spearman": _spearman(true, estimate),
+            "coverage": float(inside[has_interval].mean()),
+            "width": float((table["upper"] - table["lower"]).mean()),
+            **{f"score_{name}": value for name, value in self.correlation.items()},
+        }
+
+
+def leave_one_source_out(
+    table: pd.DataFrame, method: str, *, target: str = "mAP", level: float = 0.9
+) -> LeaveOneSourceOut:
+    """Fit on all sources but one, estimate that one's own images, for each in turn.
+
+    Source: paper, section 5.1; sample sets of one source are never on both sides.
+
+    Parameters
+    ----------
+    table : DataFrame
+        See `autoeval.estimation.score_table`.
+    method : str
+        Name in `autoeval.estimation.methods.METHODS`.
+    target : {"mAP", "mAP50", "mAP75"}
+    level : float
+        Nominal coverage of the intervals.
+
+    Raises
+    ------
+    InputError
+        With fewer than three sources.
+    """
+    names = sources(table)
+    if len(names) < MIN_SOURCES:
+        raise InputError(
+            f"Expected at least {MIN_SOURCES} sources to leave one out but got {len(names)} "
+            f"({', '.join(names)}). Add labelled seed sets from other places."
+        )
+    records, errors = [], []
+    with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
+        for name in names:
+            record, error = _held_out(table, name, MapEstimator(method, target=target, level=level))
+            records.append(record)
+            errors.append(error)
+            bar.update()
+    per_source = pd.DataFrame(records)
+    by_repeat = np.mean(errors, axis=0)
+    return LeaveOneSourceOut(
+        method, target, per_source, by_repeat, _correlation(table, method, target)
+    )
+
+
+def _held_out(
+    table: pd.DataFrame, name: str, estimator: MapEstimator
+) -> tuple[dict[str, Any], np.ndarray]:
+    held_out = table["source"] == name
+    own = seed_rows(table[held_out])
+    estimator.fit(table[~held_out])
+    estimate = estimator.predict(own)
+    true = float(own[estimator.target].iloc[0])
+    error = np.abs(estimator.predict_repeats(own) - true)
+    record = {
+        "source": name,
+        "n_images": estimate.n_images,
+        "true": true,
+        "estimate": estimate.value,
+        "std": estimate.std,
+        "error": float(error.mean()),
+        "lower": estimate.lower,
+        "upper": estimate.upper,
+        "interval_method": estimate.interval_method,
+    }
+    return record, error
+
+
+def _correlation(table: pd.DataFrame, method: str, target: str) -> dict[str, float]:
+    features = make_method(method).features
+    if len(features) != 1:
+        return {}
+    rows = sample_rows(table).groupby(["source", "sample_set"])[[*features, target]].mean().dropna()
+    if len(rows) < MIN_SOURCES or rows.nunique().min() < 2:
+        return {}
+    x, y = rows[features[0]].to_numpy(), rows[target].to_numpy()
+    return {"r2": float(stats.pearsonr(x, y).statistic ** 2), "spearman": _spearman(x, y)}
+
+
+def _determination(true: np.ndarray, estimate: np.ndarray) -> float:
+    spread = np.sum((true - true.mean()) ** 2)
+    return float(1 - np.sum((true - estimate) ** 2) / spread) if spread else math.nan
+
+
+def _spearman(x: np.ndarray, y: np.ndarray) -> float:
+    if len(set(x)) < 2 or len(set(y)) < 2:
+        return math.nan
+    return float(stats.spearmanr(x, y).statistic)

@@ -1,0 +1,108 @@
+import json
+import math
+
+import pandas as pd
+import pytest
+from test_protocol import WORLDS, make_table
+
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import MapEstimator
+
+CONTEXT = {"detector": {"weights": "abc", "score_thr": 0.05}, "dropout": {"stages": [1, 2]}}
+
+
+def unlabelled(bos, *, n_images=100, skipped=0.0, repeats=1):
+    return pd.DataFrame(
+        {"repeat": range(repeats), "n_images": n_images, "skipped_share": skipped, "bos": bos}
+    )
+
+
+def test_estimates_on_the_fitted_line_and_clips():
+    estimator = MapEstimator("bos").fit(make_table(WORLDS))
+    assert estimator.predict(unlabelled(0.6)).value == pytest.approx(0.4)
+    assert estimator.predict(unlabelled(9.0)).value == 1
+    assert estimator.predict(unlabelled(-9.0)).value == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "backbone", "reason"),
+    [
+        (unlabelled(1.9), "ResNet", "outside the"),
+        (unlabelled(0.05), "ResNet", "under 15%"),
+        (unlabelled(0.6, n_images=12), "ResNet", "only 12 images"),
+        (unlabelled(0.6, skipped=0.5), "ResNet", "50% of the images have no box"),
+        (unlabelled(0.6), "HRNet", "never validated on a HRNet"),
+        (unlabelled(math.nan), "ResNet", "no estimate"),
+    ],
+)
+def test_every_guard_speaks_alone(rows, backbone, reason):
+    estimator = MapEstimator("bos").fit(make_table(WORLDS))
+    estimate = estimator.predict(rows, backbone=backbone)
+    matching = [guard for guard in estimate.guards if reason in guard]
+    assert len(matching) == 1 and f"caution: {matching[0]}" in str(estimate)
+    if not math.isnan(estimate.value):
+        assert len(estimate.guards) == 1
+
+
+def test_a_trustworthy_estimate_has_no_guard():
+    estimate = MapEstimator("bos").fit(make_table(WORLDS)).predict(unlabelled(0.6))
+    assert estimate.guards == ()
+
+
+def test_saved_and_loaded_estimators_agree(tmp_path):
+    path = tmp_path / "estimator.parquet"
+    estimator = MapEstimator("bos", level=0.8).fit(
+        make_table(WORLDS, repeats=2, noise=0.1), context=CONTEXT
+    )
+    estimator.save(path)
+    loaded = MapEstimator.load(path)
+    rows = unlabelled(0.6, repeats=2)
+    assert loaded.predict(rows) == estimator.predict(rows)
+    assert loaded.context_ == CONTEXT
+    loaded.check_context(CONTEXT)
+
+
+def test_another_detector_is_refused_and_the_difference_is_named():
+    estimator = MapEstimator("bos").fit(make_table(WORLDS), context=CONTEXT)
+    other = {"detector": {"weights": "abc", "score_thr": 0.3}, "dropout": {"stages": [1, 2]}}
+    with pytest.raises(InputError, match=r"detector.score_thr: fitted with 0.05, now 0.3") as error:
+        estimator.check_context(other)
+    assert "weights" not in str(error.value)
+
+
+def test_more_repeats_than_fitted_are_refused():
+    estimator = MapEstimator("bos").fit(make_table(WORLDS, repeats=2))
+    with pytest.raises(InputError, match="at most as many repeats"):
+        estimator.predict(unlabelled(0.6, repeats=3))
+
+
+@pytest.mark.parametrize("content", [None, b"not parquet"])
+def test_a_file_that_is_no_estimator_is_refused(tmp_path, content):
+    path = tmp_path / "x.parquet"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"x\.parquet"):
+        MapEstimator.load(path)
+
+
+def test_a_score_table_is_no_estimator(tmp_path):
+    path = tmp_path / "scores.parquet"
+    make_table(WORLDS).to_parquet(path)
+    with pytest.raises(InputError, match="saved by autoeval"):
+        MapEstimator.load(path)
+
+
+def test_missing_columns_and_unknown_methods_are_named():
+    with pytest.raises(InputError, match="bos are missing"):
+        MapEstimator("bos").fit(make_table(WORLDS).drop(columns="bos"))
+    with pytest.raises(InputError, match="'astrology'"):
+        MapEstimator("astrology").fit(make_table(WORLDS))
+    with pytest.raises(InputError, match="finite bos"):
+        MapEstimator("bos").fit(make_table(WORLDS).assign(bos=math.nan))
+
+
+def test_estimates_turn_into_json_and_rows():
+    estimate = MapEstimator("bos").fit(make_table({"a": 0.2, "b": 0.3})).predict(unlabelled(0.6))
+    plain = json.loads(json.dumps(estimate.to_dict()))
+    assert plain["lower"] is None and plain["interval_method"] == "none: fewer than 3 sources"
+    assert estimate.to_pandas()["bos"].tolist() == [0.6]

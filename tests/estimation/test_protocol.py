@@ -1,0 +1,118 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.estimation.intervals import source_interval
+from autoeval.estimation.protocol import leave_one_source_out
+
+
+def make_table(worlds, *, repeats=1, n_sets=4, noise=0.0, seed=0):
+    """Score table of worlds {name: mAP} in which mAP = bos / 2 + .1 but for noise."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for source, true in worlds.items():
+        for k in range(n_sets + 1):
+            value = true if k == 0 else true * (1 - 0.1 * k)
+            for repeat in range(repeats):
+                rows.append(
+                    {
+                        "source": source,
+                        "sample_set": f"{source}-{k}",
+                        "kind": "sample" if k else "seed",
+                        "repeat": repeat,
+                        "n_images": 100,
+                        "skipped_share": 0.0,
+                        "bos": 2 * (value - 0.1) + rng.normal(0, noise),
+                        "mAP": value,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+WORLDS = {"a": 0.2, "b": 0.3, "c": 0.7}
+
+
+def test_the_constant_predictor_worked_by_hand():
+    result = leave_one_source_out(make_table(WORLDS), "constant")
+    table = result.per_source.set_index("source")
+    # a is estimated as the mean of .3 and .7, and so on
+    assert table["estimate"].to_dict() == pytest.approx({"a": 0.5, "b": 0.45, "c": 0.25})
+    summary = result.summary()
+    assert summary["mean_absolute_error"] == pytest.approx((0.3 + 0.15 + 0.45) / 3)
+    assert summary["pooled_rmse"] == pytest.approx(math.sqrt((0.09 + 0.0225 + 0.2025) / 3))
+    # true mean .4, spread .04 + .01 + .09; squared errors .315
+    assert summary["r2"] == pytest.approx(1 - 0.315 / 0.14)
+    assert summary["spearman"] == pytest.approx(-1)
+
+
+def test_a_perfectly_linear_world_is_estimated_exactly():
+    result = leave_one_source_out(make_table(WORLDS, repeats=2), "bos")
+    assert result.summary()["mean_absolute_error"] == pytest.approx(0, abs=1e-12)
+    assert result.summary()["score_r2"] == pytest.approx(1)
+    assert result.summary()["spearman"] == pytest.approx(1)
+
+
+def test_the_held_out_source_has_no_say():
+    # moving the score of c everywhere moves no estimate but that of c: a and b are estimated with
+    # c in training, c is estimated without itself
+    table = make_table(WORLDS, noise=0.05)
+    changed = table.copy()
+    changed.loc[changed["source"] == "c", "mAP"] *= 0.5
+    before, after = (
+        leave_one_source_out(t, "bos").per_source.set_index("source") for t in (table, changed)
+    )
+    assert before["estimate"]["c"] == after["estimate"]["c"]
+    assert before["estimate"]["a"] != after["estimate"]["a"]
+
+
+def test_repeats_are_fitted_one_by_one_and_spread_is_reported():
+    table = make_table(WORLDS, repeats=3, noise=0.02)
+    result = leave_one_source_out(table, "bos")
+    alone = [leave_one_source_out(table[table["repeat"] == k], "bos").per_source for k in range(3)]
+    expected = np.mean([part["estimate"] for part in alone], axis=0)
+    assert result.per_source["estimate"].to_numpy() == pytest.approx(expected)
+    assert result.error_by_repeat == pytest.approx([part["error"].mean() for part in alone])
+    assert (result.per_source["std"] > 0).all()
+
+
+def test_two_sources_cannot_be_judged():
+    with pytest.raises(InputError, match="at least 3 sources"):
+        leave_one_source_out(make_table({"a": 0.2, "b": 0.4}), "bos")
+
+
+def test_jackknife_plus_worked_by_hand():
+    left_out = np.linspace(0.41, 0.49, 9)
+    residuals = np.array([0.1, 0.05, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.2])
+    interval = source_interval(0.45, left_out, residuals, level=0.9)
+    # nine sources at 90 %: the extreme of the nine on each side; .49 -+ .2
+    assert (interval.lower, interval.upper) == pytest.approx((0.29, 0.69))
+    assert interval.method == "jackknife+"
+    # at 80 % the second: .41 - .1 below, .41 + .1 above
+    interval = source_interval(0.45, left_out, residuals, level=0.8)
+    assert (interval.lower, interval.upper) == pytest.approx((0.31, 0.51))
+
+
+def test_few_sources_fall_back_on_students_t_and_two_give_none():
+    interval = source_interval(0.5, np.full(4, 0.5), np.full(4, 0.1), level=0.9)
+    # t(3) at 95 % is 2.353
+    assert interval.method == "student-t"
+    assert interval.upper - 0.5 == pytest.approx(0.2353, abs=1e-4)
+    assert source_interval(0.5, np.zeros(2), np.zeros(2)).method == "none: fewer than 3 sources"
+
+
+@pytest.mark.parametrize("n_sources", [6, 10])
+def test_intervals_cover_new_sources(n_sources):
+    """Law: with exchangeable sources, nine in ten new ones lie in the interval."""
+    rng = np.random.default_rng(n_sources)
+    covered = []
+    for _ in range(1000):
+        new, *known = rng.normal(0.5, 0.1, n_sources + 1)
+        known = np.array(known)
+        left_out = (known.sum() - known) / (n_sources - 1)
+        interval = source_interval(known.mean(), left_out, np.abs(known - left_out), level=0.9)
+        covered.append(interval.lower <= new <= interval.upper)
+    # standard error of the share is .01
+    assert np.mean(covered) > 0.87
