@@ -51,6 +51,11 @@ class SampleSet:
     recipe : Recipe
         What to make.
 
+    Attributes
+    ----------
+    records : tuple of ImageRecord
+        The images before they are transformed, in the recipe's order.
+
     Raises
     ------
     InputError
@@ -70,10 +75,10 @@ class SampleSet:
                 f"{seed_set.name!r} lacks (ids {listed(missing)}). Was the seed set changed?"
             )
         self.seed_set, self.recipe = seed_set, recipe
-        self._records = [by_id[image_id] for image_id in recipe.image_ids]
+        self.records = tuple(by_id[image_id] for image_id in recipe.image_ids)
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self.records)
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[i] for i in range(len(self)))
@@ -86,7 +91,7 @@ class SampleSet:
         UnreadableImageError
             If the image file cannot be used; the other images still can.
         """
-        record = self._records[index]
+        record = self.records[index]
         image, boxes = _read(record), record.boxes
         kept = np.arange(len(boxes))
         for number, step in enumerate(self.recipe.steps):

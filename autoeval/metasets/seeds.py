@@ -14,7 +14,7 @@ def named_rng(*key: int | str) -> np.random.Generator:
 
     Examples
     --------
-    >>> named_rng(0, "city", 3).integers(100) == named_rng(0, "city", 3).integers(100)
+    >>> float(named_rng(0, "city", 3).random()) == float(named_rng(0, "city", 3).random())
     True
     """
     digest = hashlib.sha256(repr(key).encode()).digest()

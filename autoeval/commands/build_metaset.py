@@ -1,0 +1,149 @@
+"""Make a meta-set: recipes of sample sets from labelled, COCO-format seed sets.
+
+Writes OUT/recipes/<seed set>.json and, where asked for, the images themselves and a contact sheet.
+The same arguments give the same files.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from autoeval.errors import InputError
+from autoeval.metasets import (
+    Recipe,
+    SampleSet,
+    SeedSet,
+    Task,
+    draw_recipes,
+    load_metaset_config,
+    load_task,
+    save_recipes,
+)
+from autoeval.metasets.task import SeedSetFiles
+from autoeval.runtime.progress import progress_bar
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--task", metavar="FILE", help="task file, such as configs/tasks/vehicle.py"
+    )
+    source.add_argument(
+        "--seed-set",
+        nargs="+",
+        action="append",
+        metavar="WORD",
+        help="NAME ANNOTATIONS IMAGE_FOLDER [FROM=TO ...]: a seed set and, where it needs a mapping "
+        "of its own, which categories of its file mean what; repeat for more seed sets",
+    )
+    parser.add_argument(
+        "--mapping",
+        nargs="+",
+        default=[],
+        metavar="FROM=TO",
+        help="mapping of the seed sets that bring none, such as car=vehicle bus=vehicle",
+    )
+    parser.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
+    parser.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
+    parser.add_argument("--n-sets", type=int, metavar="N", help="sample sets for each seed set")
+    parser.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")
+    parser.add_argument("--n-transforms", type=int, metavar="N", help="transforms for each")
+    parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where to write")
+    parser.add_argument(
+        "--materialise", action="store_true", help="write the images, too: OUT/images/..."
+    )
+    parser.add_argument(
+        "--contact-sheet", action="store_true", help="draw a sample: OUT/contact_sheet.png"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    task = load_task(args.task, args.data_root) if args.task else _task_of_words(args)
+    config = load_metaset_config(
+        args.metaset, n_sets=args.n_sets, n_images=args.n_images, n_transforms=args.n_transforms
+    )
+    seed_sets = task.load_seed_sets()
+    recipes = [draw_recipes(seed_set, seed=args.seed, **vars(config)) for seed_set in seed_sets]
+    for seed_set, own in zip(seed_sets, recipes, strict=True):
+        save_recipes(args.out / "recipes" / f"{quote(seed_set.name, safe='')}.json", own)
+    _print_summary(task, seed_sets, recipes)
+    print(f"Recipes: {args.out / 'recipes'}")
+    if args.materialise:
+        _materialise(args.out / "images", seed_sets, recipes)
+    if args.contact_sheet:
+        _contact_sheet(args.out / "contact_sheet.png", seed_sets, recipes)
+    return 0
+
+
+def _task_of_words(args: argparse.Namespace) -> Task:
+    files = []
+    for words in args.seed_set:
+        if len(words) < 3:
+            raise InputError(
+                "--seed-set expects NAME ANNOTATIONS IMAGE_FOLDER [FROM=TO ...], "
+                f"got {' '.join(words)!r}."
+            )
+        mapping = _parse_mapping(words[3:] or args.mapping)
+        files.append(SeedSetFiles(words[0], Path(words[1]), Path(words[2]), mapping))
+    names = [each.name for each in files]
+    if len(set(names)) < len(names):
+        raise InputError(f"Seed sets need different names, got {', '.join(names)}.")
+    targets = {target: None for each in files for target in each.mapping.values()}
+    return Task("given on the command line", tuple(targets), tuple(files))
+
+
+def _parse_mapping(words: Sequence[str]) -> dict[str, str]:
+    pairs = [word.split("=") for word in words]
+    if not pairs or any(len(pair) != 2 or not all(pair) for pair in pairs):
+        raise InputError(
+            f"Expected a category mapping such as car=vehicle, got {' '.join(words) or 'none'!r}. "
+            "Give it behind each --seed-set, or for all with --mapping."
+        )
+    return {source: target for source, target in pairs}
+
+
+def _print_summary(
+    task: Task, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
+) -> None:
+    width = max(len(seed_set.name) for seed_set in seed_sets)
+    print(f"Task {task.name}: {', '.join(task.categories)}")
+    for seed_set, own in zip(seed_sets, recipes, strict=True):
+        print(
+            f"  {seed_set.name:{width}}  {len(seed_set.images):5} images, "
+            f"{seed_set.n_boxes:6} boxes: {len(own)} sample sets of {len(own[0].image_ids)} images"
+        )
+        for problem in seed_set.problems:
+            print(f"    problem: {problem}")
+
+
+def _materialise(
+    folder: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
+) -> None:
+    from autoeval.metasets.materialise import materialise
+
+    problems: dict[str, None] = {}
+    total = sum(len(recipe.image_ids) for own in recipes for recipe in own)
+    with progress_bar(total, "Writing images") as bar:
+        for seed_set, own in zip(seed_sets, recipes, strict=True):
+            for number, recipe in enumerate(own):
+                place = folder / quote(seed_set.name, safe="") / f"{number:03}-{recipe.recipe_id}"
+                done = materialise(SampleSet(seed_set, recipe), place, bar)
+                problems.update(dict.fromkeys(done))
+    for problem in problems:
+        print(f"  left out: {problem}")
+    print(f"Images: {folder} ({total} less those left out)" if problems else f"Images: {folder}")
+
+
+def _contact_sheet(
+    path: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
+) -> None:
+    from autoeval.metasets.contact_sheet import contact_sheet, save_contact_sheet
+
+    save_contact_sheet(path, contact_sheet(seed_sets, recipes))
+    print(f"Contact sheet: {path}")

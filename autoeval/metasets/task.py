@@ -1,0 +1,175 @@
+"""Tasks: what is to be detected, the seed sets that show it, and the detector's words for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.metasets.config import read_config
+from autoeval.metasets.seed_set import SeedSet, load_seed_set
+from autoeval.metasets.wording import listed
+
+ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
+
+
+@dataclass(frozen=True)
+class SeedSetFiles:
+    """Where a seed set lies and how its categories are read.
+
+    Parameters
+    ----------
+    name : str
+        Name of the environment.
+    ann_file : Path
+        COCO annotation file.
+    img_dir : Path
+        Image folder.
+    mapping : mapping of str to str
+        Category of the task for each category of the file that counts.
+    """
+
+    name: str
+    ann_file: Path
+    img_dir: Path
+    mapping: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A detection task.
+
+    Parameters
+    ----------
+    name : str
+        Name of the task.
+    categories : tuple of str
+        What is to be detected.
+    seed_sets : tuple of SeedSetFiles
+        Labelled data, one environment each.
+    detector_mapping : mapping of str to str
+        Category of the task for a detector's category of another name, for example
+        ``{"car": "vehicle", "bus": "vehicle", "truck": "vehicle"}``.
+
+    Examples
+    --------
+    >>> task = Task("vehicle", ("vehicle",), (), {"car": "vehicle", "bus": "vehicle"})
+    >>> task.lookup(["person", "car", "bus"])
+    array([-1,  0,  0])
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    seed_sets: tuple[SeedSetFiles, ...]
+    detector_mapping: Mapping[str, str] = field(default_factory=dict)
+
+    def load_seed_sets(self) -> tuple[SeedSet, ...]:
+        """Read all seed sets; see `load_seed_set` for what is refused."""
+        return tuple(
+            load_seed_set(files.name, files.ann_file, files.img_dir, self.categories, files.mapping)
+            for files in self.seed_sets
+        )
+
+    def lookup(self, detector_categories: Sequence[str]) -> np.ndarray:
+        """Translate a detector's categories into those of the task.
+
+        Parameters
+        ----------
+        detector_categories : sequence of str
+            The K categories the detector's labels index.
+
+        Returns
+        -------
+        ndarray of shape (K,), int64
+            Index into `categories`, -1 where the task has no use for the detector's category.
+
+        Raises
+        ------
+        InputError
+            If the detector has none of the categories.
+        """
+        words = {**{name: name for name in self.categories}, **self.detector_mapping}
+        index = {name: i for i, name in enumerate(self.categories)}
+        found = [index.get(words.get(name, ""), -1) for name in detector_categories]
+        if max(found, default=-1) < 0:
+            raise InputError(
+                f"The detector knows none of {listed(words, most=20)}, which task {self.name!r} "
+                f"asks for. It knows: {listed(detector_categories, most=20)}. "
+                "Add its words to `detector_mapping` in the task file."
+            )
+        return np.array(found, np.int64)
+
+
+def load_task(
+    config_path: str | os.PathLike[str], data_root: str | os.PathLike[str] | None = None
+) -> Task:
+    """Read a task file.
+
+    Parameters
+    ----------
+    config_path : path-like
+        mmengine configuration file with ``name``, ``categories``, ``seed_sets`` (each with
+        ``name``, ``ann_file``, ``img_dir`` and ``mapping``), ``detector_mapping`` and
+        ``data_root``; `configs/tasks/vehicle.py` is an example.
+    data_root : path-like, optional
+        Folder that the paths of the seed sets are relative to. By default the environment variable
+        ``AUTOEVAL_DATA_ROOT``, else the file's own ``data_root``, relative to the file.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or malformed, or the data root is not given or does not exist.
+    """
+    config = read_config(config_path)
+    try:
+        name, categories = config["name"], tuple(config["categories"])
+        root = _find_root(Path(config_path), name, config.get("data_root"), data_root)
+        seed_sets = tuple(_files(root, entry) for entry in config["seed_sets"])
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            f"Task file {config_path} is malformed ({error!r}). Expected `name`, `categories` and "
+            "`seed_sets`, each with name, ann_file, img_dir and mapping."
+        ) from error
+    _check(config_path, categories, seed_sets, config.get("detector_mapping", {}))
+    return Task(name, categories, seed_sets, config.get("detector_mapping", {}))
+
+
+def _find_root(
+    config_path: Path, task: str, own: str | None, given: str | os.PathLike[str] | None
+) -> Path:
+    chosen = given or os.environ.get(ROOT_VARIABLE)
+    root = Path(chosen) if chosen else config_path.parent / own if own else None
+    if root is not None and root.is_dir():
+        return root
+    what = "is not given" if root is None else f"{root} does not exist"
+    raise InputError(
+        f"The folder with the data of task {task!r} {what}. Give it with --data-root DIR, "
+        f"or set {ROOT_VARIABLE}, or write `data_root` in {config_path}."
+    )
+
+
+def _files(root: Path, entry: Mapping) -> SeedSetFiles:
+    return SeedSetFiles(
+        entry["name"], root / entry["ann_file"], root / entry["img_dir"], dict(entry["mapping"])
+    )
+
+
+def _check(
+    path: str | os.PathLike[str],
+    categories: tuple[str, ...],
+    seed_sets: tuple[SeedSetFiles, ...],
+    detector_mapping: Mapping[str, str],
+) -> None:
+    names = [files.name for files in seed_sets]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"Task file {path} needs seed sets of different names, got {names}.")
+    lost = sorted(set(detector_mapping.values()) - set(categories))
+    if lost:
+        raise InputError(
+            f"Task file {path}: `detector_mapping` leads to {listed(lost)}, not among the "
+            f"categories ({listed(categories, most=20)})."
+        )
