@@ -1,0 +1,178 @@
+"""RoIAlign as two small matrix products for each region.
+
+The average of bilinear samples on a regular grid is separable: with a row of weights for each bin
+along y (P, H) and along x (Q, W), the pooled region is ``rows @ features @ columns.T``. Channels
+come last while computing, so that the part of the map under a region is read in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from autoeval.detectors.ops.torchvision import torchvision_ops
+
+MAX_POOLING = 0
+
+
+def roi_align_forward(
+    input: Tensor,
+    rois: Tensor,
+    output: Tensor,
+    argmax_y: Tensor,
+    argmax_x: Tensor,
+    *,
+    aligned_height: int,
+    aligned_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    pool_mode: int,
+    aligned: bool,
+) -> None:
+    """Pool each region of a feature map into P x Q bins, written into ``output``.
+
+    Parameters
+    ----------
+    input : Tensor of shape (B, C, H, W)
+        Feature maps.
+    rois : Tensor of shape (R, 5)
+        Regions as (batch index, x1, y1, x2, y2), pixels of the image.
+    output : Tensor of shape (R, C, P, Q)
+        Receives the pooled features.
+    argmax_y, argmax_x : Tensor
+        Used by maximum pooling alone, so not here.
+    aligned_height, aligned_width : int
+        P and Q.
+    spatial_scale : float
+        Feature map pixels for one image pixel.
+    sampling_ratio : int
+        Samples a bin along each axis; 0 takes one for each feature map pixel, rounded up.
+    pool_mode : int
+        1, the average; 0, the maximum, is refused.
+    aligned : bool
+        Whether pixel centres lie at .5; if not, regions are also at least one pixel wide.
+
+    Raises
+    ------
+    NotImplementedError
+        If ``pool_mode`` is 0.
+
+    References
+    ----------
+    He et al., "Mask R-CNN", 2017, section 3.
+    """
+    _refuse_max_pooling(pool_mode)
+    bins = (aligned_height, aligned_width)
+    library = torchvision_ops(input.device.type)
+    if library is not None:
+        pooled = library.roi_align(input, rois, spatial_scale, *bins, sampling_ratio, aligned)
+        output.copy_(pooled)
+        return
+    maps = input.permute(0, 2, 3, 1).contiguous()
+    for k, window, rows, columns in _regions(
+        input.shape, rois, bins, spatial_scale, sampling_ratio, aligned
+    ):
+        part = maps[window]
+        pooled = columns @ (rows @ part.flatten(1)).unflatten(1, part.shape[1:])
+        output[k] = pooled.permute(2, 0, 1)
+
+
+def roi_align_backward(
+    grad_output: Tensor,
+    rois: Tensor,
+    argmax_y: Tensor,
+    argmax_x: Tensor,
+    grad_input: Tensor,
+    *,
+    aligned_height: int,
+    aligned_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    pool_mode: int,
+    aligned: bool,
+) -> None:
+    """Add the gradient of the pooled features (R, C, P, Q) to ``grad_input`` (B, C, H, W)."""
+    _refuse_max_pooling(pool_mode)
+    bins = (aligned_height, aligned_width)
+    shape = grad_input.shape
+    library = torchvision_ops(grad_output.device.type)
+    if library is not None:
+        grad_input += library._roi_align_backward(
+            grad_output, rois, spatial_scale, *bins, *shape, sampling_ratio, aligned
+        )
+        return
+    grads = grad_output.permute(0, 2, 3, 1).contiguous()
+    grad_maps = grads.new_zeros(shape[0], *shape[2:], shape[1])
+    for k, window, rows, columns in _regions(
+        shape, rois, bins, spatial_scale, sampling_ratio, aligned
+    ):
+        wide = columns.T @ grads[k]
+        grad_maps[window].flatten(1).addmm_(rows.T, wide.flatten(1))
+    grad_input += grad_maps.permute(0, 3, 1, 2)
+
+
+def _refuse_max_pooling(pool_mode: int) -> None:
+    if pool_mode == MAX_POOLING:
+        raise NotImplementedError(
+            "RoIAlign with pool_mode='max' needs mmcv's compiled extension; "
+            "use pool_mode='avg' or compile mmcv."
+        )
+
+
+def _regions(
+    shape: torch.Size,
+    rois: Tensor,
+    bins: tuple[int, int],
+    scale: float,
+    sampling_ratio: int,
+    aligned: bool,
+) -> Iterator[tuple[int, tuple, Tensor, Tensor]]:
+    """Yield the number of each region that touches the map, the part it reads, its weights."""
+    low, high = _corners(rois, scale, aligned)
+    rows, tops, bottoms = _weights(low[:, 1], high[:, 1], bins[0], sampling_ratio, shape[2])
+    columns, lefts, rights = _weights(low[:, 0], high[:, 0], bins[1], sampling_ratio, shape[3])
+    batch = rois[:, 0].long().tolist()
+    for k, (b, y0, y1, x0, x1) in enumerate(zip(batch, tops, bottoms, lefts, rights, strict=True)):
+        if y0 < y1 and x0 < x1:
+            window = (b, slice(y0, y1), slice(x0, x1))
+            yield k, window, rows[k, :, y0:y1], columns[k, :, x0:x1]
+
+
+def _corners(rois: Tensor, scale: float, aligned: bool) -> tuple[Tensor, Tensor]:
+    """Return the regions' corners xy (R, 2) in feature map coordinates."""
+    corners = rois[:, 1:] * scale - (0.5 if aligned else 0.0)
+    low, high = corners[:, :2], corners[:, 2:]
+    return (low, high) if aligned else (low, torch.maximum(high, low + 1))
+
+
+def _weights(
+    low: Tensor, high: Tensor, bins: int, sampling_ratio: int, length: int
+) -> tuple[Tensor, list[int], list[int]]:
+    """Work out what each bin takes from each pixel along one axis.
+
+    Returns
+    -------
+    Tensor of shape (R, bins, length)
+        Weights; a sample more than one pixel outside counts as zero.
+    list of int, list of int
+        First pixel read and one past the last, for each region; equal where it reads none.
+    """
+    size = (high - low) / bins
+    count = torch.full_like(size, sampling_ratio) if sampling_ratio > 0 else size.ceil()
+    number = torch.arange(max(1, int(count.max())) if len(count) else 1, device=low.device)
+    step = (number + 0.5)[None] * (size / count.clamp(min=1))[:, None]
+    starts = low[:, None] + torch.arange(bins, device=low.device) * size[:, None]
+    at = starts[:, :, None] + step[:, None, :]
+    used = (at >= -1) & (at <= length) & (number < count[:, None])[:, None]
+    at = at.clamp(0, length - 1)
+    floor = at.floor()
+    below, above = floor.long(), (floor.long() + 1).clamp(max=length - 1)
+    share = used / count.clamp(min=1)[:, None, None]
+    weights = at.new_zeros(len(low), bins, length)
+    weights.scatter_add_(2, below, (1 - (at - floor)) * share)
+    weights.scatter_add_(2, above, (at - floor) * share)
+    first = torch.where(used, below, length).flatten(1).amin(1).tolist() if len(low) else []
+    last = torch.where(used, above + 1, 0).flatten(1).amax(1).tolist() if len(low) else []
+    return weights, first, last

@@ -1,0 +1,56 @@
+"""The stand-in for mmcv's extension: where it goes, and where it must not."""
+
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import pytest
+import torch
+
+from autoeval.detectors import ops
+
+
+def test_every_op_of_mmcv_is_answered():
+    assert ops.register() and ops.register()
+    import mmcv.ops  # noqa: F401  (asserts that each of its 112 functions exists)
+
+    assert importlib.util.find_spec("mmcv._ext") is not None
+
+
+def test_other_ops_say_what_is_missing():
+    ops.register()
+    from mmcv.ops import roi_pool
+
+    with pytest.raises(NotImplementedError, match=r"'roi_pool_forward'.*compile mmcv"):
+        roi_pool(torch.zeros(1, 1, 4, 4), torch.zeros(1, 5), (2, 2))
+
+
+def test_a_loaded_extension_stays(monkeypatch):
+    compiled = ModuleType("mmcv._ext")
+    monkeypatch.setitem(sys.modules, "mmcv._ext", compiled)
+    assert not ops.register()
+    assert sys.modules["mmcv._ext"] is compiled
+
+
+def test_an_extension_on_disk_stays(monkeypatch):
+    monkeypatch.delitem(sys.modules, "mmcv._ext", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: ModuleSpec(name, None))
+    assert not ops.register()
+    assert "mmcv._ext" not in sys.modules
+
+
+def test_without_mmcv_nothing_happens(monkeypatch):
+    monkeypatch.delitem(sys.modules, "mmcv._ext", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert not ops.register()
+    assert "mmcv._ext" not in sys.modules
+
+
+def test_torchvision_that_does_not_fit_is_passed_over(monkeypatch, tmp_path):
+    from autoeval.detectors.ops.torchvision import torchvision_ops
+
+    (tmp_path / "torchvision.py").write_text("raise RuntimeError('torchvision::nms is missing')")
+    monkeypatch.delitem(sys.modules, "torchvision", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert torchvision_ops.__wrapped__("cpu") is None

@@ -1,0 +1,176 @@
+"""RoIAlign against hand-worked values, a naive loop, its adjoint, torchvision where it works."""
+
+import math
+
+import pytest
+import torch
+
+from autoeval.detectors import ops
+from autoeval.detectors.ops import roi_align
+from autoeval.detectors.ops.torchvision import torchvision_ops
+
+SETTINGS = [
+    # (scale, samples a bin, aligned): as FPN heads use it; fixed samples; the old convention
+    (0.25, 0, True),
+    (0.5, 2, True),
+    (0.25, 0, False),
+]
+
+
+@pytest.fixture
+def pure(monkeypatch):
+    monkeypatch.setattr(roi_align, "torchvision_ops", lambda device: None)
+
+
+def pool(features, rois, bins, scale=1.0, ratio=0, aligned=True):
+    output = features.new_zeros(len(rois), features.shape[1], *bins)
+    empty = features.new_zeros(0)
+    roi_align.roi_align_forward(
+        features, rois, output, empty, empty, **_options(bins, scale, ratio, aligned)
+    )
+    return output
+
+
+def _options(bins, scale, ratio, aligned, pool_mode=1):
+    return {
+        "aligned_height": bins[0],
+        "aligned_width": bins[1],
+        "spatial_scale": scale,
+        "sampling_ratio": ratio,
+        "pool_mode": pool_mode,
+        "aligned": aligned,
+    }
+
+
+def random_case(dtype=torch.float32):
+    generator = torch.Generator().manual_seed(3)
+    features = torch.randn(2, 3, 9, 13, generator=generator, dtype=dtype)
+    rois = torch.tensor(
+        [
+            [0.0, 2, 3, 30, 20],
+            [1, 0, 0, 52, 36],  # the whole map
+            [1, -9, -7, 8, 9],  # over the top left corner
+            [0, 40, 28, 70, 60],  # over the bottom right corner
+            [0, 300, 300, 320, 330],  # outside
+            [1, 10, 10, 10, 10],  # a point
+        ],
+        dtype=dtype,
+    )
+    return features, rois
+
+
+def naive(features, rois, bins, scale, ratio, aligned):
+    """The definition, one sample at a time."""
+    output = features.new_zeros(len(rois), features.shape[1], *bins)
+    for k, roi in enumerate(rois.double()):
+        x1, y1, x2, y2 = (roi[1:] * scale - (0.5 if aligned else 0)).tolist()
+        width, height = x2 - x1, y2 - y1
+        if not aligned:
+            width, height = max(width, 1.0), max(height, 1.0)
+        size = (height / bins[0], width / bins[1])
+        grid = [ratio if ratio > 0 else math.ceil(s) for s in size]
+        for p in range(bins[0]):
+            for q in range(bins[1]):
+                total = 0.0
+                for i in range(grid[0]):
+                    for j in range(grid[1]):
+                        y = y1 + (p + (i + 0.5) / grid[0]) * size[0]
+                        x = x1 + (q + (j + 0.5) / grid[1]) * size[1]
+                        total = total + sample(features[int(roi[0])], y, x)
+                output[k, :, p, q] = total / max(1, grid[0] * grid[1])
+    return output
+
+
+def sample(feature, y, x):
+    height, width = feature.shape[1:]
+    if not (-1 <= y <= height and -1 <= x <= width):
+        return 0.0
+    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+    top, left = math.floor(y), math.floor(x)
+    bottom, right = min(top + 1, height - 1), min(left + 1, width - 1)
+    upper = feature[:, top, left] * (1 - x + left) + feature[:, top, right] * (x - left)
+    lower = feature[:, bottom, left] * (1 - x + left) + feature[:, bottom, right] * (x - left)
+    return upper * (1 - y + top) + lower * (y - top)
+
+
+def test_ramp_by_hand(pure):
+    # On f(x, y) = x + 10 y a bin's average is f at its centre. Region (0, 0, 4, 4) in 2 x 2 bins:
+    # centres at 1 and 3, which are pixels .5 and 2.5.
+    x = torch.arange(4.0)
+    ramp = (x[None, :] + 10 * x[:, None])[None, None]
+    pooled = pool(ramp, torch.tensor([[0.0, 0, 0, 4, 4]]), (2, 2))
+    assert pooled[0, 0].tolist() == [[5.5, 7.5], [25.5, 27.5]]
+
+
+def test_region_outside_gives_zero(pure):
+    pooled = pool(torch.ones(1, 1, 4, 4), torch.tensor([[0.0, 50, 50, 60, 60]]), (2, 2))
+    assert pooled.abs().sum() == 0
+
+
+def test_no_regions(pure):
+    assert pool(torch.ones(1, 1, 4, 4), torch.zeros(0, 5), (2, 2)).shape == (0, 1, 2, 2)
+
+
+@pytest.mark.parametrize(("scale", "ratio", "aligned"), SETTINGS)
+def test_equals_a_naive_loop(pure, scale, ratio, aligned):
+    features, rois = random_case()
+    expected = naive(features, rois, (3, 2), scale, ratio, aligned)
+    pooled = pool(features, rois, (3, 2), scale, ratio, aligned)
+    torch.testing.assert_close(pooled, expected, atol=2e-6, rtol=0)
+
+
+def test_a_region_does_not_depend_on_the_others(pure):
+    features, rois = random_case()
+    together = pool(features, rois, (3, 2), 0.25)
+    alone = torch.cat([pool(features, roi[None], (3, 2), 0.25) for roi in rois])
+    assert torch.equal(together, alone)
+
+
+@pytest.mark.parametrize(("scale", "ratio", "aligned"), SETTINGS)
+def test_backward_is_the_adjoint(pure, scale, ratio, aligned):
+    features, rois = random_case(torch.float64)
+    bins, empty = (3, 2), features.new_zeros(0)
+    grad = torch.randn(len(rois), 3, *bins, generator=torch.Generator().manual_seed(1)).double()
+    back = torch.zeros_like(features)
+    roi_align.roi_align_backward(
+        grad, rois, empty, empty, back, **_options(bins, scale, ratio, aligned)
+    )
+    forth = pool(features, rois, bins, scale, ratio, aligned)
+    assert (forth * grad).sum().item() == pytest.approx((features * back).sum().item())
+
+
+def test_gradient_through_mmcv(pure):
+    ops.register()
+    from mmcv.ops import roi_align as mmcv_roi_align
+
+    features, rois = random_case(torch.float64)
+    features.requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda x: mmcv_roi_align(x, rois, (2, 2), 0.25, 0, "avg", True), (features,)
+    )
+
+
+def test_maximum_pooling_is_refused(pure):
+    features, rois = random_case()
+    empty = features.new_zeros(0)
+    with pytest.raises(NotImplementedError, match="pool_mode='max'"):
+        roi_align.roi_align_forward(
+            features, rois, empty, empty, empty, **_options((2, 2), 1.0, 0, True, pool_mode=0)
+        )
+
+
+@pytest.mark.skipif(torchvision_ops("cpu") is None, reason="needs a torchvision that works")
+@pytest.mark.parametrize(("scale", "ratio", "aligned"), SETTINGS)
+def test_equals_torchvision(monkeypatch, scale, ratio, aligned):
+    features, rois = random_case()
+    bins, empty = (3, 2), features.new_zeros(0)
+    grad = torch.randn(len(rois), 3, *bins)
+    answers = []
+    for library in (torchvision_ops("cpu"), None):
+        monkeypatch.setattr(roi_align, "torchvision_ops", lambda device, lib=library: lib)
+        back = torch.zeros_like(features)
+        roi_align.roi_align_backward(
+            grad, rois, empty, empty, back, **_options(bins, scale, ratio, aligned)
+        )
+        answers.append((pool(features, rois, bins, scale, ratio, aligned), back))
+    torch.testing.assert_close(answers[0], answers[1], atol=5e-6, rtol=0)
