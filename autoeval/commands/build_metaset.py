@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="append",
         metavar="WORD",
-        help="NAME ANNOTATIONS IMAGE_FOLDER [FROM=TO ...]: a seed set and, where it needs a mapping "
-        "of its own, which categories of its file mean what; repeat for more seed sets",
+        help="NAME ANNOTATIONS IMAGE_FOLDER [FROM=TO ...]: a seed set and, where it needs one of "
+        "its own, the mapping of its categories to the task's; repeat for more seed sets",
     )
     parser.add_argument(
         "--mapping",
@@ -145,5 +145,6 @@ def _contact_sheet(
 ) -> None:
     from autoeval.metasets.contact_sheet import contact_sheet, save_contact_sheet
 
-    save_contact_sheet(path, contact_sheet(seed_sets, recipes))
+    with progress_bar(None, "Drawing the contact sheet") as bar:
+        save_contact_sheet(path, contact_sheet(seed_sets, recipes, bar=bar))
     print(f"Contact sheet: {path}")

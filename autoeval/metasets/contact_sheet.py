@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from tqdm import tqdm
 
 from autoeval.metasets.images import UnreadableImageError
 from autoeval.metasets.recipe import Recipe, own_images
@@ -18,7 +19,7 @@ from autoeval.metasets.seed_set import SeedSet
 from autoeval.runtime.files import atomic_path
 
 _COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))
-_CELL = (3.2, 2.5)
+_WIDTH, _HEIGHT, _CAPTION = 3.2, 2.6, 0.5  # of a cell and of the text in it, inches
 
 
 def contact_sheet(
@@ -26,6 +27,7 @@ def contact_sheet(
     recipes: Sequence[Sequence[Recipe]],
     *,
     n_columns: int = 4,
+    bar: tqdm | None = None,
 ) -> Figure:
     """Draw one image of each seed set beside what its first sample sets make of such images.
 
@@ -37,6 +39,8 @@ def contact_sheet(
         The recipes of each seed set.
     n_columns : int, default=4
         Sample sets shown for each seed set.
+    bar : tqdm, optional
+        Progress bar to move on by one for every image.
 
     Returns
     -------
@@ -45,23 +49,33 @@ def contact_sheet(
         above each image.
     """
     n_columns = 1 + min(n_columns, max(map(len, recipes)))
-    size = (_CELL[0] * n_columns, _CELL[1] * len(seed_sets))
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(len(seed_sets), n_columns, squeeze=False)
-    for axis in grid.ravel():
-        axis.axis("off")
+    grid = _grid(len(seed_sets), n_columns)
     for row, seed_set, own in zip(grid, seed_sets, recipes, strict=True):
         shown = [own_images(seed_set), *own[: n_columns - 1]]
         for axis, recipe in zip(row, shown, strict=False):
             _draw_cell(axis, SampleSet(seed_set, recipe))
-    return figure
+            if bar is not None:
+                bar.update()
+    return grid[0, 0].figure
 
 
 def save_contact_sheet(path: str | os.PathLike[str], figure: Figure) -> None:
     """Write the sheet as an image whose format the suffix of ``path`` names, atomically."""
     with atomic_path(path) as temporary:
         figure.savefig(temporary, dpi=100, metadata={"Software": None})
+
+
+def _grid(n_rows: int, n_columns: int) -> np.ndarray:
+    width, height = _WIDTH * n_columns, _HEIGHT * n_rows
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    figure.subplots_adjust(
+        0.01, 0.1 / height, 0.99, 1 - _CAPTION / height, 0.03, _CAPTION / _HEIGHT
+    )
+    grid = figure.subplots(n_rows, n_columns, squeeze=False)
+    for axis in grid.ravel():
+        axis.axis("off")
+    return grid
 
 
 def _draw_cell(axis: Axes, sample_set: SampleSet) -> None:

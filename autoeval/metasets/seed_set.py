@@ -15,9 +15,9 @@ from autoeval.metasets.coco import CocoBox, CocoFile, CocoImage, image_path, rea
 from autoeval.metasets.wording import listed
 
 _FAULTS = {
-    "flat": "boxes without area (zero or negative width or height) were dropped",
-    "outside": "boxes wholly outside their image were dropped",
-    "clipped": "boxes that reached more than a pixel beyond their image were clipped",
+    "flat": "boxes without area (zero or negative width or height), dropped",
+    "outside": "boxes wholly outside their image, dropped",
+    "clipped": "boxes that reached more than a pixel beyond their image, clipped",
 }
 
 
@@ -127,7 +127,7 @@ def load_seed_set(
         _record(image, path, by_image[image.image_id], labels, faults) for image, path in found
     ]
     problems += [
-        f"{faults[kind].total()} {what} (image ids: {listed(faults[kind])})"
+        f"{what}: {faults[kind].total()} (image ids: {listed(faults[kind])})"
         for kind, what in _FAULTS.items()
         if faults[kind].total()
     ]
@@ -166,7 +166,7 @@ def _find_images(
             "Give the folder that its file names are relative to."
         )
     if missing:
-        problems.append(f"{len(missing)} images are missing in {img_dir}: {listed(missing)}")
+        problems.append(f"images missing in {img_dir}: {len(missing)} ({listed(missing)})")
     return [(image, path) for image, path in placed if path.is_file()]
 
 
@@ -174,10 +174,10 @@ def _mapped(content: CocoFile, mapping: Mapping[str, str], problems: list[str]) 
     kept = [box for box in content.boxes if box.category in mapping]
     others = Counter(box.category for box in content.boxes if box.category not in mapping)
     if others:
-        counts = [f"{category} ({n})" for category, n in others.most_common()]
+        counts = [f"{category} {n}" for category, n in others.most_common()]
         problems.append(
-            f"{others.total()} boxes of categories that the mapping lacks were left out: "
-            f"{listed(counts, most=10)}"
+            f"boxes of categories that the mapping lacks, left out: {others.total()} "
+            f"({listed(counts, most=10)})"
         )
     return kept
 

@@ -35,7 +35,7 @@ def sharpness(image: np.ndarray, alpha: float, rng: np.random.Generator) -> np.n
 
 def equalize(image: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
     """Blend the image with its version whose channels have a flat histogram."""
-    flat = albumentations().Equalize(mode="pil", p=1.0)(image=image)["image"]
+    flat = albumentations().Equalize(mode="cv", p=1.0)(image=image)["image"]
     return np.rint(image * np.float32(1 - share) + flat * np.float32(share)).astype(np.uint8)
 
 
@@ -52,7 +52,10 @@ def solarize(image: np.ndarray, threshold: float, rng: np.random.Generator) -> n
 
 
 def autocontrast(image: np.ndarray, cutoff: float, rng: np.random.Generator) -> np.ndarray:
-    """Stretch each channel to 0..255 after cutting a percentage off both ends."""
+    """Stretch each channel to 0..255 after cutting a percentage of its pixels off both ends.
+
+    Pixels that are at 255 already are not counted.
+    """
     contrast = albumentations().AutoContrast(cutoff=cutoff, method="pil", p=1.0)
     return contrast(image=image)["image"]
 

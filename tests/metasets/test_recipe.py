@@ -1,0 +1,126 @@
+import json
+
+import numpy as np
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.metasets.recipe import Recipe, draw_recipes, load_recipes, own_images, save_recipes
+from autoeval.metasets.seed_set import ImageRecord, SeedSet
+from autoeval.metasets.transforms import MILD, TransformStep, get_transform
+
+
+def seed_set(n_images=300, name="street"):
+    none = (np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool))
+    images = tuple(ImageRecord(str(i), None, 10, 10, *none) for i in range(n_images))
+    return SeedSet(name, ("vehicle",), images)
+
+
+def test_defaults_are_the_papers():
+    recipes = draw_recipes(seed_set())
+    assert len(recipes) == 50
+    for recipe in recipes:
+        assert recipe.seed_set == "street"
+        assert len(set(recipe.image_ids)) == len(recipe.image_ids) == 250
+        names = [step.name for step in recipe.steps]
+        assert len(set(names)) == 3 and set(names) <= set(MILD)
+        for step in recipe.steps:
+            transform = get_transform(step.name)
+            assert transform.low <= step.magnitude <= transform.high
+    assert {step.name for recipe in recipes for step in recipe.steps} == set(MILD)
+    assert len({recipe.recipe_id for recipe in recipes}) == 50
+
+
+def test_small_seed_sets_give_all_they_have():
+    ids = {recipe.image_ids for recipe in draw_recipes(seed_set(7), n_sets=3)}
+    assert ids == {tuple("0123456")}
+
+
+def test_draws_depend_on_seed_name_and_number_alone():
+    base = draw_recipes(seed_set(), n_sets=5)
+    assert draw_recipes(seed_set(), n_sets=5) == base
+    assert draw_recipes(seed_set(), n_sets=2) == base[:2]
+    assert all(a != b for a, b in zip(draw_recipes(seed_set(), n_sets=5, seed=1), base))  # noqa: B905
+    other = draw_recipes(seed_set(name="field"), n_sets=5)
+    assert all(a.steps != b.steps or a.image_ids != b.image_ids for a, b in zip(other, base))  # noqa: B905
+
+
+def test_magnitudes_can_vary_by_image():
+    base = draw_recipes(seed_set(), n_sets=3)
+    varied = draw_recipes(seed_set(), n_sets=3, per_image=True)
+    for one, other in zip(base, varied, strict=True):
+        assert [step.name for step in one.steps] == [step.name for step in other.steps]
+        assert {step.magnitude for step in other.steps} == {None}
+
+
+def test_own_images_are_untransformed_and_capped():
+    recipe = own_images(seed_set(20))
+    assert recipe.steps == () and recipe.image_ids == tuple(map(str, range(20)))
+    capped = own_images(seed_set(20), n_images=8)
+    assert len(set(capped.image_ids)) == 8 and capped == own_images(seed_set(20), n_images=8)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_sets": 0}, "at least 1"),
+        ({"n_images": 0}, "at least 1"),
+        ({"n_transforms": 8}, "between 0 and 7"),
+        ({"n_transforms": -1}, "between 0 and 7"),
+        ({"transforms": ["Rotate", "Rotate"], "n_transforms": 2}, "between 0 and 1"),
+        ({"transforms": ["Blur"]}, "No transform named 'Blur'"),
+        ({"min_visibility": 1.5}, "min_visibility"),
+    ],
+)
+def test_options_out_of_range(options, message):
+    with pytest.raises(InputError, match=message):
+        draw_recipes(seed_set(), **options)
+
+
+def test_saved_recipes_come_back_and_are_one_a_line(tmp_path):
+    recipes = draw_recipes(seed_set(), n_sets=4) + draw_recipes(
+        seed_set(), n_sets=2, per_image=True
+    )
+    recipes.append(own_images(seed_set()))
+    path = tmp_path / "deep" / "street.json"
+    save_recipes(path, recipes)
+    loaded = load_recipes(path)
+    assert loaded == recipes
+    assert [one.recipe_id for one in loaded] == [one.recipe_id for one in recipes]
+    assert len(path.read_text().splitlines()) == len(recipes) + 2
+
+
+def test_recipe_id_tells_every_field_apart():
+    steps = (TransformStep("Rotate", 5.0), TransformStep("Solarize", 200.0))
+    recipes = [
+        Recipe("a", ("1", "2"), steps, 3),
+        Recipe("b", ("1", "2"), steps, 3),
+        Recipe("a", ("2", "1"), steps, 3),
+        Recipe("a", ("1", "2"), steps[::-1], 3),
+        Recipe("a", ("1", "2"), (TransformStep("Rotate", 5.5), steps[1]), 3),
+        Recipe("a", ("1", "2"), steps, 4),
+        Recipe("a", ("1", "2"), steps, 3, min_visibility=0.3),
+    ]
+    assert len({recipe.recipe_id for recipe in recipes}) == len(recipes)
+
+
+GOOD = Recipe("a", ("1",), (TransformStep("Rotate", 5.0),), 3).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "holds no recipes"),
+        ("[]", "holds no recipes"),
+        ('{"images": []}', "holds no recipes"),
+        (json.dumps({"recipes": [{}]}), "Not a recipe"),
+        (json.dumps({"recipes": [{**GOOD, "steps": [["Rotate", "much"]]}]}), "Not a recipe"),
+        (json.dumps({"recipes": [{**GOOD, "steps": [["Blur", 1]]}]}), "No transform named 'Blur'"),
+    ],
+)
+def test_files_that_are_no_recipes(tmp_path, content, message):
+    path = tmp_path / "recipes.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        load_recipes(path)
+    with pytest.raises(InputError, match="Cannot read recipes"):
+        load_recipes(tmp_path / "missing.json")

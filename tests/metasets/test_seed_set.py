@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.metasets.seed_set import load_seed_set
+
+CAR = {"car": "vehicle"}
+
+
+def load(files, mapping=CAR, categories=("vehicle",)):
+    return load_seed_set("street", *files, categories, mapping)
+
+
+def test_boxes_become_xyxy_with_the_labels_of_the_task(make_coco):
+    boxes = [(1, "car", 5, 6, 10, 20), (3, "person", 0, 0, 60, 40, 1), (3, "car", 1, 2, 3, 4)]
+    mapping = {"car": "vehicle", "person": "human"}
+    seed_set = load(make_coco(boxes), mapping, ("human", "vehicle"))
+    assert seed_set.name == "street" and seed_set.categories == ("human", "vehicle")
+    assert [image.image_id for image in seed_set.images] == ["1", "2", "3"]
+    first, second, third = seed_set.images
+    assert first.boxes.tolist() == [[5, 6, 15, 26]] and first.labels.tolist() == [1]
+    assert (first.height, first.width) == (40, 60) and first.path.is_file()
+    assert second.boxes.shape == (0, 4) and second.boxes.dtype == np.float64
+    assert third.labels.tolist() == [0, 1] and third.iscrowd.tolist() == [True, False]
+    assert seed_set.n_boxes == 3 and seed_set.problems == ()
+
+
+def test_several_categories_can_become_one(make_coco):
+    boxes = [(1, "car", 5, 6, 10, 20), (1, "bus", 5, 6, 10, 20)]
+    files = make_coco(boxes, categories=("car", "bus"))
+    assert load(files, {"car": "vehicle", "bus": "vehicle"}).images[0].labels.tolist() == [0, 0]
+
+
+def test_boxes_of_categories_outside_the_mapping_are_counted(make_coco):
+    boxes = [(1, "car", 5, 6, 10, 20), (1, "person", 1, 1, 2, 2), (2, "person", 1, 1, 2, 2)]
+    seed_set = load(make_coco(boxes))
+    assert seed_set.n_boxes == 1
+    (problem,) = seed_set.problems
+    assert problem == "boxes of categories that the mapping lacks, left out: 2 (person 2)"
+
+
+def test_bad_boxes_are_repaired_or_dropped_and_counted(make_coco):
+    boxes = [
+        (1, "car", 10, 10, 0, 5),  # no width
+        (1, "car", 10, 10, 5, -5),  # negative height
+        (2, "car", 60, 10, 5, 5),  # begins where the image ends
+        (2, "car", -9, -9, 5, 5),  # ends before it begins
+        (3, "car", -5, 30, 10, 30),  # partly outside
+        (3, "car", 50.5, 0, 9.9, 40),  # .4 px over: rounding, clipped without a word
+    ]
+    seed_set = load(make_coco(boxes))
+    assert [len(image.boxes) for image in seed_set.images] == [0, 0, 2]
+    assert seed_set.images[2].boxes.tolist() == [[0, 30, 5, 40], [50.5, 0, 60, 40]]
+    flat, outside, clipped = seed_set.problems
+    assert flat.startswith("boxes without area") and flat.endswith("dropped: 2 (image ids: 1)")
+    assert outside == "boxes wholly outside their image, dropped: 2 (image ids: 2)"
+    assert clipped.startswith("boxes that reached") and clipped.endswith("1 (image ids: 3)")
+
+
+def test_images_missing_on_disk_are_named(make_coco):
+    ann_file, img_dir = make_coco([(1, "car", 1, 1, 5, 5), (2, "car", 1, 1, 5, 5)])
+    (img_dir / "2.png").unlink()
+    seed_set = load((ann_file, img_dir))
+    assert [image.image_id for image in seed_set.images] == ["1", "3"] and seed_set.n_boxes == 1
+    assert seed_set.problems == (f"images missing in {img_dir}: 1 (2.png)",)
+
+
+def test_no_image_left_is_a_failure(make_coco):
+    ann_file, img_dir = make_coco()
+    for path in img_dir.iterdir():
+        path.unlink()
+    with pytest.raises(InputError, match=r"none of its 3 images .*1\.png"):
+        load((ann_file, img_dir))
+    with pytest.raises(InputError, match="No image folder"):
+        load((ann_file, img_dir / "typo"))
+    with pytest.raises(InputError, match="lists no image"):
+        load(make_coco((), n_images=0, name="void"))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"lorry": "vehicle"}, r"\(car, person\), but it names lorry"),
+        ({"car": "vehicle", "lorry": "vehicle"}, r"\(car, person\), but it names lorry"),
+        ({}, r"\(car, person\), but it is empty"),
+        ({"car": "boat"}, r"leads to boat.*\(its categories: vehicle\)"),
+    ],
+)
+def test_mapping_that_does_not_fit(make_coco, mapping, message):
+    with pytest.raises(InputError, match=message):
+        load(make_coco(), mapping)
+
+
+def edit(key, position=0, **changes):
+    def change(document):
+        document[key][position].update(changes)
+
+    return change
+
+
+def drop(key, field):
+    def change(document):
+        del document[key][0][field]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (edit("images", 1, id=1), "ids must be unique.*1"),
+        (edit("annotations", image_id=99), "image_id 99 is not in the list"),
+        (edit("annotations", category_id=99), "category_id 99 is not in the list"),
+        (edit("annotations", bbox=[1, 2, 3]), "expected bbox"),
+        (edit("annotations", bbox=[1, 2, 3, float("nan")]), "expected bbox"),
+        (edit("annotations", bbox=None), r"annotations\[0\] is malformed"),
+        (drop("annotations", "bbox"), r"annotations\[0\] has no field 'bbox'"),
+        (drop("images", "file_name"), r"images\[0\] has no field 'file_name'"),
+        (drop("images", "height"), "has no height and width"),
+        (edit("images", height=0), "must be positive"),
+        (drop("categories", "name"), r"categories\[0\] has no field 'name'"),
+        (edit("images", file_name="../annotations.json"), "leaves the image folder"),
+        (edit("images", file_name="/etc/hosts"), "leaves the image folder"),
+        (lambda document: document["images"].append("4.png"), r"images\[3\] is malformed"),
+        (lambda document: document.update(images=3), "to be a list"),
+        (lambda document: document.pop("images"), "not a COCO annotation file"),
+    ],
+)
+def test_malformed_annotation_files(make_coco, change, message):
+    with pytest.raises(InputError, match=message):
+        load(make_coco(change=change))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "is not a JSON file"),
+        (b"\x89PNG\xff", "is not a JSON file"),
+        (b"[]", "not a COCO annotation file"),
+        (None, "No annotation file"),
+    ],
+)
+def test_files_that_are_no_annotations(tmp_path, content, message):
+    ann_file = tmp_path / "a.json"
+    if content is not None:
+        ann_file.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        load((ann_file, tmp_path))
+
+
+def test_links(make_coco, tmp_path):
+    """A linked folder is the user's wish; a link in it to a file elsewhere is not followed."""
+    ann_file, img_dir = make_coco()
+    (tmp_path / "linked").symlink_to(img_dir)
+    assert len(load((ann_file, tmp_path / "linked")).images) == 3
+    (tmp_path / "secret.png").write_bytes((img_dir / "1.png").read_bytes())
+    (img_dir / "1.png").unlink()
+    (img_dir / "1.png").symlink_to(tmp_path / "secret.png")
+    with pytest.raises(InputError, match="leaves the image folder"):
+        load((ann_file, img_dir))

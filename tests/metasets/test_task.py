@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.metasets.config import MetaSetConfig, load_metaset_config
+from autoeval.metasets.task import ROOT_VARIABLE, Task, load_task
+
+TASK = """
+name = "traffic"
+categories = ["vehicle"]
+data_root = {root!r}
+detector_mapping = dict(car="vehicle")
+seed_sets = [
+    dict(name="set", ann_file="set/annotations.json", img_dir="set/images",
+         mapping=dict(car="vehicle")),
+]
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_root(monkeypatch):
+    monkeypatch.delenv(ROOT_VARIABLE, raising=False)
+
+
+@pytest.fixture
+def configs(request):
+    return request.config.rootpath / "configs"
+
+
+def write(tmp_path, text=None, root=None):
+    path = tmp_path / "task.py"
+    path.write_text(TASK.format(root=root) if text is None else text)
+    return path
+
+
+def test_seed_sets_are_found_under_the_data_root(make_coco, tmp_path):
+    make_coco()
+    task = load_task(write(tmp_path), tmp_path)
+    assert task.name == "traffic" and task.categories == ("vehicle",)
+    (seed_set,) = task.load_seed_sets()
+    assert seed_set.name == "set" and seed_set.n_boxes == 1
+
+
+def test_root_comes_from_argument_then_environment_then_file(tmp_path, monkeypatch):
+    for name in ("own", "environment", "argument"):
+        (tmp_path / name).mkdir()
+    path = write(tmp_path, root="own")
+
+    def root(given=None):
+        return load_task(path, given).seed_sets[0].img_dir.parts[-3]
+
+    assert root() == "own"
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "environment"))
+    assert root() == "environment"
+    assert root(tmp_path / "argument") == "argument"
+
+
+def test_a_missing_root_says_how_to_give_it(tmp_path):
+    with pytest.raises(InputError, match=rf"not given.*--data-root.*{ROOT_VARIABLE}.*task\.py"):
+        load_task(write(tmp_path))
+    with pytest.raises(InputError, match=r"typo does not exist.*--data-root"):
+        load_task(write(tmp_path), tmp_path / "typo")
+
+
+SEED_SET = 'dict(name="a", ann_file="a.json", img_dir="a", mapping=dict(a="a"))'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", "Cannot read"),
+        ("name = 'x'", r"malformed.*categories"),
+        ("name = 'x'; categories = ['a']; seed_sets = [dict(name='a')]", r"malformed.*ann_file"),
+        ("name = 'x'; categories = ['a']; seed_sets = []", "needs seed sets"),
+        (f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}] * 2", "different names"),
+        (
+            f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}]; "
+            "detector_mapping = dict(car='b')",
+            "`detector_mapping` leads to b",
+        ),
+    ],
+)
+def test_malformed_task_files(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        load_task(write(tmp_path, text), tmp_path)
+    with pytest.raises(InputError, match="No configuration file"):
+        load_task(tmp_path / "missing.py", tmp_path)
+
+
+def test_lookup():
+    task = Task("t", ("person", "vehicle"), (), {"car": "vehicle", "truck": "vehicle"})
+    found = task.lookup(["truck", "dog", "person", "car"])
+    assert found.tolist() == [1, -1, 0, 1] and found.dtype == np.int64
+    with pytest.raises(InputError, match=r"none of person, vehicle, car, truck.*knows: dog"):
+        task.lookup(["dog"])
+    with pytest.raises(InputError, match="knows none"):
+        task.lookup([])
+
+
+def test_the_mild_meta_set_is_the_default(configs):
+    assert load_metaset_config(configs / "metasets" / "mild.py") == MetaSetConfig()
+
+
+def test_options_override_the_file(tmp_path):
+    path = tmp_path / "metaset.py"
+    path.write_text("transforms = ['Rotate']\nn_sets = 4\nn_transforms = 1\n")
+    config = load_metaset_config(path, n_sets=7, n_images=None)
+    assert config == MetaSetConfig(transforms=("Rotate",), n_sets=7, n_transforms=1)
+    path.write_text("n_set = 4\n")
+    with pytest.raises(InputError, match=r"no option 'n_set' here, only .*n_sets"):
+        load_metaset_config(path)
+
+
+@pytest.mark.parametrize(("name", "n_seed_sets"), [("vehicle", 11), ("person", 5)])
+def test_real_seed_sets_load_without_problems(shared, configs, name, n_seed_sets):
+    task = load_task(configs / "tasks" / f"{name}.py", shared / "real")
+    seed_sets = task.load_seed_sets()
+    assert len(seed_sets) == n_seed_sets
+    for seed_set in seed_sets:
+        assert seed_set.problems == () and seed_set.categories == (name,)
+    described = (shared / "real" / "README.md").read_text()
+    for seed_set in seed_sets:
+        row = f"{name}/{seed_set.name} | {len(seed_set.images)} | {seed_set.n_boxes} |"
+        assert row in described
