@@ -1,0 +1,123 @@
+"""Bins of the true count: a list of edges that knows how it was made."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.runtime.files import write_text
+
+
+@dataclass(frozen=True)
+class CountBins:
+    """Contiguous bins of counts: (lo, hi], the first closed on both sides.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Strictly increasing; B + 1 edges make B bins.
+    origin : Mapping
+        How the edges came about (method, gamma, range of the data), for the record.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two edges, or they do not increase.
+
+    Examples
+    --------
+    >>> bins = CountBins((0., .5, 2.5, 10.))
+    >>> bins.assign([-1, 0, .5, 2, 10, 11])
+    array([-1,  0,  0,  1,  2,  3])
+    >>> bins.labels()
+    ['0–0.5', '0.5–2.5', '2.5–10']
+    """
+
+    edges: tuple[float, ...]
+    origin: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        edges = np.asarray(self.edges, np.float64)
+        if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
+            raise InputError(
+                f"Expected at least two bin edges in increasing order but got {self.edges}."
+            )
+        object.__setattr__(self, "edges", tuple(edges.tolist()))
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+    def assign(self, counts: Any) -> np.ndarray:
+        """Return the bin of each count: int64, -1 below the first edge, len(self) above the last.
+
+        Raises
+        ------
+        InputError
+            If a count is NaN.
+        """
+        counts = np.asarray(counts, np.float64)
+        if np.isnan(counts).any():
+            raise InputError("A count that is NaN lies in no bin: leave such items out first.")
+        index = np.searchsorted(self.edges, counts, side="left") - 1
+        return np.where(counts == self.edges[0], 0, index).astype(np.int64)
+
+    def assign_nearest(self, counts: Any) -> np.ndarray:
+        """Return the bin of each count, the end bins taking what lies outside the edges."""
+        return self.assign(counts).clip(0, len(self) - 1)
+
+    def labels(self) -> list[str]:
+        """Return a name for each bin: its edges with a dash between."""
+        return [f"{lo:g}–{hi:g}" for lo, hi in zip(self.edges, self.edges[1:], strict=False)]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write edges and origin as JSON."""
+        write_text(path, json.dumps({**self.origin, "edges": list(self.edges)}, indent=1) + "\n")
+
+
+def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBins:
+    """Read bins from JSON.
+
+    Parameters
+    ----------
+    path : path-like
+        A list of edges, an object with a list ``edges``, or an object of such objects by name.
+    name : str, optional
+        Which of several named lists of edges to read.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or holds no such edges, or several and `name` is none of theirs.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"No file of bins {path}: check the path.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot read bins from {path}: {error}.") from None
+    if isinstance(content, dict) and "edges" not in content:
+        content = _named(path, content, name)
+    entry = content if isinstance(content, dict) else {"edges": content}
+    try:
+        edges = tuple(float(edge) for edge in entry["edges"])
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{path}: expected a list of numbers 'edges'.") from None
+    return CountBins(edges, {key: value for key, value in entry.items() if key != "edges"})
+
+
+def _named(path: Path, content: dict[str, Any], name: str | None) -> Any:
+    if name in content:
+        return content[name]
+    names = ", ".join(content)
+    raise InputError(
+        f"{path} holds several lists of bin edges ({names}): "
+        + ("say which one." if name is None else f"'{name}' is none of them.")
+    )

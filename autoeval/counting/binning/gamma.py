@@ -1,0 +1,108 @@
+"""Choosing gamma by cross-validation (the paper's algorithms 1 and 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from autoeval.counting.binning.bins import CountBins
+from autoeval.counting.binning.likelihood import (
+    histogram_log_likelihood,
+    multinomial_log_likelihood,
+)
+from autoeval.counting.binning.smoothing import whole_counts
+from autoeval.errors import InputError
+from autoeval.runtime.progress import progress_bar
+
+GAMMAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+RATIOS = (0.1, 0.2, 0.25)
+LIKELIHOODS = {
+    "histogram": histogram_log_likelihood,
+    "multinomial": multinomial_log_likelihood,
+}
+
+
+@dataclass(frozen=True)
+class GammaChoice:
+    """What cross-validation found.
+
+    Parameters
+    ----------
+    gamma : float
+        The value with the least sum of ranks; the smallest of equals.
+    table : DataFrame
+        One row for each gamma: mean held-out log likelihood for each ratio, and ``rank_sum``.
+    """
+
+    gamma: float
+    table: pd.DataFrame
+
+
+def choose_gamma(
+    counts: Any,
+    fit: Callable[[np.ndarray, float], CountBins],
+    *,
+    likelihood: str = "histogram",
+    gammas: Sequence[float] = GAMMAS,
+    ratios: Sequence[float] = RATIOS,
+    n_shuffles: int = 10,
+    seed: int = 0,
+) -> GammaChoice:
+    """Try every gamma on shuffled splits and rank them by held-out likelihood.
+
+    Parameters
+    ----------
+    counts : array-like of shape (N,)
+        True counts, whole numbers.
+    fit : callable of (counts, gamma) -> CountBins
+        The way of binning, such as `paper_bins`.
+    likelihood : {"histogram", "multinomial"}
+        Score of the held-out counts; see `autoeval.counting.binning.likelihood`. The second is as
+        printed and always favours the most bins.
+    gammas : sequence of float
+        Values to try.
+    ratios : sequence of float
+        Shares of the counts to hold out.
+    n_shuffles : int
+        Splits for each ratio; all gammas see the same ones.
+    seed : int
+        Of the splits.
+
+    Raises
+    ------
+    InputError
+        If the likelihood is unknown, or the counts are too few or too equal to be split and binned.
+    """
+    if likelihood not in LIKELIHOODS:
+        raise InputError(f"Expected likelihood one of {[*LIKELIHOODS]} but got {likelihood!r}.")
+    counts = whole_counts(counts)
+    splits = [[_split(counts, ratio, seed, k) for k in range(n_shuffles)] for ratio in ratios]
+    means = np.zeros((len(gammas), len(ratios)))
+    with progress_bar(means.size * n_shuffles, "Choosing gamma", unit="split") as bar:
+        for (g, r), _ in np.ndenumerate(means):
+            scores = []
+            for train, held_out in splits[r]:
+                scores.append(LIKELIHOODS[likelihood](fit(train, gammas[g]), train, held_out))
+                bar.update()
+            means[g, r] = np.mean(scores)
+    ranks = sum(rankdata(-column) for column in means.T)
+    table = pd.DataFrame(means, columns=[f"held out {ratio:.0%}" for ratio in ratios])
+    table.insert(0, "gamma", list(gammas))
+    return GammaChoice(float(gammas[int(np.argmin(ranks))]), table.assign(rank_sum=ranks))
+
+
+def _split(counts: np.ndarray, ratio: float, seed: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    order = np.random.default_rng([seed, k]).permutation(len(counts))
+    n_held_out = max(1, round(ratio * len(counts)))
+    train, held_out = counts[order[n_held_out:]], counts[order[:n_held_out]]
+    if len(np.unique(train)) < 2:
+        raise InputError(
+            f"Choosing gamma needs counts of several different values in every split, but holding "
+            f"out {ratio:.0%} of {len(counts)} left one value or none. Give gamma instead."
+        )
+    return train, held_out

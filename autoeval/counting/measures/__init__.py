@@ -1,0 +1,1 @@
+"""How well counts agree with the truth: by bin, overall, by place in the image, between models."""

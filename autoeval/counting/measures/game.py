@@ -1,0 +1,181 @@
+"""Grid average mean absolute error: the count error of tiles of the image (equation 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+
+TILE_RULES = ("exact", "floor_step", "absorb")
+
+
+def tile_edges(length: int, level: int, rule: str = "exact") -> np.ndarray:
+    """Split a side of ``length`` pixels for GAME(level).
+
+    Parameters
+    ----------
+    length : int
+        Height or width in pixels, at least 2 ** level.
+    level : int
+        L; the side is split in 2 ** L.
+    rule : {"exact", "floor_step", "absorb"}
+        For lengths that do not divide: ``"exact"`` places edges evenly, rounded down to pixels;
+        ``"floor_step"`` steps by length // 2 ** L, as the released code does, and makes as many
+        tiles as that takes; ``"absorb"`` lets the last tile take the remainder.
+
+    Returns
+    -------
+    ndarray of shape (tiles + 1,), int64
+        From 0 to ``length``.
+
+    Raises
+    ------
+    InputError
+        If the side has fewer pixels than tiles.
+    ValueError
+        If the rule is unknown.
+
+    Examples
+    --------
+    >>> for rule in TILE_RULES:
+    ...     print(tile_edges(11, 2, rule))
+    [ 0  2  5  8 11]
+    [ 0  2  4  6  8 10 11]
+    [ 0  2  4  6 11]
+    """
+    if rule not in TILE_RULES:
+        raise ValueError(f"Expected a tile rule among {TILE_RULES} but got {rule!r}.")
+    n_tiles = 2**level
+    if length < n_tiles:
+        raise InputError(f"GAME({level}) needs at least {n_tiles} pixels a side but got {length}.")
+    step = length // n_tiles
+    if rule == "exact":
+        return np.arange(n_tiles + 1) * length // n_tiles
+    starts = np.arange(0, length, step)
+    return np.append(starts if rule == "floor_step" else starts[:n_tiles], length)
+
+
+def game(
+    target: np.ndarray,
+    pred: np.ndarray,
+    level: int,
+    *,
+    size: tuple[int, int] | None = None,
+    rule: str = "exact",
+) -> float:
+    """Sum over tiles of the absolute count error of one image.
+
+    Parameters
+    ----------
+    target, pred : ndarray of shape (H, W) or (N, 2)
+        A density map, or points as xy in pixels where `size` is given.
+    level : int
+        L of GAME(L); 0 is the absolute error of the whole image.
+    size : tuple of int, optional
+        Height and width of the image in pixels; says that both inputs are points. Points outside
+        count in the tile nearest to them.
+    rule : str
+        See `tile_edges`.
+
+    Raises
+    ------
+    InputError
+        If two maps differ in shape or the image is too small for the level.
+
+    Examples
+    --------
+    An object that is placed in the wrong quarter is wrong twice:
+
+    >>> game(np.array([[1., 1.]]), np.array([[9., 9.]]), 1, size=(10, 10))
+    2.0
+    """
+    target, pred = np.asarray(target, np.float64), np.asarray(pred, np.float64)
+    if size is None and target.shape != pred.shape:
+        raise InputError(
+            f"GAME compares maps of one shape, but the true one is {target.shape} and the "
+            f"predicted one {pred.shape}: resize one so that its sum stays the same."
+        )
+    height, width = target.shape if size is None else size
+    rows, columns = tile_edges(height, level, rule), tile_edges(width, level, rule)
+    if size is not None:
+        difference = _in_tiles(target, rows, columns) - _in_tiles(pred, rows, columns)
+    else:
+        by_rows = np.add.reduceat(target - pred, rows[:-1], axis=0)
+        difference = np.add.reduceat(by_rows, columns[:-1], axis=1)
+    return float(np.abs(difference).sum())
+
+
+@dataclass
+class GameScore:
+    """GAME of a data set, image by image.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        The L to compute.
+    rule : str
+        See `tile_edges`.
+
+    Examples
+    --------
+    >>> score = GameScore()
+    >>> score.update("a", np.eye(8), np.zeros((8, 8)))
+    >>> score.compute()["mean"].tolist()
+    [8.0, 8.0, 8.0, 8.0]
+    """
+
+    levels: Sequence[int] = (0, 1, 2, 3)
+    rule: str = "exact"
+    by_image: dict[str, list[float]] = field(default_factory=dict)
+
+    def update(
+        self,
+        image_id: str,
+        target: np.ndarray,
+        pred: np.ndarray,
+        size: tuple[int, int] | None = None,
+    ) -> None:
+        """Add an image; the arguments are those of `game`."""
+        if image_id in self.by_image:
+            raise InputError(f"Image '{image_id}' was given twice.")
+        self.by_image[image_id] = [
+            game(target, pred, level, size=size, rule=self.rule) for level in self.levels
+        ]
+
+    def merge(self, other: GameScore) -> None:
+        """Add the images of another score of the same levels and rule."""
+        twice = self.by_image.keys() & other.by_image.keys()
+        if twice or (tuple(other.levels), other.rule) != (tuple(self.levels), self.rule):
+            raise InputError(
+                f"Cannot merge GAME of {len(twice)} common images, levels {self.levels} and "
+                f"{other.levels}, tile rules '{self.rule}' and '{other.rule}'."
+            )
+        self.by_image.update(other.by_image)
+
+    def compute(self) -> pd.DataFrame:
+        """Return ``level``, ``mean`` and population ``std`` over images; the order has no effect.
+
+        Raises
+        ------
+        InputError
+            If no image was given.
+        """
+        if not self.by_image:
+            raise InputError("GAME needs at least one image: none was given.")
+        values = np.array([self.by_image[name] for name in sorted(self.by_image)])
+        return pd.DataFrame(
+            {"level": list(self.levels), "mean": values.mean(0), "std": values.std(0)}
+        )
+
+
+def _in_tiles(points: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    x, y = points.reshape(-1, 2).T
+    column = (np.searchsorted(columns, x, side="right") - 1).clip(0, len(columns) - 2)
+    row = (np.searchsorted(rows, y, side="right") - 1).clip(0, len(rows) - 2)
+    tiles = np.zeros((len(rows) - 1, len(columns) - 1))
+    np.add.at(tiles, (row, column), 1)
+    return tiles

@@ -1,0 +1,139 @@
+"""Matching predicted points with true ones: precision, recall and F1 at a distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
+
+from autoeval.errors import InputError
+
+
+def match_points(
+    target: np.ndarray, pred: np.ndarray, max_distance: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Match points one to one within a distance: as many as possible, then as near as possible.
+
+    Points that no chain of candidate pairs connects are matched apart from each other, so that time
+    and memory grow with the largest such group instead of with all points.
+
+    Parameters
+    ----------
+    target, pred : ndarray of shape (N, 2), (M, 2)
+        Points as xy, pixels.
+    max_distance : float
+        Largest distance of a pair, pixels.
+
+    Returns
+    -------
+    rows, columns : ndarray of shape (K,), int64
+        Indices into ``target`` and ``pred`` of each pair.
+
+    Raises
+    ------
+    InputError
+        If the distance is not positive.
+
+    Examples
+    --------
+    The nearest pair alone would leave one point unmatched:
+
+    >>> match_points(np.array([[0., 0.], [3., 0.]]), np.array([[2., 0.], [5., 0.]]), 2.5)
+    (array([0, 1]), array([0, 1]))
+    """
+    if not max_distance > 0:
+        raise InputError(f"Expected a positive distance for matching but got {max_distance}.")
+    target, pred = _points(target), _points(pred)
+    rows, columns = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if len(target) and len(pred):
+        near = KDTree(target).sparse_distance_matrix(
+            KDTree(pred), max_distance, output_type="coo_matrix"
+        )
+        for some_rows, some_columns in _groups(near, len(target), len(pred)):
+            pairs = _match_group(target[some_rows], pred[some_columns], max_distance)
+            rows = np.append(rows, some_rows[pairs[0]])
+            columns = np.append(columns, some_columns[pairs[1]])
+    order = rows.argsort()
+    return rows[order], columns[order]
+
+
+@dataclass
+class PointMatchScore:
+    """Precision, recall and F1 of points over a data set.
+
+    Parameters
+    ----------
+    max_distance : float
+        Largest distance of a true positive, pixels.
+
+    Examples
+    --------
+    >>> score = PointMatchScore(2.0)
+    >>> score.update(np.array([[0, 0], [9, 9]]), np.array([[1, 0], [5, 5], [0, 9]]))
+    >>> score.compute()
+    {'precision': 0.3333333333333333, 'recall': 0.5, 'F1': 0.4}
+    """
+
+    max_distance: float
+    true_positives: int = 0
+    n_target: int = 0
+    n_pred: int = 0
+
+    def update(self, target: np.ndarray, pred: np.ndarray) -> None:
+        """Add an image: true and predicted points (N, 2), (M, 2) as xy, pixels."""
+        self.true_positives += len(match_points(target, pred, self.max_distance)[0])
+        self.n_target += len(_points(target))
+        self.n_pred += len(_points(pred))
+
+    def merge(self, other: PointMatchScore) -> None:
+        """Add the images of another score of the same distance."""
+        if other.max_distance != self.max_distance:
+            raise InputError(
+                f"Cannot merge matches within {self.max_distance} and {other.max_distance} pixels."
+            )
+        self.true_positives += other.true_positives
+        self.n_target += other.n_target
+        self.n_pred += other.n_pred
+
+    def compute(self) -> dict[str, float]:
+        """Return ``precision``, ``recall`` and ``F1``; NaN where there was nothing to divide by."""
+        return {
+            "precision": _ratio(self.true_positives, self.n_pred),
+            "recall": _ratio(self.true_positives, self.n_target),
+            "F1": _ratio(2 * self.true_positives, self.n_pred + self.n_target),
+        }
+
+
+def _points(points: np.ndarray) -> np.ndarray:
+    return np.asarray(points, np.float64).reshape(-1, 2)
+
+
+def _groups(near, n_target: int, n_pred: int):
+    graph = near.copy()
+    graph.data = np.ones_like(near.data)  # points on top of each other are at distance 0
+    graph.col = graph.col + n_target
+    graph.resize(n_target + n_pred, n_target + n_pred)
+    label = connected_components(graph, directed=False)[1]
+    order = label.argsort(kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
+        if len(group) > 1:
+            yield group[group < n_target], group[group >= n_target] - n_target
+
+
+def _match_group(
+    target: np.ndarray, pred: np.ndarray, max_distance: float
+) -> tuple[np.ndarray, np.ndarray]:
+    distance = np.hypot(*(target[:, None] - pred).transpose(2, 0, 1))
+    allowed = distance <= max_distance
+    # One pair more outweighs any distance that the other pairs could save.
+    penalty = max_distance * (min(distance.shape) + 1)
+    rows, columns = linear_sum_assignment(np.where(allowed, distance, penalty))
+    kept = allowed[rows, columns]
+    return rows[kept], columns[kept]
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")

@@ -1,0 +1,73 @@
+"""Measures over all images: absolute, squared and relative errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from autoeval.counting.measures.pairs import as_pairs
+
+
+def absolute_error(target: Any, pred: Any) -> dict[str, float]:
+    """Return ``MAE``, its population ``std``, ``RMSE`` and ``bias`` (mean of pred - target).
+
+    Examples
+    --------
+    >>> absolute_error([2, 4], [3, 1])
+    {'MAE': 2.0, 'std': 1.0, 'RMSE': 2.23606797749979, 'bias': -1.0}
+    """
+    target, pred = as_pairs(target, pred)
+    error = pred - target
+    return {
+        "MAE": float(np.abs(error).mean()),
+        "std": float(np.abs(error).std()),
+        "RMSE": float(np.sqrt((error**2).mean())),
+        "bias": float(error.mean()),
+    }
+
+
+def mape(target: Any, pred: Any) -> float:
+    """Mean of 100 |error| / target over the images whose target is not 0; NaN where all are.
+
+    An image without objects has no percentage error: such images are left out here and count in
+    `smape` and `autoeval.counting.measures.tper`.
+
+    Examples
+    --------
+    >>> mape([2, 4, 0], [3, 4, 7])
+    25.0
+    """
+    target, pred = as_pairs(target, pred)
+    some = target > 0
+    if not some.any():
+        return float("nan")
+    return float(100 * (np.abs(pred - target)[some] / target[some]).mean())
+
+
+def smape(target: Any, pred: Any) -> float:
+    """Mean of 100 |error| / (|target| + |pred|), in [0, 100] (CAPTURe's symmetric error).
+
+    A prediction of NaN is a skipped answer and scores 100; 0 for 0 scores 0. torchmetrics' measure
+    of the same name is twice this.
+
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+
+    Raises
+    ------
+    InputError
+        If the lengths differ or are 0, or a count other than a skipped answer is not finite.
+
+    Examples
+    --------
+    >>> smape([2, 0, 5], [6, 0, float("nan")])
+    50.0
+    """
+    pred = np.asarray(pred, np.float64).ravel()
+    skipped = np.isnan(pred)
+    target, filled = as_pairs(target, np.where(skipped, 0.0, pred))
+    scale = np.abs(target) + np.abs(filled)
+    share = np.divide(np.abs(filled - target), scale, out=np.zeros_like(scale), where=scale > 0)
+    return float(100 * np.where(skipped, 1.0, share).mean())
