@@ -19,7 +19,7 @@ from autoeval.metasets.seed_set import SeedSet
 from autoeval.runtime.files import atomic_path
 
 _COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))
-_WIDTH, _HEIGHT, _CAPTION = 3.2, 2.6, 0.5  # of a cell and of the text in it, inches
+_WIDTH, _HEIGHT, _CAPTION = 3.2, 2.7, 0.6  # of a cell and of the text in it, inches
 
 
 def contact_sheet(

@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import pytest
 
 from autoeval.cli import main
@@ -79,11 +76,3 @@ def test_bad_input_ends_with_status_2_and_a_sentence(tmp_path, capsys, arguments
     assert main(["build-metaset", *arguments, "--out", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_runs_from_any_folder(request, tmp_path):
-    script = request.config.rootpath / "tools" / "build_metaset.py"
-    done = subprocess.run(
-        [sys.executable, script, "--help"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0 and "--contact-sheet" in done.stdout
