@@ -7,6 +7,7 @@ from typing import Any
 from autoeval.counting.binning.bins import CountBins
 from autoeval.counting.binning.released import PUBLISHED_GAMMA, check_range
 from autoeval.counting.binning.smoothing import whole_counts
+from autoeval.errors import InputError
 
 
 def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
@@ -23,16 +24,14 @@ def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBi
 
     Raises
     ------
-    ImportError
-        If astropy is not installed.
     InputError
-        If the counts are not whole numbers of at least two different values, or gamma is not as
-        said.
+        If astropy is not installed, the counts are not whole numbers of at least two different
+        values, or gamma is not as said.
     """
     try:
         from astropy.stats import bayesian_blocks
     except ImportError as error:
-        raise ImportError(
+        raise InputError(
             "Bayesian blocks need astropy: pip install 'autoeval[counting]'"
         ) from error
     counts = whole_counts(counts)

@@ -33,6 +33,8 @@ class CountResult:
         ``"ok"``, ``"skipped"`` (the counter declined to answer) or ``"failed: <reason>"``.
     context : Mapping
         The privileged information the counter was given, recorded as it was passed in.
+    warnings : tuple of str
+        Reasons to doubt the count, such as a limit on the number of boxes that was reached.
     """
 
     count: float
@@ -43,6 +45,7 @@ class CountResult:
     text: str | None = None
     status: str = "ok"
     context: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 from autoeval.counting.measures.pairs import as_pairs
 
@@ -41,7 +42,7 @@ class TperCurve:
     @property
     def auc(self) -> float:
         """Area under the curve by trapezoids, in the unit of the thresholds."""
-        return float(np.trapezoid(self.ratio, self.thresholds))
+        return float(trapezoid(self.ratio, self.thresholds))
 
 
 def tper_curve(

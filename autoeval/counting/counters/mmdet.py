@@ -1,0 +1,129 @@
+"""A detector as a counter: every box above a threshold is one object."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from autoeval.counting.counters.base import COUNT, POINTS, CountResult
+from autoeval.counting.counters.vocabulary import find_category
+from autoeval.detections import Detections, Evidence
+
+
+class ObservingDetector(Protocol):
+    """What this adapter needs of a detector; `autoeval.detectors` makes such."""
+
+    categories: tuple[str, ...]
+    settings: dict[str, Any]
+
+    def observe(
+        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
+    ) -> list[Evidence]:  # pragma: no cover
+        """Detect objects in images (H, W, 3) uint8 BGR."""
+        ...
+
+
+class DetectorCounter:
+    """Counts the boxes of one category; one pass of the detector serves all prompts on an image.
+
+    Parameters
+    ----------
+    detector : ObservingDetector
+        Closed-set detector; a prompt must name one of its categories, in singular or plural.
+    score_thr : float
+        A box counts where its score exceeds this.
+    name : str
+        Identifies the counter in result files.
+    max_per_img : int, optional
+        Most boxes the detector gives for one image, over all categories; by default read from its
+        settings. A result that may have been cut off there says so in `CountResult.warnings`.
+    """
+
+    capabilities = frozenset({COUNT, POINTS})
+
+    def __init__(
+        self,
+        detector: ObservingDetector,
+        *,
+        score_thr: float = 0.3,
+        name: str = "detector",
+        max_per_img: int | None = None,
+    ) -> None:
+        self.detector = detector
+        self.score_thr = score_thr
+        self.name = name
+        self.max_per_img = box_limit(detector.settings) if max_per_img is None else max_per_img
+
+    def count(
+        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
+    ) -> CountResult:
+        """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
+        return self.count_prompts(image, [prompt], context)[0]
+
+    def count_prompts(
+        self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
+    ) -> list[CountResult]:
+        """Count what each prompt names.
+
+        Raises
+        ------
+        InputError
+            If a prompt names no category of the detector.
+        """
+        labels = [find_category(prompt, self.detector.categories) for prompt in prompts]
+        context = context or {}
+        [evidence] = self.detector.observe([image], [str(context.get("image_id", ""))])
+        counted = evidence.clean.above(self.score_thr)
+        notes = self._warn_at_limit(counted)
+        return [result_of_boxes(counted[counted.labels == k], context, notes) for k in labels]
+
+    def _warn_at_limit(self, counted: Detections) -> tuple[str, ...]:
+        if self.max_per_img is None or len(counted) < self.max_per_img:
+            return ()
+        note = (
+            f"The detector gave {len(counted)} boxes above the threshold, as many as its limit "
+            f"max_per_img = {self.max_per_img} allows: objects may be missing from the count. "
+            "Raise the limit in its test settings."
+        )
+        warnings.warn(note, stacklevel=3)
+        return (note,)
+
+
+def result_of_boxes(
+    boxes: Detections, context: Mapping[str, Any], notes: tuple[str, ...] = ()
+) -> CountResult:
+    """Make a result of boxes that all count; their centres are the points."""
+    corners = boxes.boxes
+    return CountResult(
+        float(len(boxes)),
+        points=(corners[:, :2] + corners[:, 2:]) / 2,
+        boxes=corners,
+        scores=boxes.scores,
+        context=context,
+        warnings=notes,
+    )
+
+
+def box_limit(settings: Mapping[str, Any]) -> int | None:
+    """Find the least ``max_per_img`` anywhere in settings but for region proposals; None if absent.
+
+    Examples
+    --------
+    >>> box_limit({"test_cfg": {"rpn": {"max_per_img": 50}, "rcnn": {"max_per_img": 100}}})
+    100
+    """
+    found = [
+        limit
+        for key, value in settings.items()
+        if key != "rpn"
+        for limit in ([value] if key == "max_per_img" else [_nested_limit(value)])
+        if limit is not None
+    ]
+    return min(found, default=None)
+
+
+def _nested_limit(value: Any) -> int | None:
+    return box_limit(value) if isinstance(value, Mapping) else None
