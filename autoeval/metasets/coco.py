@@ -117,7 +117,8 @@ def image_path(img_dir: Path, file_name: str) -> Path:
     """
     root = img_dir.resolve()
     path = root / file_name
-    if Path(file_name).is_absolute() or not path.resolve().is_relative_to(root):
+    outside = "\0" in file_name or Path(file_name).is_absolute()
+    if outside or not path.resolve().is_relative_to(root):
         raise InputError(
             f"file_name {file_name!r} leaves the image folder {img_dir}: refused. "
             "Expected a path inside the folder, relative to it."

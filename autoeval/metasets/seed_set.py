@@ -158,7 +158,7 @@ def _find_images(
     if not img_dir.is_dir():
         raise InputError(f"No image folder {img_dir} (for {content.path}): check the path.")
     placed = [(image, image_path(img_dir, image.file_name)) for image in content.images]
-    missing = [image.file_name for image, path in placed if not path.is_file()]
+    missing = [image.file_name for image, path in placed if not os.path.isfile(path)]
     if len(missing) == len(placed):
         what = f"none of its {len(placed)} images is in {img_dir}" if placed else "lists no image"
         raise InputError(
@@ -167,7 +167,7 @@ def _find_images(
         )
     if missing:
         problems.append(f"images missing in {img_dir}: {len(missing)} ({listed(missing)})")
-    return [(image, path) for image, path in placed if path.is_file()]
+    return [(image, path) for image, path in placed if os.path.isfile(path)]
 
 
 def _mapped(content: CocoFile, mapping: Mapping[str, str], problems: list[str]) -> list[CocoBox]:

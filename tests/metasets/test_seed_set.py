@@ -65,6 +65,11 @@ def test_images_missing_on_disk_are_named(make_coco):
     assert seed_set.problems == (f"images missing in {img_dir}: 1 (2.png)",)
 
 
+def test_a_file_name_longer_than_the_system_allows_is_a_missing_image(make_coco):
+    seed_set = load(make_coco(change=edit("images", file_name="x" * 999)))
+    assert [image.image_id for image in seed_set.images] == ["2", "3"]
+
+
 def test_no_image_left_is_a_failure(make_coco):
     ann_file, img_dir = make_coco()
     for path in img_dir.iterdir():
@@ -121,6 +126,7 @@ def drop(key, field):
         (drop("categories", "name"), r"categories\[0\] has no field 'name'"),
         (edit("images", file_name="../annotations.json"), "leaves the image folder"),
         (edit("images", file_name="/etc/hosts"), "leaves the image folder"),
+        (edit("images", file_name="a\0.png"), "leaves the image folder"),
         (lambda document: document["images"].append("4.png"), r"images\[3\] is malformed"),
         (lambda document: document.update(images=3), "to be a list"),
         (lambda document: document.pop("images"), "not a COCO annotation file"),
