@@ -1,8 +1,8 @@
 """The six transforms of the paper that change colours and leave objects in their place.
 
 The paper (BoS, section 5.4) names the transforms and gives no ranges. Those here keep a person able
-to tell what an image shows. Shares of a blend are multiples of 1/16, for which sums are exact before
-they are rounded, so that every processor gives the same pixels.
+to tell what an image shows. Shares of a blend are multiples of 1/16: sums are exact before they are
+rounded, and every processor gives the same pixels.
 """
 
 from __future__ import annotations
