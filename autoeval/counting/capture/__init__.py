@@ -1,0 +1,1 @@
+"""CAPTURe: counting what lies behind an occluder."""

@@ -1,0 +1,1 @@
+"""A counter without learning: fit a pattern to what is visible and continue it behind the box."""

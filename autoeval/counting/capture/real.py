@@ -1,0 +1,145 @@
+"""The real split: FSC-147 images, the released boxes, and a black rectangle (appendix B)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.counting.capture.occluder import clip_box
+from autoeval.counting.capture.records import (
+    box_record,
+    read_records,
+    to_items,
+)
+from autoeval.counting.capture.render import paint_box
+from autoeval.counting.capture.split import (
+    OCCLUDED,
+    ORIGINAL,
+    CaptureSplit,
+    open_split,
+    write_image,
+    write_metadata,
+)
+from autoeval.errors import InputError
+from autoeval.metasets.coco import image_path
+from autoeval.metasets.images import read_image
+from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.progress import progress_bar
+
+PROBLEMS = "problems.txt"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A split that was built, and what was wrong with its input, one sentence an item."""
+
+    split: CaptureSplit
+    problems: tuple[str, ...]
+
+
+def build_real(
+    metadata: str | os.PathLike[str],
+    images: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    classes: str | os.PathLike[str] | None = None,
+) -> Built:
+    """Build the occluded images of the real split.
+
+    Parameters
+    ----------
+    metadata : path-like
+        The released ``real_metadata.json`` or ``real_validation_metadata.json``.
+    images : path-like
+        FSC-147's ``images_384_VarV2``, in whose pixels the boxes are.
+    folder : path-like
+        Receives ``original/`` (the files as they are), ``occluded/``, ``metadata.json`` and
+        ``problems.txt``.
+    classes : path-like, optional
+        FSC-147's ``ImageClasses_FSC147.txt``; object names that differ from it are reported.
+
+    Returns
+    -------
+    Built
+        Items whose image is missing or unreadable, or whose box lies outside it, are left out of
+        the split and named; boxes that reach beyond the image are clipped and named.
+
+    Raises
+    ------
+    InputError
+        If the metadata is broken or no item can be built.
+    """
+    records = read_records(metadata)
+    to_items(records)
+    names = read_classes(classes) if classes else {}
+    kept: list[dict[str, Any]] = []
+    problems: list[str] = []
+    with progress_bar(len(records), "Occluding") as bar:
+        for record in records:
+            problems += _name_problems(record, names)
+            try:
+                kept.append(_build(record, Path(images), Path(folder), problems))
+            except InputError as error:
+                problems.append(f"{record['image_file']}: left out: {error}")
+            bar.update()
+    if not kept:
+        raise InputError(f"None of the {len(records)} items could be built. {problems[0]}")
+    write_text(Path(folder) / PROBLEMS, "".join(f"{line}\n" for line in problems))
+    write_metadata(folder, kept)
+    return Built(open_split(folder), tuple(problems))
+
+
+def read_classes(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read the class of every image from FSC-147's tab-separated list.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or a line is not ``name<TAB>class``.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    pairs = [line.split("\t", 1) for line in lines if line.strip()]
+    if any(len(pair) != 2 for pair in pairs):
+        raise InputError(f"Expected lines of image name, tab, class in {path}.")
+    return {name: kind.strip() for name, kind in pairs}
+
+
+def _build(
+    record: dict[str, Any], images: Path, folder: Path, problems: list[str]
+) -> dict[str, Any]:
+    name = record["image_file"]
+    source = image_path(images, name)
+    image = read_image(source)
+    height, width = image.shape[:2]
+    item = to_items([record])[0]
+    if item.box is None:
+        raise InputError("it has no bbox")
+    box = clip_box(item.box, width, height)
+    if np.any(box[2:] <= box[:2]):
+        raise InputError(f"its box {item.box.tolist()} lies outside the {width}x{height} image")
+    if np.any(box != item.box):
+        problems.append(f"{name}: its box reached beyond the {width}x{height} image; clipped")
+    if item.points is None:
+        problems.append(f"{name}: it has no object points, so the oracle tasks leave it out")
+    with atomic_path(folder / ORIGINAL / name) as temporary:
+        shutil.copyfile(source, temporary)
+    write_image(folder / OCCLUDED / name, paint_box(image, box))
+    return {**record, "bbox": box_record(box)}
+
+
+def _name_problems(record: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+    name = record["image_file"]
+    if not names or names.get(name) == record["object"]:
+        return []
+    if name not in names:
+        return [f"{name}: not an image of FSC-147"]
+    return [f"{name}: called '{record['object']}' here and '{names[name]}' in FSC-147"]

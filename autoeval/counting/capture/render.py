@@ -1,0 +1,103 @@
+"""Drawing synthetic images, painting occluders and contact sheets."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+COLORS = {
+    "blue": (255, 0, 0),
+    "green": (0, 128, 0),
+    "red": (0, 0, 255),
+    "orange": (0, 165, 255),
+    "purple": (128, 0, 128),
+}
+
+
+def draw_objects(
+    points: np.ndarray, *, dot_shape: str, color: str, size: int = 200, radius: float = 5
+) -> np.ndarray:
+    """Draw objects on white.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        Centres as xy; pixel (0, 0) covers [0, 1) x [0, 1).
+    dot_shape : {'circle', 'square'}
+    color : str
+        A key of `COLORS`.
+    size : int
+        Side of the canvas, pixels.
+    radius : float
+        Radius of a circle, half the side of a square.
+
+    Returns
+    -------
+    ndarray of shape (size, size, 3), uint8, BGR
+    """
+    shade = np.zeros((size, size))
+    for point in np.asarray(points, float):
+        shade = np.maximum(shade, _COVERAGE[dot_shape](point, radius, size))
+    image = 255 + shade[..., None] * (np.array(COLORS[color], float) - 255)
+    return np.rint(image).astype(np.uint8)
+
+
+def _disc(point: np.ndarray, radius: float, size: int) -> np.ndarray:
+    middles = np.arange(size) + 0.5
+    distance = np.hypot(middles[None] - point[0], middles[:, None] - point[1])
+    return np.clip(radius + 0.5 - distance, 0, 1)
+
+
+def _square(point: np.ndarray, radius: float, size: int) -> np.ndarray:
+    edges = np.arange(size)[:, None]
+    overlap = np.minimum(edges + 1, point + radius) - np.maximum(edges, point - radius)
+    across, down = np.clip(overlap, 0, 1).T
+    return down[:, None] * across
+
+
+_COVERAGE = {"circle": _disc, "square": _square}
+
+
+def paint_box(image: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """Return a copy of an image (H, W, 3) with ``box`` (4,), xyxy whole pixels, painted black."""
+    x0, y0, x1, y1 = np.maximum(box, 0)
+    covered = image.copy()
+    covered[y0:y1, x0:x1] = 0
+    return covered
+
+
+def contact_sheet(
+    pairs: list[tuple[str, np.ndarray, np.ndarray]], *, columns: int = 5, side: int = 150
+) -> np.ndarray:
+    """Lay out pairs of images, original left and occluded right, each under its name.
+
+    Parameters
+    ----------
+    pairs : list of (str, ndarray, ndarray)
+        Name, original and occluded image (H, W, 3).
+    columns : int
+        Pairs in a row.
+    side : int
+        Width and height of the square that an image is fitted into, pixels.
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), uint8, BGR
+    """
+    tiles = [_tile(name, [original, occluded], side) for name, original, occluded in pairs]
+    blank = np.full_like(tiles[0], 255)
+    tiles += [blank] * (-len(tiles) % columns)
+    rows = [np.hstack(tiles[k : k + columns]) for k in range(0, len(tiles), columns)]
+    return np.vstack(rows)
+
+
+def _tile(name: str, images: list[np.ndarray], side: int) -> np.ndarray:
+    tile = np.full((side + 18, 2 * side + 12, 3), 255, np.uint8)
+    for k, image in enumerate(images):
+        scale = (side - 4) / max(image.shape[:2])
+        small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+        small = cv2.copyMakeBorder(small, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=(190,) * 3)
+        left = 4 + k * (side + 2)
+        tile[16 : 16 + small.shape[0], left : left + small.shape[1]] = small
+    cv2.putText(tile, name, (5, 12), cv2.FONT_HERSHEY_SIMPLEX, 0.34, (60,) * 3, 1, cv2.LINE_AA)
+    return tile

@@ -1,0 +1,135 @@
+"""The generator: what is drawn, what is covered, what the metadata says."""
+
+import cv2
+import numpy as np
+import pytest
+
+from autoeval.counting.capture.occluder import draw_occluder, touched
+from autoeval.counting.capture.records import read_items, to_items
+from autoeval.counting.capture.render import COLORS, draw_objects
+from autoeval.counting.capture.split import open_split, write_contact_sheet, write_synthetic
+from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
+from autoeval.errors import InputError
+
+
+@pytest.mark.parametrize(("dot_shape", "area"), [("circle", np.pi * 25), ("square", 100)])
+@pytest.mark.parametrize("point", [(20, 20), (20.5, 17.25)])
+def test_an_object_has_its_area_and_centre(dot_shape, area, point):
+    image = draw_objects(np.array([point]), dot_shape=dot_shape, color="blue", size=40)
+    weight = 1 - image[..., 2] / 255.0
+    y, x = np.indices(weight.shape) + 0.5
+    assert weight.sum() == pytest.approx(area, rel=0.01)
+    assert (weight * x).sum() / weight.sum() == pytest.approx(point[0], abs=0.02)
+    assert (weight * y).sum() / weight.sum() == pytest.approx(point[1], abs=0.02)
+
+
+def test_number_of_drawn_components_is_the_count_inside_the_canvas():
+    for record in list(make_records(SyntheticSpec()))[::25]:
+        original, occluded = render_pair(record)
+        box = record["bbox"]
+        seen = (np.ptp(original, axis=2) > 0).astype(np.uint8)
+        assert cv2.connectedComponents(seen)[0] - 1 == record["in_canvas_count"]
+        inside = np.s_[box["y"] : box["y"] + box["height"], box["x"] : box["x"] + box["width"]]
+        assert not occluded[inside].any()
+        occluded[inside] = original[inside]
+        np.testing.assert_array_equal(occluded, original)
+
+
+def test_objects_called_hidden_are_those_that_lose_pixels():
+    for record in list(make_records(SyntheticSpec()))[7::150]:
+        for point, hidden in zip(record["positions"], record["occluded"], strict=True):
+            alone = {**record, "positions": [point]}
+            original, occluded = render_pair(alone)
+            lost = (np.ptp(original, axis=2) > 0) & (occluded == 0).all(2)
+            off_canvas = not np.ptp(original, axis=2).any()
+            # The rim of a disc fades over half a pixel, which a box may reach without the disc.
+            assert hidden == (lost.sum() > 0) or lost.sum() <= 3 or off_canvas
+
+
+def test_records_extend_the_released_schema_and_depend_on_name_and_seed_alone():
+    whole = {r["image_file"]: r for r in make_records(SyntheticSpec(seed=3))}
+    part = list(make_records(SyntheticSpec(seed=3, counts=(6,), patterns=("circle",))))
+    assert len(whole) == 1250 and len(part) == 50
+    assert all(whole[record["image_file"]] == record for record in part)
+    other = {r["image_file"]: r for r in make_records(SyntheticSpec(seed=4))}
+    assert sum(whole[name]["bbox"] != other[name]["bbox"] for name in whole) > 1200
+    released = "image_file ground_truth shape offset color num_occluded dot_shape positions"
+    assert set(released.split()) < set(part[0])
+    assert {r["color"] for r in whole.values()} == set(COLORS)
+
+
+def test_fit_canvas_keeps_every_object_in_the_image():
+    def outside(**options):
+        records = make_records(SyntheticSpec(**options))
+        return sum(r["in_canvas_count"] < r["ground_truth"] for r in records)
+
+    # Columns of 5, 7, 11 and 13 in four places, two shapes and five colours: 4 * 4 * 10.
+    assert outside() == 160
+    assert outside(fit_canvas=True) == 0
+
+
+def test_occluder_is_a_square_of_6_to_12_radii_on_an_object():
+    points = np.array([[50.0, 60.0], [150.0, 60.0], [50.0, -20.0]])
+    rng = np.random.default_rng(0)
+    boxes = np.array([draw_occluder(points, radius=5, size=200, rng=rng) for _ in range(400)])
+    sides = boxes[:, 2:] - boxes[:, :2]
+    assert sides.min() >= 29 and sides.max() <= 61
+    middles = (boxes[:, :2] + boxes[:, 2:]) / 2
+    assert set(np.unique(middles[:, 1].round(-1))) == {60}  # never on the one outside
+    assert np.abs(middles[:, 0, None] - [50, 150]).min(1).max() <= 0.5
+
+
+def test_touching_is_exact_at_edges_and_corners():
+    box = np.array([0, 0, 10, 10])
+    diagonal = 10 + 5 / np.sqrt(2)
+    points = np.array([[14.9, 5], [15.1, 5], [diagonal - 0.1] * 2, [diagonal + 0.1] * 2])
+    assert touched(points, box, 5, "circle").tolist() == [True, False, True, False]
+    assert touched(points, box, 5, "square").tolist() == [True, False, True, True]
+
+
+def test_a_split_is_written_and_read_back(tmp_path):
+    spec = SyntheticSpec(counts=(6,), size=100, patterns=("triangle", "staggered"))
+    split = write_synthetic(spec, tmp_path)
+    assert len(split.items) == 100 and len(open_split(tmp_path).items) == 100
+    item = split.items[0]
+    original, occluded = render_pair(item.record)
+    np.testing.assert_array_equal(split.read_image(item, "original"), original)
+    np.testing.assert_array_equal(split.read_image(item, "occluded"), occluded)
+    assert (item.object_name, item.split, item.ground_truth) == ("circles", "synthetic", 6)
+    assert len(item.visible_points) == 6 - item.num_occluded
+    write_contact_sheet(split, tmp_path / "sheet.png", pairs=7)
+    assert cv2.imread(str(tmp_path / "sheet.png")).shape[0] == 2 * 168
+
+
+def test_nothing_to_generate_is_refused(tmp_path):
+    with pytest.raises(InputError, match="None of these patterns"):
+        write_synthetic(SyntheticSpec(counts=(7,), patterns=("triangle",)), tmp_path)
+
+
+def test_released_metadata_reads_as_items(shared):
+    items = read_items(shared / "golden/capture/synthetic_metadata.json")
+    assert len(items) == 1150
+    assert items[0].box is None and items[0].num_occluded == 1 and items[0].visible_points is None
+    off = [((i.points < -5) | (i.points > 205)).any() for i in items]
+    assert sum(off) == 151
+
+
+BROKEN = [
+    ("[", "not JSON"),
+    ('{"image_file": "a"}', "list of records"),
+    ('[{"image_file": "a"}, {"image_file": "a"}]', "more than once: a"),
+    ('[{"image_file": "a", "object": "dots"}]', "record of a .*ground_truth"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN)
+def test_broken_metadata_is_named(tmp_path, text, message):
+    (tmp_path / "metadata.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_items(tmp_path)
+
+
+def test_missing_metadata_is_named(tmp_path):
+    with pytest.raises(InputError, match="No metadata at"):
+        open_split(tmp_path)
+    assert to_items([]) == []
