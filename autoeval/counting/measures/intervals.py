@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import wilcoxon
 
 from autoeval.counting.measures.pairs import as_pairs
@@ -33,29 +34,29 @@ class Interval:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
 
 
-def bootstrap_interval(
-    statistic: Callable[[np.ndarray], float],
+def bootstrap_intervals(
+    statistics: Callable[[np.ndarray], Mapping[str, float]],
     images: Sequence[Any] | np.ndarray,
     *,
     level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> Interval:
-    """Percentile bootstrap interval, clustered by image.
+) -> dict[str, Interval]:
+    """Percentile bootstrap intervals, clustered by image.
 
     Images are drawn with replacement and bring all their rows, because the errors of several
     prompts on one image depend on each other.
 
     Parameters
     ----------
-    statistic : callable of ndarray of int64 -> float
-        Value of the rows with the given indices, which may repeat.
+    statistics : callable of ndarray of int64 -> mapping of str to float
+        Values of the rows with the given indices, which may repeat.
     images : sequence of length N
         Image of each row.
     level : float
         Share of the resamples inside the interval.
     n_resamples : int
-        Number of resamples; those where the statistic is NaN are left out.
+        Number of resamples; those where a statistic is NaN do not enter its interval.
     seed : int
         Of the draws.
 
@@ -67,7 +68,8 @@ def bootstrap_interval(
     Examples
     --------
     >>> values = np.array([1., 1., 1., 5.])
-    >>> str(bootstrap_interval(lambda rows: values[rows].mean(), ["a", "a", "b", "c"]))
+    >>> images = ["a", "a", "b", "c"]
+    >>> str(bootstrap_intervals(lambda rows: {"mean": values[rows].mean()}, images)["mean"])
     '2 [1, 5]'
     """
     if not len(images):
@@ -76,14 +78,17 @@ def bootstrap_interval(
     order = np.argsort(cluster, kind="stable")
     rows_of = np.split(order, np.flatnonzero(np.diff(cluster[order])) + 1)
     rng = np.random.default_rng(seed)
-    values = np.array(
+    resampled = pd.DataFrame(
         [
-            statistic(np.concatenate([rows_of[i] for i in drawn]))
+            statistics(np.concatenate([rows_of[i] for i in drawn]))
             for drawn in rng.integers(len(rows_of), size=(n_resamples, len(rows_of)))
         ]
     )
-    low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(statistic(np.arange(len(images)))), float(low), float(high))
+    ends = resampled.quantile([(1 - level) / 2, (1 + level) / 2])
+    return {
+        name: Interval(float(value), float(ends[name].iloc[0]), float(ends[name].iloc[1]))
+        for name, value in statistics(np.arange(len(images))).items()
+    }
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ def compare_paired(
     images : sequence of length N, optional
         Image of each row, for the bootstrap; by default each row is its own.
     level, n_resamples, seed
-        See `bootstrap_interval`.
+        See `bootstrap_intervals`.
 
     Raises
     ------
@@ -142,13 +147,13 @@ def compare_paired(
     target, pred_a = as_pairs(target, pred_a)
     _, pred_b = as_pairs(target, pred_b)
     difference = np.abs(pred_a - target) - np.abs(pred_b - target)
-    interval = bootstrap_interval(
-        lambda rows: float(difference[rows].mean()),
+    interval = bootstrap_intervals(
+        lambda rows: {"difference": float(difference[rows].mean())},
         np.arange(len(target)) if images is None else images,
         level=level,
         n_resamples=n_resamples,
         seed=seed,
-    )
+    )["difference"]
     p_value = float(wilcoxon(difference).pvalue) if difference.any() else 1.0
     better, worse = int((difference < 0).sum()), int((difference > 0).sum())
     return PairedComparison(interval, p_value, better, worse, len(target) - better - worse)

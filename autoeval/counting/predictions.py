@@ -1,0 +1,222 @@
+"""Counts that a model predicted, beside the true ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.columns import numbers, read_columns
+from autoeval.errors import InputError
+from autoeval.metasets.wording import listed
+
+FORMS = {
+    2: ("id", "pred"),
+    3: ("id", "target", "pred"),
+    4: ("id", "error", "target", "pred"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """The predictions of one model on one data set.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model.
+    ids : tuple of str
+        Image ids, each once.
+    target : ndarray of shape (N,), float64
+        True counts, finite and not negative.
+    pred : ndarray of shape (N,), float64
+        Predicted counts; NaN where the model gave none.
+    notes : tuple of str
+        What is odd about them or was left out, one sentence each.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    target: np.ndarray
+    pred: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def answered(self) -> np.ndarray:
+        """Mask of the images with a prediction, shape (N,)."""
+        return ~np.isnan(self.pred)
+
+    def select(self, rows: np.ndarray, *notes: str) -> Predictions:
+        """Return the rows of an index array or a mask, with further notes."""
+        index = np.arange(len(self))[rows]
+        ids = tuple(self.ids[i] for i in index)
+        return Predictions(self.name, ids, self.target[index], self.pred[index], self.notes + notes)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return ``id``, ``target`` and ``pred``."""
+        return pd.DataFrame({"id": list(self.ids), "target": self.target, "pred": self.pred})
+
+
+def read_predictions(
+    path: str | os.PathLike[str],
+    truth: Mapping[str, float] | None = None,
+    name: str | None = None,
+) -> Predictions:
+    """Read a file of predictions.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV or Parquet. Without a header ``id,target,pred`` or ``id,target-pred,target,pred``, or
+        ``id,pred`` where `truth` is given; with one, the same columns in any order.
+    truth : mapping of str to float, optional
+        True count of each image id.
+    name : str, optional
+        Name of the model, by default that of the file.
+
+    Returns
+    -------
+    Predictions
+        A blank prediction is NaN; its notes count skipped and negative predictions and the ids that
+        one side lacks.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, empty or malformed, an id appears twice, a true count is missing,
+        negative or not finite, or the file contradicts itself or the truth.
+    """
+    frame = read_columns(path, FORMS)
+    if "pred" not in frame:
+        raise InputError(f"{path} has no column 'pred'.")
+    pred = numbers(path, frame, "pred")
+    ids = tuple(frame["id"])
+    name = Path(path).stem if name is None else name
+    notes = _odd_predictions(ids, pred)
+    if "target" not in frame:
+        if truth is None:
+            raise InputError(f"{path} has no true counts: add a column 'target', or give a truth.")
+        return _join(Predictions(name, ids, np.full(len(ids), np.nan), pred, notes), truth)
+    target = numbers(path, frame, "target")
+    _check_targets(path, ids, target)
+    if "error" in frame:
+        _check_errors(path, ids, target - pred - numbers(path, frame, "error"), target)
+    predictions = Predictions(name, ids, target, pred, notes)
+    return predictions if truth is None else _join(predictions, truth)
+
+
+def align(models: Sequence[Predictions]) -> list[Predictions]:
+    """Restrict several models to the images that all of them answered, in one order.
+
+    Parameters
+    ----------
+    models : sequence of Predictions
+        Of the same data set.
+
+    Returns
+    -------
+    list of Predictions
+        With notes on what was left out.
+
+    Raises
+    ------
+    InputError
+        If no image is common, or the true count of one differs between files.
+    """
+    answered = [_targets_of_answered(model) for model in models]
+    common = [i for i in answered[0] if all(i in other for other in answered[1:])]
+    if not common:
+        raise InputError(
+            "The prediction files have no image in common. First ids: "
+            + "; ".join(f"{m.name}: {listed(m.ids, most=3)}" for m in models)
+        )
+    differing = [i for i in common if len({other[i] for other in answered}) > 1]
+    if differing:
+        raise InputError(
+            f"The true counts of {len(differing)} images differ between the prediction files "
+            f"(ids: {listed(differing)})."
+        )
+    return [_restrict(model, common) for model in models]
+
+
+def _targets_of_answered(model: Predictions) -> dict[str, float]:
+    pairs = zip(model.ids, model.target.tolist(), model.answered, strict=True)
+    return {image_id: target for image_id, target, answered in pairs if answered}
+
+
+def _restrict(model: Predictions, common: Sequence[str]) -> Predictions:
+    row = {image_id: k for k, image_id in enumerate(model.ids)}
+    wanted = set(common)
+    left = [i for i in _where(model.ids, model.answered) if i not in wanted]
+    notes = [f"{len(left)} images that another model did not answer were left out: {listed(left)}"]
+    return model.select(np.array([row[i] for i in common]), *(notes if left else []))
+
+
+def _odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
+    notes = []
+    for mask, what in (
+        (np.isnan(pred), "have no prediction (skipped): they enter sMAPE as 100 and nothing else"),
+        (pred < 0, "have a negative prediction, which is used as it is"),
+    ):
+        if mask.any():
+            named = listed(_where(ids, mask))
+            notes.append(f"{mask.sum()} of {len(ids)} images {what}: {named}")
+    return tuple(notes)
+
+
+def _check_targets(path: str | os.PathLike[str], ids: Sequence[str], target: np.ndarray) -> None:
+    bad = _where(ids, np.isnan(target) | (target < 0))
+    if bad:
+        raise InputError(
+            f"{path}: a true count must be a number from 0 up, but {len(bad)} of {len(ids)} are "
+            f"missing or negative (ids: {listed(bad)})."
+        )
+
+
+def _check_errors(
+    path: str | os.PathLike[str], ids: Sequence[str], excess: np.ndarray, target: np.ndarray
+) -> None:
+    bad = _where(ids, np.abs(excess) > 1e-3 * (1 + target))
+    if bad:
+        raise InputError(
+            f"{path}: the second column should be target - pred, but it is not in {len(bad)} rows "
+            f"(ids: {listed(bad)}). Expected id,target-pred,target,pred."
+        )
+
+
+def _join(predictions: Predictions, truth: Mapping[str, float]) -> Predictions:
+    known = np.array([image_id in truth for image_id in predictions.ids])
+    if not known.any():
+        raise InputError(
+            f"No id of the predictions of {predictions.name} is in the truth. First ids: "
+            f"{listed(predictions.ids, most=3)}; of the truth: {listed(list(truth), most=3)}."
+        )
+    notes = []
+    if not known.all():
+        lacking = _where(predictions.ids, ~known)
+        notes.append(
+            f"{len(lacking)} predictions without a true count were left out: {listed(lacking)}"
+        )
+    missing = [image_id for image_id in truth if image_id not in set(predictions.ids)]
+    if missing:
+        notes.append(f"{len(missing)} images of the truth have no prediction: {listed(missing)}")
+    kept = predictions.select(known, *notes)
+    target = np.array([truth[image_id] for image_id in kept.ids], np.float64)
+    differing = _where(kept.ids, ~np.isnan(kept.target) & (kept.target != target))
+    if differing:
+        raise InputError(
+            f"The true counts of {len(differing)} images in the predictions of {kept.name} differ "
+            f"from the truth (ids: {listed(differing)})."
+        )
+    return Predictions(kept.name, kept.ids, target, kept.pred, kept.notes)
+
+
+def _where(ids: Sequence[str], mask: np.ndarray) -> list[str]:
+    return [image_id for image_id, marked in zip(ids, mask, strict=True) if marked]
