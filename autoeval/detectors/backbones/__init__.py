@@ -1,0 +1,1 @@
+"""How to split each backbone family into layers, one family a file."""

@@ -1,0 +1,129 @@
+"""Finding checkpoint files and reading them without running what they contain."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import numpy as np
+import torch
+
+from autoeval.errors import InputError
+
+STATISTICS = ("current", "max", "mean", "min")
+
+
+def find_checkpoint(source: str) -> Path:
+    """Return the local file of a checkpoint, downloading it when ``source`` is an address.
+
+    Downloads go to torch's hub cache, where mmengine looks for them and leaves them too, and are
+    checked against the hash in the file's name.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or the download fails.
+    """
+    if re.match(r"https?://", source):
+        return _download(source)
+    path = Path(source).expanduser()
+    if not path.is_file():
+        raise InputError(f"No checkpoint file {path}: check the path given as --checkpoint.")
+    return path
+
+
+def _download(address: str) -> Path:
+    name = Path(urlparse(address).path).name
+    path = Path(torch.hub.get_dir()) / "checkpoints" / name
+    if path.is_file():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    hash_in_name = torch.hub.HASH_REGEX.search(name)
+    try:
+        torch.hub.download_url_to_file(
+            address, str(path), hash_in_name.group(1) if hash_in_name else None
+        )
+    except (OSError, RuntimeError) as error:
+        raise InputError(
+            f"Cannot download {address} ({error}). Fetch it by other means and pass the file with "
+            "--checkpoint FILE."
+        ) from error
+    return path
+
+
+def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
+    """Read a checkpoint file.
+
+    Parameters
+    ----------
+    path : Path
+        A file written by ``torch.save``.
+    trust : bool
+        Unpickle whatever it holds, which can run any code. If False, only tensors and the plain
+        objects that OpenMMLab's checkpoints carry are accepted.
+
+    Returns
+    -------
+    dict
+        With ``state_dict`` and ``meta``.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, holds other objects, or has no weights.
+    """
+    try:
+        with torch.serialization.safe_globals(_harmless()):
+            content = torch.load(path, map_location="cpu", weights_only=not trust)
+    except pickle.UnpicklingError as error:
+        raise InputError(_refusal(path, error)) from error
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
+        raise InputError(f"Cannot read the checkpoint {path}: {error}") from error
+    if not isinstance(content, Mapping):
+        raise InputError(f"The checkpoint {path} holds {type(content).__name__}, not weights.")
+    weights = content.get("state_dict", content)
+    if not weights or not all(isinstance(value, torch.Tensor) for value in weights.values()):
+        raise InputError(f"The checkpoint {path} has no weights under `state_dict`.")
+    return {"state_dict": weights, "meta": content.get("meta") or {}}
+
+
+def _refusal(path: Path, error: Exception) -> str:
+    unsafe = re.search(r"GLOBAL (\S+)", str(error))
+    what = f"holds {unsafe.group(1)}" if unsafe else "cannot be read as plain weights"
+    return (
+        f"The checkpoint {path} {what}; loading that could run code that the file brings along. "
+        "If you trust where the file comes from, pass --trust-checkpoint."
+    )
+
+
+def _harmless() -> list[Any]:
+    """List the classes that OpenMMLab's checkpoints carry besides tensors."""
+    from mmengine.config import Config, ConfigDict
+    from mmengine.logging import HistoryBuffer
+
+    numpy_types = [np.ndarray, np.dtype, *{type(np.dtype(code)) for code in "?bBhHiIlLqQefdSUO"}]
+    rebuild, scalar = np.zeros(1).__reduce__()[0], np.float64(0).__reduce__()[0]
+    return [
+        HistoryBuffer,
+        Config,
+        ConfigDict,
+        *numpy_types,
+        (rebuild, "numpy.core.multiarray._reconstruct"),
+        (rebuild, "numpy._core.multiarray._reconstruct"),
+        (scalar, "numpy.core.multiarray.scalar"),
+        (scalar, "numpy._core.multiarray.scalar"),
+        (_history_statistic, "builtins.getattr"),
+    ]
+
+
+def _history_statistic(owner: Any, name: str) -> Any:
+    """Stand in for ``getattr`` where a pickled HistoryBuffer names its own methods."""
+    from mmengine.logging import HistoryBuffer
+
+    if owner is not HistoryBuffer or name not in STATISTICS:
+        raise pickle.UnpicklingError("GLOBAL builtins.getattr")
+    return getattr(owner, name)

@@ -1,0 +1,163 @@
+"""Feature dropout: zeroing elements of backbone features while a detector stays in eval mode."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.detectors.stages import HookPoints
+
+POSITIONS = ("after", "before")
+N_STAGES = 4
+
+
+@dataclass(frozen=True)
+class DropoutSpec:
+    """Where and how much to drop.
+
+    Parameters
+    ----------
+    position : {"after", "before"}
+        ``after`` drops elements of a stage's output, which both the next stage and the neck read;
+        ``before`` those of its input alone: the neck still sees the previous stage whole.
+    stages : sequence of int
+        Which of the four backbone stages, from 0; kept sorted.
+    rate : float
+        Probability of zeroing an element, 0 <= rate < 1. The rest is divided by 1 - rate.
+
+    Raises
+    ------
+    InputError
+        If a value is not one of these.
+
+    Examples
+    --------
+    >>> DropoutSpec("before", [2, 1])
+    DropoutSpec(position='before', stages=(1, 2), rate=0.15)
+    """
+
+    position: str = "after"
+    stages: tuple[int, ...] = (1, 2)
+    rate: float = 0.15
+
+    def __post_init__(self) -> None:
+        if self.position not in POSITIONS:
+            raise InputError(
+                f"Expected dropout `position` 'after' or 'before', got {self.position!r}."
+            )
+        stages = _sorted_stages(self.stages)
+        if not stages or len(set(stages)) < len(stages) or not set(stages) <= set(range(N_STAGES)):
+            raise InputError(
+                "Expected dropout `stages` to be different numbers among 0, 1, 2, 3 and at least "
+                f"one, got {self.stages!r}."
+            )
+        if isinstance(self.rate, bool) or not 0 <= self.rate < 1:
+            raise InputError(f"Expected dropout `rate` at least 0 and under 1, got {self.rate!r}.")
+        object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "rate", float(self.rate))
+
+
+def _sorted_stages(stages: Iterable[int]) -> tuple[int, ...]:
+    try:
+        return tuple(sorted(int(stage) for stage in stages))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Expected dropout `stages` as numbers, got {stages!r}.") from error
+
+
+def sample_seed(seed: int, image_id: str, repeat: int) -> int:
+    """Derive the seed of one perturbed pass of one image.
+
+    It depends on nothing else, so batch size, order and number of workers change no mask.
+    """
+    return _hash(seed, repeat, image_id)
+
+
+def drop_elements(features: Tensor, rate: float, seeds: Sequence[int], stage: int) -> Tensor:
+    """Zero each element with probability ``rate`` and divide the rest by ``1 - rate``.
+
+    The masks are drawn on the CPU, one generator for each sample and stage, so that every device
+    and every batch size draws the same ones.
+
+    Parameters
+    ----------
+    features : Tensor of shape (N, ...)
+        Any layout.
+    rate : float
+        Probability of zeroing.
+    seeds : sequence of int, length N
+        Seed of each sample; see `sample_seed`.
+    stage : int
+        Number of the stage, which seeds the mask together with the sample's seed.
+
+    Raises
+    ------
+    ValueError
+        If there is not one seed for each sample.
+    """
+    if len(seeds) != len(features):
+        raise ValueError(f"Expected {len(features)} seeds, one for each sample, got {len(seeds)}.")
+    kept = torch.stack([_keep_mask(features.shape[1:], rate, seed, stage) for seed in seeds])
+    return torch.where(kept.to(features.device), features / (1 - rate), 0)
+
+
+@contextmanager
+def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int]) -> Iterator[None]:
+    """Switch feature dropout on in a model's own forward pass while the body runs.
+
+    Parameters
+    ----------
+    points : HookPoints
+        Modules that begin and end the stages; see `autoeval.detectors.stages.find_hook_points`.
+    spec : DropoutSpec
+        What to drop.
+    seeds : sequence of int
+        One for each sample of the batch that the body runs.
+
+    Raises
+    ------
+    InputError
+        If the backbone lacks one of the stages.
+    """
+    points.check(spec)
+    with ExitStack() as stack:
+        for stage in spec.stages:
+            handle = (
+                _hook_output(points.exits[stage], spec, seeds, stage)
+                if spec.position == "after"
+                else _hook_input(points.entries[stage], spec, seeds, stage)
+            )
+            stack.callback(handle.remove)
+        yield
+
+
+def _hook_output(module: nn.Module, spec: DropoutSpec, seeds: Sequence[int], stage: int):
+    def drop(module: nn.Module, inputs: tuple, output: Tensor) -> Tensor:
+        return drop_elements(output, spec.rate, seeds, stage)
+
+    return module.register_forward_hook(drop)
+
+
+def _hook_input(module: nn.Module, spec: DropoutSpec, seeds: Sequence[int], stage: int):
+    def drop(module: nn.Module, inputs: tuple) -> tuple:
+        return (drop_elements(inputs[0], spec.rate, seeds, stage), *inputs[1:])
+
+    return module.register_forward_pre_hook(drop)
+
+
+def _keep_mask(shape: Sequence[int], rate: float, seed: int, stage: int) -> Tensor:
+    generator = torch.Generator().manual_seed(_hash(seed, stage))
+    return torch.rand(tuple(shape), generator=generator) >= rate
+
+
+def _hash(*names: object) -> int:
+    digest = hashlib.blake2b("/".join(map(str, names)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1

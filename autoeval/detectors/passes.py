@@ -1,0 +1,144 @@
+"""Clean and perturbed passes of a model, ending in mmdet's own ``predict``.
+
+A pass that starts from cached features lends the backbone a ``forward`` that returns them, for the
+length of one call; neck, heads, proposals and post-processing are mmdet's, whether the detector has
+one stage or two.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from autoeval.detections import Detections
+from autoeval.detectors.dropout import DropoutSpec, feature_dropout
+from autoeval.detectors.fallback import guess_hook_points
+from autoeval.detectors.stages import HookPoints, Prefix, StagedBackbone, split_backbone
+
+if TYPE_CHECKING:
+    from mmdet.models.detectors import BaseDetector
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Preprocessed images of one size.
+
+    Parameters
+    ----------
+    inputs : Tensor of shape (N, 3, H, W)
+    samples : list of DetDataSample
+        Sizes and scale of each image, by which boxes return to its pixels.
+    """
+
+    inputs: Tensor
+    samples: list[Any]
+
+    def take(self, rows: Sequence[int]) -> Batch:
+        """Select images; one may be taken several times. Predictions stay behind."""
+        samples = [type(self.samples[i])(metainfo=self.samples[i].metainfo) for i in rows]
+        return Batch(self.inputs[list(rows)], samples)
+
+
+class StagedPasses:
+    """Passes of a model whose backbone is split: perturbed ones resume where dropout begins.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        A model of mmdet.
+    staged : StagedBackbone
+        Its backbone, split.
+    """
+
+    def __init__(self, model: BaseDetector, staged: StagedBackbone) -> None:
+        self.model = model
+        self.staged = staged
+
+    def clean(
+        self, batch: Batch, dropout: DropoutSpec | None
+    ) -> tuple[list[Detections], Prefix | None]:
+        """Return the boxes, and what to resume from if ``dropout`` is given."""
+        keep = self.staged.first_layer(dropout) if dropout else None
+        features, prefix = self.staged.forward(batch.inputs, keep)
+        return self._finish(batch, features), prefix
+
+    def perturbed(
+        self, batch: Batch, prefix: Prefix | None, dropout: DropoutSpec, seeds: Sequence[int]
+    ) -> list[Detections]:
+        """Return the boxes with dropout; ``prefix`` holds the samples of ``batch``."""
+        assert prefix is not None, "resume from the prefix that `clean` returned"
+        return self._finish(batch, self.staged.resume(prefix, dropout, seeds))
+
+    def _finish(self, batch: Batch, features: tuple[Tensor, ...]) -> list[Detections]:
+        with _returning(self.model.backbone, features):
+            return predict(self.model, batch)
+
+
+class HookedPasses:
+    """Passes of a model whose backbone cannot be split: perturbed ones run all of it, with hooks.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        A model of mmdet.
+    points : HookPoints, optional
+        Where its stages lie; guessed by default, when the first dropout is asked for.
+    """
+
+    def __init__(self, model: BaseDetector, points: HookPoints | None = None) -> None:
+        self.model = model
+        self.points = points
+
+    def clean(self, batch: Batch, dropout: DropoutSpec | None) -> tuple[list[Detections], None]:
+        """Return the boxes; there is nothing to resume from."""
+        if dropout:
+            self.points = self.points or guess_hook_points(self.model.backbone)
+            self.points.check(dropout)
+        return predict(self.model, batch), None
+
+    def perturbed(
+        self, batch: Batch, prefix: Prefix | None, dropout: DropoutSpec, seeds: Sequence[int]
+    ) -> list[Detections]:
+        """Return the boxes with dropout."""
+        points = self.points or guess_hook_points(self.model.backbone)
+        with feature_dropout(points, dropout, seeds):
+            return predict(self.model, batch)
+
+
+def choose_passes(model: BaseDetector) -> StagedPasses | HookedPasses:
+    """Choose the passes that a model's backbone allows, with a warning where they take longer."""
+    staged = split_backbone(model.backbone)
+    if staged is not None:
+        return StagedPasses(model, staged)
+    warnings.warn(
+        f"The backbone {type(model.backbone).__name__} is of a family that cannot be split into "
+        "stages: each perturbed pass runs the whole model, which takes longer.",
+        stacklevel=3,
+    )
+    return HookedPasses(model)
+
+
+def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
+    """Run mmdet's ``predict`` and return the boxes in pixels of the original images."""
+    results = model.predict(batch.inputs, batch.samples)
+    return [
+        Detections(
+            found.bboxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy()
+        )
+        for found in (result.pred_instances for result in results)
+    ]
+
+
+@contextmanager
+def _returning(module: nn.Module, output: Any) -> Iterator[None]:
+    """Let a module return ``output`` whatever it is given."""
+    module.forward = lambda *args, **kwargs: output
+    try:
+        yield
+    finally:
+        del module.forward

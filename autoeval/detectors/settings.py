@@ -1,0 +1,87 @@
+"""What makes a detector this detector: weights, architecture, and everything set at test time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from mmengine.config import Config
+from torch import nn
+
+from autoeval.detectors.preprocessing import adapt_pipeline, step_name, test_pipeline
+
+#: Parts of a model's config that change nothing at test time, or that are listed on their own.
+LEFT_OUT = {
+    "_scope_",
+    "init_cfg",
+    "pretrained",
+    "train_cfg",
+    "test_cfg",
+    "data_preprocessor",
+}
+FINGERPRINT_LENGTH = 16
+
+
+def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dict[str, Any]:
+    """List what the boxes of a detector depend on, one field for each thing that can differ.
+
+    Returns
+    -------
+    dict
+        JSON-able and flat: ``weights`` and ``model`` (hashes), ``categories``, and dotted names
+        under ``test_cfg``, ``data_preprocessor`` and ``test_pipeline``.
+    """
+    described: dict[str, Any] = {
+        "weights": hash_weights(model),
+        "model": hash_json(_plain(config.model)),
+        "categories": list(categories),
+    }
+    for name in ("test_cfg", "data_preprocessor"):
+        part = config.model.get(name) or {}
+        described.update(
+            _flat(name, _plain({k: v for k, v in part.items() if k != "batch_augments"}))
+        )
+    for number, step in enumerate(adapt_pipeline(test_pipeline(config))):
+        name = f"test_pipeline.{number}.{step_name(step)}"
+        options = {key: value for key, value in step.items() if key not in ("type", "backend_args")}
+        described.update({name: "on", **dict(_flat(name, _plain(options)))})
+    return described
+
+
+def fingerprint(settings: Mapping[str, Any]) -> str:
+    """Shorten a description to a name, different for every difference in it."""
+    return hash_json(dict(settings))[:FINGERPRINT_LENGTH]
+
+
+def hash_weights(model: nn.Module) -> str:
+    """Return the SHA-256 of all parameters and buffers: names, types, shapes and bytes."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def hash_json(content: Any) -> str:
+    """Return the SHA-256 of the canonical JSON text of ``content``."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _plain(node: Any) -> Any:
+    """Return a part of a config as JSON types, without what is left out."""
+    if isinstance(node, Mapping):
+        return {str(k): _plain(v) for k, v in node.items() if k not in LEFT_OUT}
+    if isinstance(node, list | tuple):
+        return [_plain(item) for item in node]
+    return node if isinstance(node, str | int | float | bool | None) else str(node)
+
+
+def _flat(name: str, node: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(node, dict):
+        yield name, node
+        return
+    for key, value in node.items():
+        yield from _flat(f"{name}.{key}", value)
