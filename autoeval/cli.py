@@ -10,10 +10,11 @@ from collections.abc import Sequence
 COMMANDS = {
     "demo": "render the road world, fit an estimator on it and judge its estimates",
     "build-metaset": "make sample sets from labelled seed sets",
+    "count evaluate": "measure predicted counts by bin of the true count, and overall",
     "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
 }
 
-BAD_INPUT, INTERRUPTED = 2, 130
+FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,6 +51,9 @@ def _run(command, args: argparse.Namespace) -> int:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILURE
     except KeyboardInterrupt:
         print("\nInterrupted. The same command goes on from here.", file=sys.stderr)
         return INTERRUPTED

@@ -113,7 +113,7 @@ def read_predictions(
 
 
 def align(models: Sequence[Predictions]) -> list[Predictions]:
-    """Restrict several models to the images that all of them answered, in one order.
+    """Restrict several models to the images that all their files hold, in one order.
 
     Parameters
     ----------
@@ -130,14 +130,14 @@ def align(models: Sequence[Predictions]) -> list[Predictions]:
     InputError
         If no image is common, or the true count of one differs between files.
     """
-    answered = [_targets_of_answered(model) for model in models]
-    common = [i for i in answered[0] if all(i in other for other in answered[1:])]
+    targets = [dict(zip(m.ids, m.target.tolist(), strict=True)) for m in models]
+    common = [i for i in models[0].ids if all(i in other for other in targets[1:])]
     if not common:
         raise InputError(
             "The prediction files have no image in common. First ids: "
             + "; ".join(f"{m.name}: {listed(m.ids, most=3)}" for m in models)
         )
-    differing = [i for i in common if len({other[i] for other in answered}) > 1]
+    differing = [i for i in common if len({other[i] for other in targets}) > 1]
     if differing:
         raise InputError(
             f"The true counts of {len(differing)} images differ between the prediction files "
@@ -146,16 +146,11 @@ def align(models: Sequence[Predictions]) -> list[Predictions]:
     return [_restrict(model, common) for model in models]
 
 
-def _targets_of_answered(model: Predictions) -> dict[str, float]:
-    pairs = zip(model.ids, model.target.tolist(), model.answered, strict=True)
-    return {image_id: target for image_id, target, answered in pairs if answered}
-
-
 def _restrict(model: Predictions, common: Sequence[str]) -> Predictions:
+    kept = set(common)
     row = {image_id: k for k, image_id in enumerate(model.ids)}
-    wanted = set(common)
-    left = [i for i in _where(model.ids, model.answered) if i not in wanted]
-    notes = [f"{len(left)} images that another model did not answer were left out: {listed(left)}"]
+    left = [image_id for image_id in row if image_id not in kept]
+    notes = [f"{len(left)} images that another file lacks were left out: {listed(left)}"]
     return model.select(np.array([row[i] for i in common]), *(notes if left else []))
 
 

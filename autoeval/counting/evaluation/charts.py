@@ -1,0 +1,117 @@
+"""Charts of counting errors: by bin, by threshold, and predicted against true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from autoeval.counting.evaluation.compare import TIE, CountComparison
+from autoeval.counting.evaluation.evaluate import CountEvaluation
+from autoeval.counting.measures.tper import TperCurve
+
+MOST_PANELS = 6
+
+
+def plot_bins(
+    evaluations: Sequence[CountEvaluation], comparison: CountComparison | None = None
+) -> Figure:
+    """Draw mean and standard deviation of |error| in each bin, a bar a model.
+
+    Of several models the better one of each bin has its mark below the bars.
+
+    Parameters
+    ----------
+    evaluations : sequence of CountEvaluation
+        On the same bins and images.
+    comparison : CountComparison, optional
+        Whose winners to mark.
+    """
+    table = evaluations[0].table
+    figure = Figure(figsize=(max(7.0, 0.55 * len(table) + 2.5), 6.2), layout="constrained")
+    axes = figure.subplots(2, 1, sharex=True)
+    _draw_bars(axes[0], evaluations, "mean")
+    _draw_bars(axes[1], evaluations, "std")
+    axes[0].set_ylabel("mean of |error|")
+    axes[1].set_ylabel("std of |error|")
+    if comparison is not None:
+        _mark_winners(axes[0], evaluations, comparison.per_bin["winner"])
+        _mark_winners(axes[1], evaluations, comparison.per_bin["winner of std"])
+    names = [f"{name}\nn = {n}" for name, n in zip(table["bin"], table["n"], strict=True)]
+    axes[1].set_xticks(range(len(table)), names, rotation=60, ha="right", fontsize=8)
+    axes[1].tick_params(axis="x", length=0, pad=10)
+    axes[1].set_xlabel("bin of the true count")
+    axes[0].legend(frameon=False, fontsize=9, ncols=min(len(evaluations), 3))
+    return figure
+
+
+def plot_tper(curves: Sequence[tuple[str, TperCurve]]) -> Figure:
+    """Draw the share of images beyond each relative error; the areas are in the legend."""
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for k, (name, curve) in enumerate(curves):
+        label = f"{name}, AUC {curve.auc:.3f}"
+        axes.plot(100 * curve.thresholds, curve.ratio, color=_color(k), lw=2, label=label)
+    axes.set(xlim=(0, 100), ylim=(0, 1.02), ylabel="share of images at or beyond")
+    axes.set_xlabel("error, percent of the true count")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
+    """Draw predicted against true counts on logarithmic axes, a panel a model."""
+    shown = evaluations[:MOST_PANELS]
+    columns = min(len(shown), 3)
+    rows = -(-len(shown) // columns)
+    figure = Figure(figsize=(1 + 4.2 * columns, 4.4 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    top = max(max(e.counted.target.max(), e.counted.pred.max()) for e in shown)
+    for k, (axes, evaluation) in enumerate(zip(panels, shown, strict=False)):
+        target, pred = evaluation.counted.target, evaluation.counted.pred
+        axes.scatter(target, pred, s=14, alpha=0.5, lw=0, color=_color(k))
+        axes.plot([0, 1.2 * top], [0, 1.2 * top], color="0.3", lw=1)
+        axes.set_xscale("symlog", linthresh=1)
+        axes.set_yscale("symlog", linthresh=1)
+        axes.set(xlim=(-0.3, 1.3 * top), title=evaluation.name)
+        axes.set(xlabel="true count", ylabel="predicted count")
+        axes.grid(alpha=0.3)
+    for axes in panels[len(shown) :]:
+        axes.remove()
+    return figure
+
+
+def _draw_bars(axes: Axes, evaluations: Sequence[CountEvaluation], statistic: str) -> None:
+    width = 0.8 / len(evaluations)
+    for k, evaluation in enumerate(evaluations):
+        heights = evaluation.table[statistic].to_numpy()
+        at = np.arange(len(heights)) + (k - (len(evaluations) - 1) / 2) * width
+        axes.bar(at, heights, width, color=_color(k), label=evaluation.name)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+
+
+def _mark_winners(
+    axes: Axes, evaluations: Sequence[CountEvaluation], winners: Sequence[str]
+) -> None:
+    names = [evaluation.name for evaluation in evaluations]
+    for position, winner in enumerate(winners):
+        if winner != TIE:
+            axes.plot(
+                position,
+                -0.03,
+                marker="s",
+                ms=6,
+                color=_color(names.index(winner)),
+                clip_on=False,
+                transform=axes.get_xaxis_transform(),
+            )
+
+
+def _color(k: int) -> tuple[float, ...]:
+    return mpl.colormaps["tab10"](k % 10)

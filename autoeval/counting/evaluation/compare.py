@@ -1,0 +1,93 @@
+"""Several models on the same images: who is better where, and is it more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.evaluation.evaluate import CountEvaluation
+from autoeval.counting.measures.intervals import compare_paired
+from autoeval.errors import InputError
+
+TIE = "tie"
+
+
+@dataclass(frozen=True, eq=False)
+class CountComparison:
+    """A comparison of models.
+
+    Parameters
+    ----------
+    per_bin : DataFrame
+        Columns ``bin``, ``n``, one ``mean: <model>`` and ``std: <model>`` each, ``winner`` (of the
+        mean) and ``winner of std``; equal ones are a ``tie``.
+    pairs : DataFrame
+        One row for each two models: mean difference of the absolute errors with its interval,
+        Wilcoxon's p and the number of images on which each is nearer.
+    """
+
+    per_bin: pd.DataFrame
+    pairs: pd.DataFrame
+
+
+def compare_models(evaluations: Sequence[CountEvaluation], *, seed: int = 0) -> CountComparison:
+    """Compare evaluations on the same images and bins (see `predictions.align`).
+
+    Parameters
+    ----------
+    evaluations : sequence of CountEvaluation
+        At least two, with different names.
+    seed : int
+        Of the bootstrap of the differences.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two, names repeat, or images or bins differ.
+    """
+    _check(evaluations)
+    per_bin = evaluations[0].table[["bin", "n"]].copy()
+    for statistic, winner in (("mean", "winner"), ("std", "winner of std")):
+        values = np.stack([e.table[statistic] for e in evaluations], axis=1)
+        for e, column in zip(evaluations, values.T, strict=True):
+            per_bin[f"{statistic}: {e.name}"] = column
+        per_bin[winner] = _winners(values, [e.name for e in evaluations])
+    pairs = [_pair(a, b, seed) for a, b in combinations(evaluations, 2)]
+    return CountComparison(per_bin, pd.DataFrame(pairs))
+
+
+def _check(evaluations: Sequence[CountEvaluation]) -> None:
+    names = [e.name for e in evaluations]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise InputError(f"Expected models of at least two different names but got {names}.")
+    first = evaluations[0]
+    for other in evaluations[1:]:
+        if other.counted.ids != first.counted.ids or other.bins != first.bins:
+            raise InputError(
+                f"{first.name} and {other.name} were evaluated on different images or bins: "
+                "align the predictions, and count the images that all models answered."
+            )
+
+
+def _winners(values: np.ndarray, names: Sequence[str]) -> list[str]:
+    best = values == values.min(axis=1, keepdims=True)
+    return [names[row.argmax()] if row.sum() == 1 else TIE for row in best]
+
+
+def _pair(a: CountEvaluation, b: CountEvaluation, seed: int) -> dict[str, object]:
+    found = compare_paired(a.counted.target, a.counted.pred, b.counted.pred, seed=seed)
+    return {
+        "A": a.name,
+        "B": b.name,
+        "MAE A - B": found.difference.value,
+        "low": found.difference.low,
+        "high": found.difference.high,
+        "Wilcoxon p": found.p_value,
+        "A nearer": found.better,
+        "B nearer": found.worse,
+        "equal": found.equal,
+    }

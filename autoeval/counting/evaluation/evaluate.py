@@ -1,0 +1,213 @@
+"""All measures of one model's counts, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.binning.bins import CountBins
+from autoeval.counting.measures.binned import bin_table, check_mode, pooled
+from autoeval.counting.measures.intervals import Interval, bootstrap_intervals
+from autoeval.counting.measures.overall import absolute_error, mape, smape
+from autoeval.counting.measures.tper import CONVENTIONS, TperCurve, tper_curve
+from autoeval.counting.predictions import Predictions
+from autoeval.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class CountEvaluation:
+    """How well one model counts on one data set.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        What was evaluated, skipped images included.
+    counted : Predictions
+        Those that enter every measure but sMAPE.
+    bins : CountBins
+        Bins of the true count.
+    mode : str
+        ``"paper"`` or ``"released"``; see `bin_table`.
+    table : DataFrame
+        One row for each bin with images.
+    measures : dict of str to float
+        Pooled and global measures over the images that count; sMAPE over all.
+    intervals : dict of str to Interval
+        Bootstrap intervals of some of the measures.
+    curves : dict of str to TperCurve
+        By convention.
+    notes : tuple of str
+        What to know before trusting the numbers.
+    """
+
+    predictions: Predictions
+    counted: Predictions
+    bins: CountBins
+    mode: str
+    table: pd.DataFrame
+    measures: dict[str, float]
+    intervals: dict[str, Interval]
+    curves: dict[str, TperCurve]
+    notes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.predictions.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the single predictions as plain data for JSON."""
+        return {
+            "model": self.name,
+            "mode": self.mode,
+            "bins": {**self.bins.origin, "edges": list(self.bins.edges)},
+            "measures": self.measures,
+            "intervals": {name: [i.low, i.high] for name, i in self.intervals.items()},
+            "per_bin": self.table.to_dict("records"),
+            "tper": {
+                name: {"thresholds": c.thresholds.tolist(), "ratio": c.ratio.tolist()}
+                for name, c in self.curves.items()
+            },
+            "notes": list(self.notes),
+        }
+
+
+def evaluate_counts(
+    predictions: Predictions,
+    bins: CountBins,
+    *,
+    mode: str = "paper",
+    counted: np.ndarray | None = None,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> CountEvaluation:
+    """Measure the errors of a model's counts.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Of one model.
+    bins : CountBins
+        Bins of the true count.
+    mode : {"paper", "released"}
+        What becomes of targets outside the bins; see `bin_table`.
+    counted : ndarray of shape (N,), bool, optional
+        Images that enter every measure but sMAPE; by default all that have a prediction. Models
+        that are compared should count the images that all of them answered.
+    n_resamples : int
+        Of the bootstrap.
+    seed : int
+        Of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        If no image counts.
+    """
+    check_mode(mode)
+    rows = predictions.select(predictions.answered if counted is None else counted)
+    if not len(rows):
+        raise InputError(f"{predictions.name}: no image has a prediction, so nothing to evaluate.")
+    target, pred = rows.target, rows.pred
+    table = bin_table(target, pred, bins, mode)
+    curves = {c: tper_curve(target, pred, convention=c) for c in CONVENTIONS}
+    mean, std = pooled(table)
+    measures = {
+        "pooled MAE": mean,
+        "pooled std": std,
+        **absolute_error(target, pred),
+        "MAPE": mape(target, pred),
+        "sMAPE": smape(predictions.target, predictions.pred),
+        **{f"TPER AUC {name}": curve.auc for name, curve in curves.items()},
+        "images": float(len(predictions)),
+        "counted": float(len(rows)),
+        "skipped": float((~predictions.answered).sum()),
+        "without objects": float((target == 0).sum()),
+        "outside the bins": float(_outside(target, bins).sum()),
+    }
+    values = _per_image(target, pred, bins, mode)
+    intervals = bootstrap_intervals(
+        lambda drawn: _resampled(values, drawn), rows.ids, n_resamples=n_resamples, seed=seed
+    )
+    notes = predictions.notes + _notes(target, bins, mode)
+    return CountEvaluation(predictions, rows, bins, mode, table, measures, intervals, curves, notes)
+
+
+def _outside(target: np.ndarray, bins: CountBins) -> np.ndarray:
+    index = bins.assign(target)
+    return (index < 0) | (index >= len(bins))
+
+
+def _notes(target: np.ndarray, bins: CountBins, mode: str) -> tuple[str, ...]:
+    notes = []
+    if outside := int(_outside(target, bins).sum()):
+        fate = (
+            "they enter as bins of their own, 'below' and 'above'"
+            if mode == "paper"
+            else "the pooled measures drop them, as the released code does"
+        )
+        notes.append(
+            f"{outside} of {len(target)} true counts lie outside the bins "
+            f"({bins.edges[0]:g} to {bins.edges[-1]:g}): {fate}"
+        )
+    if zeros := int((target == 0).sum()):
+        notes.append(
+            f"{zeros} of {len(target)} images have no objects: MAPE leaves them out; TPER counts "
+            "them as wrong where the prediction is not 0"
+        )
+    return tuple(notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _PerImage:
+    """What each image adds to the measures, (N,) each."""
+
+    error: np.ndarray
+    index: np.ndarray
+    binned: np.ndarray
+    percentage: np.ndarray
+    symmetric: np.ndarray
+    tper_area: np.ndarray
+
+
+def _per_image(target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> _PerImage:
+    error = np.abs(pred - target)
+    some = target > 0
+    symmetric = error / np.where((scale := target + np.abs(pred)) > 0, scale, 1)
+    areas = [tper_curve([y], [p]).auc for y, p in zip(target, pred, strict=True)]
+    return _PerImage(
+        error,
+        bins.assign(target) + 1,
+        ~_outside(target, bins) if mode == "released" else np.ones(len(target), bool),
+        np.where(some, 100 * error / np.where(some, target, 1), np.nan),
+        100 * symmetric,
+        np.array(areas),
+    )
+
+
+def _resampled(values: _PerImage, rows: np.ndarray) -> dict[str, float]:
+    error, percentage = values.error[rows], values.percentage[rows]
+    binned = rows[values.binned[rows]]
+    mean, std = _pooled(values.error[binned], values.index[binned])
+    known = percentage[~np.isnan(percentage)]
+    return {
+        "pooled MAE": mean,
+        "pooled std": std,
+        "MAE": float(error.mean()),
+        "std": float(error.std()),
+        "RMSE": float(np.sqrt((error**2).mean())),
+        "MAPE": float(known.mean()) if len(known) else float("nan"),
+        "TPER AUC relative": float(values.tper_area[rows].mean()),
+    }
+
+
+def _pooled(error: np.ndarray, index: np.ndarray) -> tuple[float, float]:
+    """Pool as `pooled` does, from errors and bins, without a table."""
+    if not len(error):
+        return float("nan"), float("nan")
+    n = np.bincount(index)
+    mean = np.bincount(index, error) / np.maximum(n, 1)
+    return float(error.mean()), float(np.sqrt(((error - mean[index]) ** 2).mean()))
