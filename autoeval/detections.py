@@ -5,9 +5,14 @@ Coordinates are xyxy in pixels of the image as it was decoded (before any resize
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from typing_extensions import Self
+
+from autoeval.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +67,62 @@ class Detections:
         """Make the detections of an image on which nothing was found."""
         return cls(np.zeros((0, 4)), np.zeros(0), np.zeros(0))
 
-    def __getitem__(self, index: np.ndarray | slice) -> Detections:
+    def __getitem__(self, index: np.ndarray | slice) -> Self:
         """Return the boxes that a mask, an index array or a slice selects."""
-        return Detections(self.boxes[index], self.scores[index], self.labels[index])
+        return replace(
+            self, boxes=self.boxes[index], scores=self.scores[index], labels=self.labels[index]
+        )
 
-    def above(self, score_thr: float) -> Detections:
+    def above(self, score_thr: float) -> Self:
         """Keep the boxes whose score exceeds ``score_thr``."""
         return self[self.scores > score_thr]
 
-    def relabel(self, lookup: np.ndarray) -> Detections:
+    def relabel(self, lookup: np.ndarray) -> Self:
         """Translate labels through ``lookup`` (K,) int; boxes that map to -1 are dropped."""
         labels = np.asarray(lookup, np.int64)[self.labels]
-        return Detections(self.boxes, self.scores, labels)[labels >= 0]
+        return replace(self, labels=labels)[labels >= 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates(Detections):
+    """The boxes that went into non-maximum suppression, and which of them it kept.
+
+    All are above the score threshold of the detector's head. Boxes, scores and labels are those of
+    `Detections`, with M for the number of boxes.
+
+    Parameters
+    ----------
+    kept : ndarray of shape (M,), bool
+        True for the boxes that were not suppressed. Those beyond the detector's limit of boxes an
+        image are among them, so there may be more of them than clean boxes.
+
+    Raises
+    ------
+    ValueError
+        If the four arrays do not describe the same M boxes.
+    """
+
+    kept: np.ndarray
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        kept = np.asarray(self.kept, bool)
+        if kept.shape != self.scores.shape:
+            raise ValueError(
+                f"Expected `kept` of shape {self.scores.shape}, one value a box, "
+                f"but got {kept.shape}."
+            )
+        object.__setattr__(self, "kept", kept)
+
+    def __getitem__(self, index: np.ndarray | slice) -> Self:
+        """Return the boxes that a mask, an index array or a slice selects."""
+        return replace(
+            self,
+            boxes=self.boxes[index],
+            scores=self.scores[index],
+            labels=self.labels[index],
+            kept=self.kept[index],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,21 +136,71 @@ class Evidence:
     image_size : tuple of int
         Height and width in pixels.
     clean : Detections
-        Boxes of the unperturbed network.
+        The N boxes of the unperturbed network.
     perturbed : tuple of Detections
         Boxes of each repeat with feature dropout; empty where none was asked for.
+    views : tuple of Detections
+        Boxes of photometrically altered views of the image, in its own coordinates.
+    candidates : Candidates, optional
+        Boxes before non-maximum suppression.
+    logits : ndarray of shape (N, K), float32, optional
+        The head's class logits of each clean box. Its K columns are the head's own, with the
+        background where it has one; they stay as they are when labels are translated.
+    features : ndarray of shape (C,), float32, optional
+        Last stage of the backbone, averaged over the image.
+    missing : mapping of str to str
+        Why a field above is not there, by the name of the field.
+
+    Raises
+    ------
+    ValueError
+        If there are logits, but not of each clean box.
     """
 
     image_id: str
     image_size: tuple[int, int]
     clean: Detections
     perturbed: tuple[Detections, ...] = ()
+    views: tuple[Detections, ...] = ()
+    candidates: Candidates | None = None
+    logits: np.ndarray | None = None
+    features: np.ndarray | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.logits is not None and len(self.logits) != len(self.clean):
+            raise ValueError(
+                f"Expected `logits` of {len(self.clean)} clean boxes but got {len(self.logits)}."
+            )
+
+    def why_missing(self, name: str) -> str | None:
+        """Say why a field is not there, None if it is."""
+        value = getattr(self, name)
+        if value is None or (isinstance(value, tuple) and not value):
+            return self.missing.get(name, f"the pass was made without {name}")
+        return None
+
+    def require(self, name: str) -> Any:
+        """Return a field.
+
+        Raises
+        ------
+        InputError
+            If it is not there, with the reason.
+        """
+        reason = self.why_missing(name)
+        if reason is not None:
+            raise InputError(f"Expected {name} of image '{self.image_id}' but {reason}.")
+        return getattr(self, name)
 
     def relabel(self, lookup: np.ndarray) -> Evidence:
         """Translate the labels of every set of boxes; see `Detections.relabel`."""
-        return Evidence(
-            self.image_id,
-            self.image_size,
-            self.clean.relabel(lookup),
-            tuple(boxes.relabel(lookup) for boxes in self.perturbed),
+        known = np.asarray(lookup, np.int64)[self.clean.labels] >= 0
+        return replace(
+            self,
+            clean=self.clean.relabel(lookup),
+            perturbed=tuple(boxes.relabel(lookup) for boxes in self.perturbed),
+            views=tuple(boxes.relabel(lookup) for boxes in self.views),
+            candidates=None if self.candidates is None else self.candidates.relabel(lookup),
+            logits=None if self.logits is None else self.logits[known],
         )

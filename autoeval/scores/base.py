@@ -2,29 +2,97 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
 
+import numpy as np
+from numpy.typing import ArrayLike
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
 
 
-class Score(Protocol):
+class Score(ABC):
     """A label-free score of a set of images.
 
     `update` takes the evidence of one image, `merge` adds what another instance has seen, and
     `compute` returns named features of the whole set (NaN where the set gives none). Scores of
     shards, merged, equal the score of the whole set, in any order.
+
+    Attributes
+    ----------
+    needs : frozenset of str
+        Fields of `Evidence` that it reads beside the clean boxes: ``perturbed``, ``candidates``,
+        ``logits``, ``features``, ``views``.
     """
 
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def absence(self, evidence: Evidence) -> str | None:
+        """Say why such evidence gives no score, None if it does."""
+        reasons = (evidence.why_missing(name) for name in sorted(self.needs))
+        return next((reason for reason in reasons if reason), None)
+
+    @abstractmethod
     def update(self, evidence: Evidence) -> None:
         """Take in the evidence of one image."""
-        ...
+
+    @abstractmethod
+    def merge(self, other: Self) -> None:
+        """Take in all that ``other`` has seen."""
+
+    @abstractmethod
+    def compute(self) -> dict[str, float]:
+        """Return the features of all images seen."""
+
+
+class RatioScore(Score):
+    """A score whose F features are each a sum over images divided by another.
+
+    The sums are rounded once, so that merged shards equal the whole to the last bit.
+
+    Parameters
+    ----------
+    features : sequence of str
+        Names of the F features.
+    """
+
+    def __init__(self, features: Sequence[str]) -> None:
+        self.features = tuple(features)
+        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+
+    @abstractmethod
+    def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
+        """Return what one image adds to the numerators and the denominators, (F,) or one number."""
+
+    def update(self, evidence: Evidence) -> None:
+        """Take in one image."""
+        above, below = self.measure(evidence)
+        self._parts.append((self._row(above), self._row(below)))
 
     def merge(self, other: Self) -> None:
         """Take in all that ``other`` has seen."""
-        ...
+        self._parts.extend(other._parts)
 
     def compute(self) -> dict[str, float]:
-        """Return the features of all images seen."""
-        ...
+        """Return the ratio of each feature, NaN where its denominator is 0."""
+        above, below = (self._sums(side) for side in (0, 1))
+        return {
+            name: a / b if b else math.nan
+            for name, a, b in zip(self.features, above, below, strict=True)
+        }
+
+    def _row(self, values: ArrayLike) -> np.ndarray:
+        return np.broadcast_to(np.asarray(values, np.float64), len(self.features))
+
+    def _sums(self, side: int) -> list[float]:
+        rows = np.array([part[side] for part in self._parts]).reshape(-1, len(self.features))
+        return [math.fsum(column) for column in rows.T]
+
+
+def observed_sum(values: Sequence[float]) -> tuple[float, int]:
+    """Return the sum and the number of values that are not NaN, for `RatioScore.measure`."""
+    known = [value for value in values if not math.isnan(value)]
+    return math.fsum(known), len(known)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from typing_extensions import Self
-
-from autoeval.boxes import OVERLAPS, match_boxes
+from autoeval.boxes import OVERLAPS
 from autoeval.detections import Detections, Evidence
+from autoeval.scores.base import RatioScore, observed_sum
+from autoeval.scores.matching import Matching, match_detections
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,16 @@ class BoxStabilitySettings:
                     f"{getattr(self, name)!r}."
                 )
 
+    def match(self, clean: Detections, other: Detections) -> Matching:
+        """Match the boxes of two passes."""
+        return match_detections(
+            clean,
+            other,
+            cost=self.cost,
+            class_aware=self.class_aware,
+            score_thr=self.score_thr,
+        )
+
 
 def box_stability(
     clean: Detections, perturbed: Detections, settings: BoxStabilitySettings | None = None
@@ -72,25 +81,28 @@ def box_stability(
 
     Examples
     --------
+    >>> import numpy as np
     >>> boxes = np.array([[0, 0, 2, 2], [4, 4, 8, 8]])
     >>> found = Detections(boxes, np.array([.9, .8]), np.array([0, 0]))
     >>> box_stability(found, found), box_stability(found, Detections.empty())
     (1.0, nan)
     """
     settings = settings or BoxStabilitySettings()
-    clean, perturbed = clean.above(settings.score_thr), perturbed.above(settings.score_thr)
-    if not len(clean) or not len(perturbed):
+    matching = settings.match(clean, perturbed)
+    if not matching.n_first or not matching.n_second:
         return 0.0 if settings.empty == "zero" else math.nan
-    if not settings.class_aware:
-        total, pairs = _matched_overlap(clean, perturbed, settings.cost)
-    else:
-        total, pairs = _within_categories(clean, perturbed, settings.cost)
-    divisor = pairs if settings.normalise == "min" else max(len(clean), len(perturbed))
-    return total / divisor if divisor else 0.0
+    pairs, larger = len(matching.overlaps), max(matching.n_first, matching.n_second)
+    divisor = pairs if settings.normalise == "min" else larger
+    return math.fsum(matching.overlaps) / divisor if divisor else 0.0
 
 
-class BoxStability:
-    """Mean box stability of a set of images.
+class BoxStability(RatioScore):
+    r"""Mean box stability of a set of images.
+
+    .. math:: BoS = \frac{1}{M} \sum_{i=1}^{M} \frac{1}{P_i} \sum_{p=1}^{P_i} overlap_{ip}
+
+    over the P pairs of each of the M (image, repeat) that are not skipped; see `box_stability`.
+    Needs perturbed passes.
 
     Parameters
     ----------
@@ -98,41 +110,15 @@ class BoxStability:
         The defaults are those of the paper.
     name : str
         Name of the feature.
-
-    Notes
-    -----
-    Needs evidence with perturbed passes; several repeats of an image count as one observation each.
     """
 
+    needs = frozenset({"perturbed"})
+
     def __init__(self, settings: BoxStabilitySettings | None = None, *, name: str = "bos") -> None:
+        super().__init__([name])
         self.settings = settings or BoxStabilitySettings()
-        self.name = name
-        self._values: list[float] = []
 
-    def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
-        for perturbed in evidence.perturbed:
-            self._values.append(box_stability(evidence.clean, perturbed, self.settings))
-
-    def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
-        self._values.extend(other._values)
-
-    def compute(self) -> dict[str, float]:
-        """Return ``{name: mean over the images that were not skipped}``, NaN if there is none."""
-        used = [value for value in self._values if not math.isnan(value)]
-        return {self.name: math.fsum(used) / len(used) if used else math.nan}
-
-
-def _matched_overlap(clean: Detections, perturbed: Detections, cost: str) -> tuple[float, int]:
-    overlaps = match_boxes(clean.boxes, perturbed.boxes, cost=cost)[2]
-    return math.fsum(overlaps), len(overlaps)
-
-
-def _within_categories(clean: Detections, perturbed: Detections, cost: str) -> tuple[float, int]:
-    shared = np.intersect1d(clean.labels, perturbed.labels)
-    parts = [
-        _matched_overlap(clean[clean.labels == c], perturbed[perturbed.labels == c], cost)
-        for c in shared
-    ]
-    return math.fsum(total for total, _ in parts), sum(pairs for _, pairs in parts)
+    def measure(self, evidence: Evidence) -> tuple[float, int]:
+        """Return the sum over the repeats that are not skipped, and their number."""
+        passes = evidence.perturbed
+        return observed_sum([box_stability(evidence.clean, p, self.settings) for p in passes])

@@ -1,27 +1,20 @@
-"""How many boxes there are, and how many survive the perturbation."""
+"""How many boxes survive the perturbation."""
 
 from __future__ import annotations
 
-import math
-
-from typing_extensions import Self
-
 from autoeval.detections import Evidence
+from autoeval.scores.base import RatioScore
 
 
-class DetectionRatio:
-    """Counts of boxes, which box stability alone does not see.
+class DetectionRatio(RatioScore):
+    """Loss of boxes under perturbation, which box stability alone does not see.
 
-    Features (specification: section 1, last paragraph but one, and section 2):
-
-    ``boxes_per_image``
-        Mean number N of clean boxes.
-    ``no_box_share``
-        Share of images with no clean box.
+    ``detection_ratio``
+        Mean of N' / N over (image, repeat) with clean boxes, N' counted under perturbation.
     ``skipped_share``
         Share of (image, repeat) with no box on at least one side, which box stability skips.
-    ``detection_ratio``
-        Mean of N' / N over images that have clean boxes, N' counted under perturbation.
+
+    Needs perturbed passes. Source: specification, section 1, last paragraph but one, and section 2.
 
     Parameters
     ----------
@@ -29,31 +22,16 @@ class DetectionRatio:
         Only boxes with a score above it count.
     """
 
+    needs = frozenset({"perturbed"})
+
     def __init__(self, *, score_thr: float = 0.05) -> None:
+        super().__init__(["detection_ratio", "skipped_share"])
         self.score_thr = score_thr
-        self._clean: list[int] = []
-        self._pairs: list[tuple[int, int]] = []
 
-    def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
+    def measure(self, evidence: Evidence) -> tuple[tuple[float, int], tuple[int, int]]:
+        """Return the sum of ratios and the number of skipped passes, and their denominators."""
         n = len(evidence.clean.above(self.score_thr))
-        self._clean.append(n)
-        self._pairs += [(n, len(boxes.above(self.score_thr))) for boxes in evidence.perturbed]
-
-    def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
-        self._clean += other._clean
-        self._pairs += other._pairs
-
-    def compute(self) -> dict[str, float]:
-        """Return the features listed above, NaN where no image allows them."""
-        return {
-            "boxes_per_image": _mean(self._clean),
-            "no_box_share": _mean([n == 0 for n in self._clean]),
-            "skipped_share": _mean([not n or not m for n, m in self._pairs]),
-            "detection_ratio": _mean([m / n for n, m in self._pairs if n]),
-        }
-
-
-def _mean(values: list) -> float:
-    return math.fsum(values) / len(values) if values else math.nan
+        counts = [len(boxes.above(self.score_thr)) for boxes in evidence.perturbed]
+        skipped = sum(not n or not m for m in counts)
+        repeats = len(counts)
+        return (sum(counts) / n if n else 0.0, skipped), (repeats if n else 0, repeats)

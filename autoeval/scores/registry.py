@@ -3,39 +3,150 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from typing_extensions import Self
 
 from autoeval.detections import Evidence
+from autoeval.scores.atc import AverageThresholdedConfidence
+from autoeval.scores.atc_source import SourceThreshold
+from autoeval.scores.average_confidence import AverageConfidence
 from autoeval.scores.base import Score
+from autoeval.scores.box_count import BoxCount
+from autoeval.scores.box_share import BoxShare
 from autoeval.scores.box_stability import BoxStability, BoxStabilitySettings
+from autoeval.scores.confidence_stability import ConfidenceStability
+from autoeval.scores.contrastive_confidence import ContrastiveConfidence
 from autoeval.scores.detection_ratio import DetectionRatio
+from autoeval.scores.energy import Energy
+from autoeval.scores.entropy_score import EntropyScore
+from autoeval.scores.feature_statistics import FeatureStatistics
+from autoeval.scores.finite import check_finite
+from autoeval.scores.frechet_distance import FrechetDistance
+from autoeval.scores.pcr import PredictionConsistencyReliability
+from autoeval.scores.prediction_score import PredictionScore
+from autoeval.scores.view_consistency import ViewConsistency
 
 STRICT = BoxStabilitySettings(empty="zero", normalise="max")
 
-SCORES: dict[str, Callable[[BoxStabilitySettings], Score]] = {
-    "bos": lambda settings: BoxStability(settings, name="bos"),
-    "bos_strict": lambda settings: BoxStability(STRICT, name="bos_strict"),
-    "detection_ratio": lambda settings: DetectionRatio(score_thr=settings.score_thr),
+
+@dataclass(frozen=True)
+class ScoreContext:
+    """What scores are made with.
+
+    Parameters
+    ----------
+    stability : BoxStabilitySettings
+        How boxes are compared; its ``score_thr`` holds for every score.
+    reference : FeatureStatistics, optional
+        Features of the detector's training domain.
+    source_threshold : float, optional
+        Confidence threshold fitted on labelled source data.
+    """
+
+    stability: BoxStabilitySettings
+    reference: FeatureStatistics | None = None
+    source_threshold: float | None = None
+
+    @property
+    def score_thr(self) -> float:
+        """Only boxes with a score above it count."""
+        return self.stability.score_thr
+
+
+SCORES: dict[str, Callable[[ScoreContext], Score]] = {
+    "bos": lambda c: BoxStability(c.stability, name="bos"),
+    "bos_strict": lambda c: BoxStability(STRICT, name="bos_strict"),
+    "confidence_stability": lambda c: ConfidenceStability(c.stability),
+    "detection_ratio": lambda c: DetectionRatio(score_thr=c.score_thr),
+    "box_count": lambda c: BoxCount(score_thr=c.score_thr),
+    "prediction_score": lambda c: PredictionScore(score_thr=c.score_thr),
+    "box_share": lambda c: BoxShare(score_thr=c.score_thr),
+    "entropy_score": lambda c: EntropyScore(score_thr=c.score_thr),
+    "average_confidence": lambda c: AverageConfidence(score_thr=c.score_thr),
+    "atc": lambda c: AverageThresholdedConfidence(score_thr=c.score_thr),
+    "atc_source": lambda c: SourceThreshold(c.source_threshold, score_thr=c.score_thr),
+    "contrastive_confidence": lambda c: ContrastiveConfidence(),
+    "pcr": lambda c: PredictionConsistencyReliability(score_thr=c.score_thr),
+    "energy": lambda c: Energy(score_thr=c.score_thr),
+    "frechet_distance": lambda c: FrechetDistance(c.reference),
+    "view_consistency": lambda c: ViewConsistency(c.stability),
 }
 
 
 class ScoreSet:
     """Every registered score, fed together.
 
+    Scores of perturbed passes are kept apart for each repeat, all others are computed once.
+
     Parameters
     ----------
     settings : BoxStabilitySettings
         Those of the preset; ``bos_strict`` keeps its own, under which lost boxes and empty images
         count against stability.
+    repeats : int
+        Perturbed passes of each image.
+    reference : FeatureStatistics, optional
+        Features of the detector's training domain, for the Fréchet distance.
+    source_threshold : float, optional
+        Confidence threshold fitted on labelled source data, for the original ATC.
+
+    Attributes
+    ----------
+    absent : dict of str to str
+        Why a score is left out, by its name in `SCORES`. A score that one image cannot give is left
+        out for the whole set.
     """
 
-    def __init__(self, settings: BoxStabilitySettings) -> None:
-        self._scores = [make(settings) for make in SCORES.values()]
+    def __init__(
+        self,
+        settings: BoxStabilitySettings,
+        *,
+        repeats: int = 1,
+        reference: FeatureStatistics | None = None,
+        source_threshold: float | None = None,
+    ) -> None:
+        context = ScoreContext(settings, reference, source_threshold)
+        made = {name: make(context) for name, make in SCORES.items()}
+        perturbed = [name for name, score in made.items() if "perturbed" in score.needs]
+        self._clean = {name: score for name, score in made.items() if name not in perturbed}
+        self._repeats = [{n: SCORES[n](context) for n in perturbed} for _ in range(repeats)]
+        self.absent = {} if repeats else dict.fromkeys(perturbed, "the pass has no repeats")
 
     def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
-        for score in self._scores:
-            score.update(evidence)
+        """Take in one image.
 
-    def compute(self) -> dict[str, float]:
-        """Return all features of all scores."""
-        return {name: value for s in self._scores for name, value in s.compute().items()}
+        Raises
+        ------
+        InputError
+            If a number is NaN or infinite.
+        """
+        check_finite(evidence)
+        self._feed(self._clean, evidence)
+        for scores, boxes in zip(self._repeats, evidence.perturbed, strict=True):
+            self._feed(scores, replace(evidence, perturbed=(boxes,)))
+
+    def merge(self, other: Self) -> None:
+        """Take in all that ``other`` has seen."""
+        self.absent = {**other.absent, **self.absent}
+        groups = zip([self._clean, *self._repeats], [other._clean, *other._repeats], strict=True)
+        for mine, theirs in groups:
+            for name in mine.keys() - self.absent.keys():
+                mine[name].merge(theirs[name])
+
+    def rows(self) -> list[dict[str, float]]:
+        """Return all features, one dictionary a repeat; a single one when there are no repeats."""
+        clean = self._features(self._clean)
+        return [clean | self._features(scores) for scores in self._repeats] or [clean]
+
+    def _feed(self, scores: dict[str, Score], evidence: Evidence) -> None:
+        for name, score in scores.items():
+            reason = score.absence(evidence)
+            if reason is not None:
+                self.absent.setdefault(name, reason)
+            if name not in self.absent:
+                score.update(evidence)
+
+    def _features(self, scores: dict[str, Score]) -> dict[str, float]:
+        present = [score for name, score in scores.items() if name not in self.absent]
+        return {name: value for score in present for name, value in score.compute().items()}

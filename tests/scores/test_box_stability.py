@@ -3,20 +3,12 @@ import math
 
 import numpy as np
 import pytest
+from made import evidence, found
 
-from autoeval.detections import Detections, Evidence
+from autoeval.detections import Detections
+from autoeval.scores.box_count import BoxCount
 from autoeval.scores.box_stability import BoxStability, BoxStabilitySettings, box_stability
 from autoeval.scores.detection_ratio import DetectionRatio
-
-
-def found(*boxes, scores=None, labels=None):
-    n = len(boxes)
-    return Detections(
-        np.array(boxes, float).reshape(n, 4),
-        np.full(n, 0.9) if scores is None else np.array(scores),
-        np.zeros(n) if labels is None else np.array(labels),
-    )
-
 
 UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]
 NOTHING = found()
@@ -76,10 +68,6 @@ def test_the_order_of_boxes_changes_nothing():
     assert len(values) == 1
 
 
-def evidence(k, clean, *perturbed):
-    return Evidence(str(k), (20, 20), clean, perturbed)
-
-
 IMAGES = [
     evidence(0, found(UNIT), found(SHIFTED)),
     evidence(1, found(UNIT, FAR), found(UNIT)),
@@ -95,7 +83,7 @@ def test_identical_passes_score_one():
     assert score.compute() == {"bos": 1.0}
 
 
-@pytest.mark.parametrize("make", [BoxStability, DetectionRatio])
+@pytest.mark.parametrize("make", [BoxStability, DetectionRatio, BoxCount])
 def test_merged_shards_equal_the_whole(make):
     whole, even, odd = make(), make(), make()
     for k, image in enumerate(IMAGES):
@@ -106,19 +94,19 @@ def test_merged_shards_equal_the_whole(make):
 
 
 def test_set_level_features_worked_by_hand():
-    score, strict, ratio = (
+    score, strict, ratio, count = (
         BoxStability(),
         BoxStability(BoxStabilitySettings(empty="zero", normalise="max"), name="strict"),
         DetectionRatio(),
+        BoxCount(),
     )
     for image in IMAGES:
-        for instance in (score, strict, ratio):
+        for instance in (score, strict, ratio, count):
             instance.update(image)
     assert score.compute()["bos"] == pytest.approx((1 / 3 + 1) / 2)
     assert strict.compute()["strict"] == pytest.approx((1 / 3 + 1 / 2 + 0 + 0) / 4)
+    assert count.compute() == {"boxes_per_image": 1.0, "no_box_share": 0.25}
     assert ratio.compute() == {
-        "boxes_per_image": 1.0,
-        "no_box_share": 0.25,
         "skipped_share": 0.5,
         "detection_ratio": pytest.approx((1 + 1 / 2 + 0) / 3),
     }

@@ -1,0 +1,80 @@
+"""Average thresholded confidence (ATC) in its original form: a threshold from labelled data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.scores.base import RatioScore
+
+
+def fit_source_threshold(scores: np.ndarray, correct: np.ndarray) -> float:
+    """Find the threshold t under which there are as many boxes as there are wrong ones.
+
+    Source: Garg et al. 2022, equation 1.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+        Scores of the boxes of a labelled set.
+    correct : ndarray of shape (N,), bool
+        True for the boxes that match a labelled object.
+
+    Returns
+    -------
+    float
+        With #(s < t) = #errors, up to equal scores; just over the largest score when every box is
+        wrong.
+
+    Raises
+    ------
+    InputError
+        If there is no box.
+
+    Examples
+    --------
+    >>> fit_source_threshold(np.array([.9, .2, .6, .4]), np.array([True, False, True, False]))
+    0.6
+    """
+    ordered, errors = np.sort(np.asarray(scores, np.float64)), int(np.sum(~np.asarray(correct)))
+    if not len(ordered):
+        raise InputError("Expected boxes to fit a threshold on but the labelled set has none.")
+    return float(ordered[errors] if errors < len(ordered) else np.nextafter(ordered[-1], np.inf))
+
+
+class SourceThreshold(RatioScore):
+    r"""Share of a set's boxes with a score of at least t.
+
+    .. math:: ATC = \#\{s ≥ t\} / \#\{s\}
+
+    where t comes from `fit_source_threshold` on labelled source data, so that on the source the
+    share equals the share of correct boxes. Feature ``atc_source``. Needs scores, and t.
+    Source: Garg et al. 2022, equation 2.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        Without it there is no score.
+    score_thr : float
+        Only boxes with a score above it count, here as in the fit.
+    """
+
+    def __init__(self, threshold: float | None = None, *, score_thr: float = 0.05) -> None:
+        super().__init__(["atc_source"])
+        self.threshold = threshold
+        self.score_thr = score_thr
+
+    def absence(self, evidence: Evidence) -> str | None:
+        """Say why there is no score, None if there is."""
+        if self.threshold is None:
+            return "no confidence threshold was fitted on labelled source data"
+        return super().absence(evidence)
+
+    def measure(self, evidence: Evidence) -> tuple[int, int]:
+        """Return the number of boxes that reach the threshold, and of all boxes."""
+        scores = evidence.clean.above(self.score_thr).scores.astype(np.float64)
+        threshold = math.inf if self.threshold is None else self.threshold
+        return int(np.sum(scores >= threshold)), len(scores)

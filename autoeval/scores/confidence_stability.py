@@ -1,0 +1,70 @@
+"""Confidence stability (CS): how well scores stay put when features are perturbed."""
+
+from __future__ import annotations
+
+import math
+
+from autoeval.detections import Detections, Evidence
+from autoeval.scores.base import RatioScore, observed_sum
+from autoeval.scores.box_stability import BoxStabilitySettings
+
+
+def confidence_stability(
+    clean: Detections, perturbed: Detections, settings: BoxStabilitySettings | None = None
+) -> float:
+    """Stability of the scores of one image: one less the mean change of a score.
+
+    Pairs are those of box stability, matched by box: matching on signed differences of scores makes
+    every assignment tie. Source: Yang et al. 2024, section 5.1, "variant study".
+
+    Parameters
+    ----------
+    clean, perturbed : Detections
+        Boxes of the unperturbed and of the perturbed network.
+    settings : BoxStabilitySettings, optional
+        ``normalise`` plays no part.
+
+    Returns
+    -------
+    float
+        Where nothing can be matched, 0 or NaN as ``settings.empty`` says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> box, label = np.array([[0, 0, 2, 2]]), np.array([0])
+    >>> first, second = (Detections(box, np.array([s]), label) for s in (.75, .5))
+    >>> confidence_stability(first, second)
+    0.75
+    """
+    settings = settings or BoxStabilitySettings()
+    changes = settings.match(clean, perturbed).score_changes
+    if not len(changes):
+        return 0.0 if settings.empty == "zero" else math.nan
+    return 1 - math.fsum(changes) / len(changes)
+
+
+class ConfidenceStability(RatioScore):
+    r"""Mean confidence stability of a set of images.
+
+    .. math:: CS = 1 - \frac{1}{M} \sum_{i=1}^{M} \frac{1}{P_i} \sum_{p=1}^{P_i} |s_{ip} - s'_{ip}|
+
+    over the P matched pairs of each of the M (image, repeat) that are not skipped. Feature ``cs``.
+    Needs perturbed passes.
+
+    Parameters
+    ----------
+    settings : BoxStabilitySettings, optional
+        How boxes are matched.
+    """
+
+    needs = frozenset({"perturbed"})
+
+    def __init__(self, settings: BoxStabilitySettings | None = None) -> None:
+        super().__init__(["cs"])
+        self.settings = settings or BoxStabilitySettings()
+
+    def measure(self, evidence: Evidence) -> tuple[float, int]:
+        """Return the sum over the repeats that are not skipped, and their number."""
+        clean, passes = evidence.clean, evidence.perturbed
+        return observed_sum([confidence_stability(clean, p, self.settings) for p in passes])

@@ -1,0 +1,66 @@
+"""Contrastive confidence: confident where it says yes, silent where it says no."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from autoeval.detections import Evidence
+from autoeval.scores.base import RatioScore
+
+
+def contrastive_confidence(
+    scores: np.ndarray, *, threshold: float = 0.3, weight: float = 5.0
+) -> float:
+    """Mean score of an image's positives less a multiple of the mean score of its negatives.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+        All scores that the detector gives, low ones included.
+    threshold : float
+        Positives are the boxes with a score of at least this, negatives are the others.
+    weight : float
+        Multiple of the negatives' mean (λ).
+
+    Returns
+    -------
+    float
+        A side without boxes has mean 0.
+
+    Examples
+    --------
+    >>> round(contrastive_confidence(np.array([.9, .7, .1])), 6)
+    0.3
+    """
+    positive = scores >= scores.dtype.type(threshold)
+    return _mean(scores[positive]) - weight * _mean(scores[~positive])
+
+
+class ContrastiveConfidence(RatioScore):
+    r"""Mean contrastive confidence of a set of images.
+
+    .. math:: CC = \frac{1}{M} \sum_{i=1}^{M} (mean\{s_{ij} ≥ .3\} - λ · mean\{s_{ij} < .3\}), λ = 5
+
+    Feature ``contrastive_confidence``. Needs scores only. Meant for detectors without non-maximum
+    suppression, whose many unused queries are the negatives: no score threshold applies before it.
+    Source: specification, section 2.
+
+    Parameters
+    ----------
+    threshold, weight : float
+        See `contrastive_confidence`.
+    """
+
+    def __init__(self, *, threshold: float = 0.3, weight: float = 5.0) -> None:
+        super().__init__(["contrastive_confidence"])
+        self.threshold = threshold
+        self.weight = weight
+
+    def measure(self, evidence: Evidence) -> tuple[float, int]:
+        """Return the value of one image, and 1."""
+        scores = evidence.clean.scores
+        return contrastive_confidence(scores, threshold=self.threshold, weight=self.weight), 1
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean(dtype=np.float64)) if len(values) else 0.0

@@ -1,0 +1,86 @@
+"""Energy of class logits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+from typing_extensions import Self
+
+from autoeval.detections import Evidence
+from autoeval.scores.base import Score
+
+
+def energy(logits: np.ndarray, *, temperature: float = 1.0) -> np.ndarray:
+    """Free energy of each box.
+
+    Source: Liu et al. 2020, equation 4.
+
+    Parameters
+    ----------
+    logits : ndarray of shape (N, K)
+        Class logits z.
+    temperature : float
+        T of E = -T log Σ exp(z / T).
+
+    Returns
+    -------
+    ndarray of shape (N,), float64
+        The lower, the surer.
+
+    Examples
+    --------
+    >>> energy(np.log([[1., 3.]])).round(6)
+    array([-1.386294])
+    """
+    z = np.asarray(logits, np.float64)
+    return -temperature * logsumexp(z / temperature, axis=1)
+
+
+class Energy(Score):
+    r"""Energies of the N boxes of a set.
+
+    ``energy``
+        Mean of E over the boxes, see `energy`.
+    ``energy_mde``
+        Meta-distribution energy, :math:`-\frac{1}{N} \sum_j \log (e^{E_j} / \sum_k e^{E_k})`: minus
+        the mean log-softmax of E over the set. It grows with log N.
+    ``energy_spread``
+        The same less log N, so that sets of different sizes compare; 0 when all E are equal.
+
+    Needs logits. Source: Peng et al. 2024, equations 3 and 4.
+
+    Parameters
+    ----------
+    temperature : float
+    score_thr : float
+        Only boxes with a score above it count.
+    """
+
+    needs = frozenset({"logits"})
+
+    def __init__(self, *, temperature: float = 1.0, score_thr: float = 0.05) -> None:
+        self.temperature = temperature
+        self.score_thr = score_thr
+        self._parts: list[tuple[int, float, float]] = []
+
+    def update(self, evidence: Evidence) -> None:
+        """Take in one image."""
+        logits = evidence.require("logits")[evidence.clean.scores > self.score_thr]
+        if len(logits):
+            values = energy(logits, temperature=self.temperature)
+            self._parts.append((len(values), math.fsum(values), float(logsumexp(values))))
+
+    def merge(self, other: Self) -> None:
+        """Take in all that ``other`` has seen."""
+        self._parts.extend(other._parts)
+
+    def compute(self) -> dict[str, float]:
+        """Return the features listed above, NaN where there is no box."""
+        if not self._parts:
+            return dict.fromkeys(("energy", "energy_mde", "energy_spread"), math.nan)
+        counts, sums, logs = zip(*self._parts, strict=True)
+        mean, largest = math.fsum(sums) / sum(counts), max(logs)
+        mde = largest + math.log(math.fsum(math.exp(v - largest) for v in logs)) - mean
+        return {"energy": mean, "energy_mde": mde, "energy_spread": mde - math.log(sum(counts))}

@@ -1,0 +1,90 @@
+"""Mean and covariance of features, from parts and to file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.runtime.files import atomic_path
+
+UNREADABLE = (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureStatistics:
+    """Number, mean and covariance of feature vectors.
+
+    Parameters
+    ----------
+    n : int
+        Number of vectors.
+    mean : ndarray of shape (C,), float64
+    covariance : ndarray of shape (C, C), float64
+        Divided by n - 1; 0 for a single vector.
+
+    Examples
+    --------
+    >>> whole = FeatureStatistics.of(np.array([[0., 0.], [2., 0.], [4., 3.]]))
+    >>> whole.mean, whole.covariance[0, 0]
+    (array([2., 1.]), np.float64(4.0))
+    """
+
+    n: int
+    mean: np.ndarray
+    covariance: np.ndarray
+
+    @classmethod
+    def of(cls, features: np.ndarray) -> FeatureStatistics:
+        """Summarise feature vectors (n, C), n of at least 1."""
+        features = np.asarray(features, np.float64)
+        mean = features.mean(axis=0)
+        centred = features - mean
+        return cls(len(features), mean, centred.T @ centred / max(len(features) - 1, 1))
+
+    def merge(self, other: FeatureStatistics) -> FeatureStatistics:
+        """Return the statistics of both sets of vectors together (Chan et al. 1983)."""
+        n = self.n + other.n
+        apart = other.mean - self.mean
+        scatter = (self.n - 1) * self.covariance + (other.n - 1) * other.covariance
+        scatter += np.outer(apart, apart) * (self.n * other.n / n)
+        return FeatureStatistics(n, self.mean + apart * (other.n / n), scatter / (n - 1))
+
+    @cached_property
+    def root(self) -> np.ndarray:
+        """Symmetric square root of the covariance, (C, C)."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        return (vectors * np.sqrt(np.clip(values, 0, None))) @ vectors.T
+
+    def save(self, path: Path) -> None:
+        """Write an npz file."""
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, n=self.n, mean=self.mean, covariance=self.covariance)
+
+    @classmethod
+    def load(cls, path: Path) -> FeatureStatistics:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file is not there or holds something else.
+        """
+        try:
+            with np.load(path) as stored:
+                n, mean, covariance = int(stored["n"]), stored["mean"], stored["covariance"]
+        except UNREADABLE as error:
+            raise InputError(
+                f"Expected feature statistics (n, mean, covariance) in '{path}' "
+                f"but could not read them: {error}"
+            ) from error
+        if mean.ndim != 1 or covariance.shape != mean.shape * 2:
+            raise InputError(
+                f"Expected a mean (C,) and a covariance (C, C) in '{path}' "
+                f"but got {mean.shape} and {covariance.shape}."
+            )
+        return cls(n, mean, covariance)
