@@ -154,4 +154,4 @@ def average_precision(scores: np.ndarray, hits: np.ndarray, n_target: int) -> fl
     true = np.cumsum(hits[order])[last_of_score]
     taken = np.arange(1, len(order) + 1)[last_of_score]
     precision = np.maximum.accumulate((true / taken)[::-1])[::-1]
-    return float((np.diff(true, prepend=0) / n_target * precision).sum())
+    return float((np.diff(true, prepend=0) * precision).sum() / n_target)

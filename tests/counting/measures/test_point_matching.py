@@ -1,0 +1,129 @@
+"""Matching points, precision and recall, nAP."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from autoeval.counting.measures.matching import PointMatchScore, match_points
+from autoeval.counting.measures.nap import (
+    NormalisedAveragePrecision,
+    average_precision,
+    neighbour_distance,
+)
+from autoeval.errors import InputError
+
+
+def best_by_brute_force(target, pred, reach):
+    """Most pairs, then least total distance, over all assignments."""
+    distance = np.hypot(*(target[:, None] - pred).transpose(2, 0, 1))
+    best = (0, 0.0)
+    for columns in permutations(range(len(pred)), len(target)):
+        lengths = [d for d in distance[range(len(target)), columns] if d <= reach]
+        best = min(best, (-len(lengths), sum(lengths)))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_as_many_pairs_as_possible_then_the_nearest(seed):
+    rng = np.random.default_rng(seed)
+    target, pred = rng.random((4, 2)) * 10, rng.random((6, 2)) * 10
+    rows, columns = match_points(target, pred, 4.0)
+    distance = np.hypot(*(target[rows] - pred[columns]).T)
+    assert (distance <= 4).all()
+    assert len(set(rows)) == len(rows) and len(set(columns)) == len(columns)
+    n, total = best_by_brute_force(target, pred, 4.0)
+    assert (-len(rows), distance.sum()) == (n, pytest.approx(total))
+
+
+def test_points_on_top_of_each_other_match():
+    points = np.array([[1.0, 1.0], [1.0, 1.0]])
+    assert match_points(points, points, 0.1)[0].tolist() == [0, 1]
+
+
+def test_twenty_thousand_points_do_not_need_a_table_of_all_pairs():
+    points = np.random.default_rng(0).random((20_000, 2)) * 4000
+    rows, _ = match_points(points, points + 0.5, 4.0)
+    assert len(rows) == 20_000
+
+
+def test_nothing_to_match():
+    empty = np.zeros((0, 2))
+    assert len(match_points(empty, np.ones((3, 2)), 1.0)[0]) == 0
+    score = PointMatchScore(1.0)
+    score.update(empty, empty)
+    assert np.isnan(list(score.compute().values())).all()
+    with pytest.raises(InputError, match="positive distance"):
+        match_points(empty, empty, 0)
+
+
+def test_precision_and_recall_add_up_over_shards():
+    target, pred = np.array([[0, 0], [9, 0]]), np.array([[1, 0], [5, 5], [7, 7]])
+    whole, left, right = (PointMatchScore(2.0) for _ in range(3))
+    for score in (whole, left):
+        score.update(target, pred)
+    for score in (whole, right):
+        score.update(pred, pred)
+    left.merge(right)
+    assert left == whole
+    assert whole.compute() == {"precision": 4 / 6, "recall": 4 / 5, "F1": 8 / 11}
+    with pytest.raises(InputError, match=r"2\.0 and 3\.0"):
+        left.merge(PointMatchScore(3.0))
+
+
+def test_neighbour_distance_by_hand():
+    points = np.array([[0, 0], [3, 0], [0, 4], [30, 0]])
+    # Of the first: 3, 4 and 30. With two points, the one other; alone, the diagonal 3-4-5.
+    assert neighbour_distance(points, (9, 9))[0] == pytest.approx(37 / 3)
+    assert neighbour_distance(points[:2], (9, 9)).tolist() == [3, 3]
+    assert neighbour_distance(points[:1], (3, 4)).tolist() == [5]
+
+
+def test_a_true_point_counts_once_and_the_better_score_takes_it():
+    points = np.array([[0.0, 0.0], [0.0, 10.0], [10.0, 0.0], [10.0, 10.0]])
+    pred = np.array([[0.0, 1.0], [0.0, 0.0], [50.0, 50.0]])
+    score = NormalisedAveragePrecision((0.5,))
+    score.update(points, pred, np.array([0.9, 0.8, 0.7]), (60, 60))
+    # The first takes the corner although the second is nearer: hits 1, 0, 0; one of four found.
+    assert score.compute()["nAP"] == pytest.approx(1 / 4)
+
+
+def test_average_precision_by_hand():
+    hits = np.array([True, False, True, True])
+    # Precision 1, 1/2, 2/3, 3/4, made monotonous 1, 3/4, 3/4, 3/4; three of five found.
+    found = average_precision(np.array([0.9, 0.8, 0.7, 0.6]), hits, 5)
+    assert found == pytest.approx((1 + 0.75 + 0.75) / 5)
+
+
+def test_equal_scores_do_not_depend_on_the_order():
+    scores, hits = np.array([0.5, 0.5, 0.5]), np.array([True, False, False])
+    assert average_precision(scores, hits, 1) == average_precision(scores, hits[::-1], 1) == 1 / 3
+
+
+def test_perfect_points_have_full_nap_at_every_delta_and_shards_merge():
+    rng = np.random.default_rng(2)
+    whole, left, right = (NormalisedAveragePrecision() for _ in range(3))
+    for k in range(6):
+        target, scores = rng.random((20, 2)) * 100, rng.random(20)
+        whole.update(target, target, scores, (100, 100))
+        (left if k % 2 else right).update(target, target, scores, (100, 100))
+    left.merge(right)
+    assert set(whole.compute().values()) == {1.0}
+    assert left.compute() == whole.compute()
+
+
+def test_larger_deltas_find_no_less():
+    rng = np.random.default_rng(3)
+    target = rng.random((40, 2)) * 100
+    score = NormalisedAveragePrecision()
+    score.update(target, target + rng.normal(0, 3, (40, 2)), rng.random(40), (100, 100))
+    values = list(score.compute().values())[:-1]
+    assert values == sorted(values) and values[0] < values[-1]
+
+
+def test_nap_without_points():
+    score = NormalisedAveragePrecision((0.5,))
+    score.update(np.zeros((0, 2)), np.ones((2, 2)), np.ones(2), (4, 4))
+    assert np.isnan(score.compute()["nAP"])
+    score.update(np.ones((2, 2)), np.zeros((0, 2)), np.ones(0), (4, 4))
+    assert score.compute()["nAP"] == 0
