@@ -1,0 +1,164 @@
+"""Counting data sets as PrACo sees them: images with the points of their objects, by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.metasets.wording import listed
+
+NO_OBJECT = "no object: its true count is 0"
+ON_THE_LIST = "on the exclusion list"
+
+
+@dataclass(frozen=True, eq=False)
+class CountedImage:
+    """One image and its objects.
+
+    Parameters
+    ----------
+    image_id : str
+        Unique in its set; the row of the image in prediction files.
+    path : Path
+        The image file.
+    points : mapping of str to ndarray of shape (N, 2), float64
+        Centre of each object as xy, pixels, by class.
+    """
+
+    image_id: str
+    path: Path
+    points: Mapping[str, np.ndarray]
+
+    @property
+    def category(self) -> str:
+        """The class of an image that has only one."""
+        [category] = self.points
+        return category
+
+    @property
+    def count(self) -> int:
+        """Number of objects, of all classes."""
+        return sum(map(len, self.points.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class CountingSet:
+    """Images and the classes a counter is asked for.
+
+    Parameters
+    ----------
+    name : str
+        Of the split, or of the data set where it has no splits.
+    classes : tuple of str
+        Classes to ask for, in the order of the columns of prediction files. A class without images
+        is asked for in the negative-label test only.
+    images : tuple of CountedImage
+        In the order of the rows of prediction files.
+    excluded : mapping of str to str
+        Image id to the reason why the image is in no measure.
+    problems : tuple of str
+        What was left out when the files were read, one sentence each.
+    pool_order : tuple of str
+        Image ids in the order in which mosaics draw from them; that of `images` by default.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    images: tuple[CountedImage, ...]
+    excluded: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    pool_order: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> tuple[CountedImage, ...]:
+        """The images that are measured."""
+        return tuple(image for image in self.images if image.image_id not in self.excluded)
+
+    @property
+    def by_id(self) -> dict[str, CountedImage]:
+        """All images by their id."""
+        return {image.image_id: image for image in self.images}
+
+    def truth(self) -> pd.DataFrame:
+        """Return ``category`` and ``count`` of the measured images, indexed by ``image_id``."""
+        rows = [(image.image_id, image.category, image.count) for image in self.kept]
+        table = pd.DataFrame(rows, columns=["image_id", "category", "count"])
+        return table.set_index("image_id")
+
+    def class_counts(self) -> pd.DataFrame:
+        """Return the true counts of the measured images (rows) by class (columns)."""
+        rows = [[len(image.points.get(name, ())) for name in self.classes] for image in self.kept]
+        ids = pd.Index([image.image_id for image in self.kept], name="image_id")
+        return pd.DataFrame(rows, index=ids, columns=list(self.classes), dtype=np.int64)
+
+    def exclude(self, image_ids: Iterable[str], reason: str = ON_THE_LIST) -> CountingSet:
+        """Take images out of all measures.
+
+        Ids without their suffix will do; those that the set does not have are noted.
+
+        Examples
+        --------
+        >>> images = (CountedImage("7.jpg", Path("7.jpg"), {"cars": np.zeros((3, 2))}),)
+        >>> smaller = CountingSet("test", ("cars",), images).exclude(["7", "8"])
+        >>> len(smaller.kept), smaller.problems
+        (0, ('excluded images that the set does not have: 1 (8)',))
+        """
+        by_stem = {Path(name).stem: name for name in self.by_id} | {
+            name: name for name in self.by_id
+        }
+        wanted = list(image_ids)
+        unknown = [name for name in wanted if name not in by_stem]
+        notes = [f"excluded images that the set does not have: {len(unknown)} ({listed(unknown)})"]
+        return replace(
+            self,
+            excluded={**self.excluded, **{by_stem[w]: reason for w in wanted if w in by_stem}},
+            problems=(*self.problems, *(notes if unknown else [])),
+        )
+
+
+def single_class(counting_set: CountingSet) -> CountingSet:
+    """Keep the images of one class; those without objects are excluded by name.
+
+    Raises
+    ------
+    InputError
+        If fewer than two classes are left to ask for, or no image is.
+    """
+    images = tuple(image for image in counting_set.images if len(image.points) == 1)
+    problems = list(counting_set.problems)
+    for what, unfit in (
+        ("of several classes", [i for i in counting_set.images if len(i.points) > 1]),
+        ("without objects", [i for i in counting_set.images if not i.points]),
+    ):
+        if unfit:
+            names = listed([image.image_id for image in unfit])
+            problems.append(f"images {what}, left out: {len(unfit)} ({names})")
+    found = replace(counting_set, images=images, problems=tuple(problems))
+    found = found.exclude([i.image_id for i in images if not i.count], NO_OBJECT)
+    if len(found.classes) < 2 or not found.kept:
+        raise InputError(
+            f"PrACo needs images of one class each and at least two classes to ask for, but "
+            f"{counting_set.name} has {len(found.kept)} such images and the classes "
+            f"{listed(found.classes) or 'none'}."
+        )
+    return found
+
+
+def read_exclusions(path: str | Path) -> list[str]:
+    """Read a list of image ids, one a line; ``#`` starts a comment.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the exclusion list {path}: {error}.") from error
+    return [name for line in lines if (name := line.split("#")[0].strip())]

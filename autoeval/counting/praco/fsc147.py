@@ -1,0 +1,149 @@
+"""Reading FSC-147: annotation JSON, split JSON, class file and image folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.counting.truth.ground_truth import GroundTruth
+from autoeval.counting.truth.points_json import read_json, truth_of_json
+from autoeval.errors import InputError
+from autoeval.metasets.wording import listed
+
+ANNOTATIONS = ("annotation_FSC147_384.json", "annotation_FSC147.json")
+SPLITS = "Train_Test_Val_FSC_147.json"
+IMAGE_CLASSES = "ImageClasses_FSC147.txt"
+SPLIT_CLASSES = "Split_Classes_FSC147.json"
+IMAGE_FOLDERS = ("images_384_VarV2", "images")
+
+
+def is_fsc147(root: str | os.PathLike[str]) -> bool:
+    """Tell whether a folder has FSC-147's class file or split file."""
+    return any((Path(root) / name).is_file() for name in (SPLITS, IMAGE_CLASSES))
+
+
+def load_fsc147(root: str | os.PathLike[str], split: str = "test") -> CountingSet:
+    """Read one split of FSC-147, or of a data set in its layout.
+
+    Parameters
+    ----------
+    root : path-like
+        Folder with ``annotation_FSC147_384.json`` (points by image, in pixels of the images of
+        height 384), ``Train_Test_Val_FSC_147.json`` (image names by split),
+        ``ImageClasses_FSC147.txt`` (image name, tab, class), the images in ``images_384_VarV2``
+        and, where the order of the columns matters, ``Split_Classes_FSC147.json`` (classes by
+        split); without the last, classes come in the order of the class file.
+    split : str
+        Such as ``"test"`` or ``"val"``.
+
+    Returns
+    -------
+    CountingSet
+        Images of the split without annotation, class or file are left out and named in its
+        `problems`.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or malformed, the split is unknown, or a class of its images is not
+        among the classes of the split.
+    """
+    root = Path(root)
+    names = _entries_of_split(root / SPLITS, split)
+    class_of = _read_classes(root / IMAGE_CLASSES)
+    annotation = _first(root, ANNOTATIONS, "annotation file")
+    truth = truth_of_json(read_json(annotation), annotation)
+    folder = _first(root, IMAGE_FOLDERS, "image folder")
+    kept, problems = _complete(names, truth, class_of, folder)
+    images = tuple(
+        CountedImage(name, folder / name, {class_of[name]: _points(truth, name, annotation)})
+        for name in kept
+    )
+    members = set(kept)
+    pool_order = tuple(name for name in class_of if name in members)
+    classes = _classes(root / SPLIT_CLASSES, split, [class_of[name] for name in pool_order])
+    return CountingSet(split, classes, images, problems=problems, pool_order=pool_order)
+
+
+def _entries_of_split(path: Path, split: str) -> list[str]:
+    content = read_json(path)
+    if not isinstance(content, Mapping) or split not in content:
+        has = listed(content, most=20) if isinstance(content, Mapping) else type(content).__name__
+        raise InputError(f"{path} has no split '{split}': it has {has}.")
+    entries = content[split]
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise InputError(f"{path}: expected a list of names for the split '{split}'.")
+    if len(set(entries)) < len(entries):
+        twice = sorted({entry for entry in entries if entries.count(entry) > 1})
+        raise InputError(f"{path}: the split '{split}' names {listed(twice)} more than once.")
+    return entries
+
+
+def _read_classes(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise InputError(f"No class file {path}: check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the class file {path}: {error}.") from None
+    rows = [
+        (number, line.strip().split("\t")) for number, line in enumerate(lines, 1) if line.strip()
+    ]
+    wrong = [number for number, fields in rows if len(fields) != 2]
+    if wrong or not rows:
+        raise InputError(
+            f"{path}: expected lines of image name, tab, class; "
+            f"{f'not so: lines {listed(wrong)}' if wrong else 'the file is empty'}."
+        )
+    return {name: category for _, (name, category) in rows}
+
+
+def _first(root: Path, names: tuple[str, ...], what: str) -> Path:
+    for name in names:
+        if (root / name).exists():
+            return root / name
+    raise InputError(f"No {what} in {root}: expected {' or '.join(names)}.")
+
+
+def _complete(
+    names: list[str], truth: GroundTruth, class_of: Mapping[str, str], folder: Path
+) -> tuple[list[str], tuple[str, ...]]:
+    """Split names into those with points, class and file, and sentences about the others."""
+    lacking = {
+        "images of the split without annotation": [n for n in names if n not in truth.images],
+        "images of the split without class": [n for n in names if n not in class_of],
+        f"images missing in {folder}": [n for n in names if not (folder / n).is_file()],
+    }
+    left_out = set().union(*lacking.values())
+    kept = [name for name in names if name not in left_out]
+    if not kept:
+        raise InputError(
+            f"No image of the split is complete: of {len(names)}, "
+            + ", ".join(f"{len(found)} are {what}" for what, found in lacking.items())
+            + "."
+        )
+    problems = [
+        f"{what}: {len(found)} ({listed(found)})" for what, found in lacking.items() if found
+    ]
+    return kept, tuple(problems)
+
+
+def _points(truth: GroundTruth, name: str, annotation: Path):
+    points = truth.images[name].points
+    assert points is not None, f"{annotation} was read as points"
+    return points
+
+
+def _classes(path: Path, split: str, of_images: list[str]) -> tuple[str, ...]:
+    if not path.is_file():
+        return tuple(dict.fromkeys(of_images))
+    classes = _entries_of_split(path, split)
+    unknown = sorted(set(of_images) - set(classes))
+    if unknown:
+        raise InputError(
+            f"Images of the split '{split}' have classes that {path} does not list for it: "
+            f"{listed(unknown)}."
+        )
+    return tuple(classes)

@@ -1,0 +1,111 @@
+"""Answers of a counter, kept one by one, so that a kill loses only the ones in flight."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.runtime.files import write_text
+
+Cell = dict[str, Any]
+
+
+class CellJournal:
+    """A file of JSON lines, one a cell, that is only ever appended to.
+
+    A line that a kill cut short is dropped when the journal is next opened. Of several lines with
+    one key the last holds.
+
+    Parameters
+    ----------
+    path : path-like
+        Made on the first write.
+    key : sequence of str
+        Fields that tell cells apart.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     journal = CellJournal(Path(folder) / "cells.jsonl", ["image", "prompt"])
+    ...     with journal.writer() as write:
+    ...         write([{"image": "a", "prompt": "cars", "count": 3.0}])
+    ...     journal.read()
+    {('a', 'cars'): {'image': 'a', 'prompt': 'cars', 'count': 3.0}}
+    """
+
+    def __init__(self, path: str | os.PathLike[str], key: Sequence[str]) -> None:
+        self.path = Path(path)
+        self.key = tuple(key)
+
+    def read(self) -> dict[tuple, Cell]:
+        """Return the cells by their key, in the order in which they were first written."""
+        cells: dict[tuple, Cell] = {}
+        if not self.path.exists():
+            return cells
+        for line in self.path.read_bytes().splitlines():
+            cell = _parse(line)
+            if cell is not None and all(field in cell for field in self.key):
+                cells[tuple(cell[field] for field in self.key)] = cell
+        return cells
+
+    @contextmanager
+    def writer(self) -> Iterator[Callable[[Sequence[Cell]], None]]:
+        """Yield a function that appends cells and hands them to the operating system at once."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._drop_torn_line()
+        with self.path.open("ab") as stream:
+
+            def write(cells: Sequence[Cell]) -> None:
+                stream.write(b"".join(json.dumps(cell).encode() + b"\n" for cell in cells))
+                stream.flush()
+
+            yield write
+            os.fsync(stream.fileno())
+
+    def _drop_torn_line(self) -> None:
+        if not self.path.exists():
+            return
+        content = self.path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            os.truncate(self.path, whole)
+
+
+def check_same_run(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+    """Keep the settings of a run beside its journals, or compare them with those kept there.
+
+    Raises
+    ------
+    InputError
+        If the journals belong to a run with other settings; says which differ.
+    """
+    path = Path(path)
+    now = json.loads(json.dumps(settings))
+    if not path.exists():
+        write_text(path, json.dumps(now, indent=2) + "\n")
+        return
+    try:
+        before = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}): remove its folder to start anew.") from None
+    differing = [k for k in sorted({*before, *now}) if before.get(k) != now.get(k)]
+    if differing:
+        changes = "; ".join(f"{k}: {before.get(k)!r}, now {now.get(k)!r}" for k in differing)
+        raise InputError(
+            f"{path.parent} holds answers under other settings ({changes}). Give another folder, "
+            "or remove this one to start anew."
+        )
+
+
+def _parse(line: bytes) -> Cell | None:
+    try:
+        cell = json.loads(line)
+    except ValueError:
+        return None
+    return cell if isinstance(cell, dict) else None

@@ -1,0 +1,127 @@
+"""Joining two images, and telling the two halves of a counter's answer apart."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image
+
+from autoeval.counting.counters.base import DENSITY, POINTS, Counter, CountResult
+from autoeval.errors import InputError
+
+
+def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tuple[np.ndarray, int]:
+    """Put one image above the other.
+
+    Parameters
+    ----------
+    top, bottom : ndarray of shape (H, W, 3), uint8
+        Of any sizes.
+    layout : {"released", "paper"}
+        ``"released"``: with H the smaller height, both are stretched to H wide and H // 2 high.
+        ``"paper"``, which only says "vertically stitching": both keep their shape and are shrunk
+        or left as they are to have the smaller width.
+
+    Returns
+    -------
+    mosaic : ndarray of shape (H', W', 3), uint8
+    seam : int
+        Row at which the lower image starts, pixels.
+
+    Raises
+    ------
+    InputError
+        If an image is too small to leave a row of it.
+    ValueError
+        If the layout is unknown.
+
+    Examples
+    --------
+    >>> tall, flat = np.zeros((40, 10, 3), np.uint8), np.zeros((21, 90, 3), np.uint8)
+    >>> for layout in ("released", "paper"):
+    ...     mosaic, seam = stack(tall, flat, layout)
+    ...     print(mosaic.shape, seam)
+    (20, 21, 3) 10
+    (42, 10, 3) 40
+    """
+    if layout == "released":
+        side = min(len(top), len(bottom))
+        sizes = [(side, side // 2)] * 2
+    elif layout == "paper":
+        width = min(top.shape[1], bottom.shape[1])
+        sizes = [(width, round(len(part) * width / part.shape[1])) for part in (top, bottom)]
+    else:
+        raise ValueError(f"Expected the layout 'released' or 'paper' but got {layout!r}.")
+    if any(min(size) < 1 for size in sizes):
+        raise InputError(
+            f"Images of {top.shape[:2]} and {bottom.shape[:2]} pixels (height, width) are too "
+            "small or too different for a mosaic."
+        )
+    parts = [_resize(part, size) for part, size in zip((top, bottom), sizes, strict=True)]
+    return np.vstack(parts), sizes[0][1]
+
+
+def locates(counter: Counter) -> bool:
+    """Tell whether a counter says where it counts, as the mosaic test needs."""
+    return bool({POINTS, DENSITY} & set(counter.capabilities))
+
+
+def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
+    """Count in the upper and in the lower part of a mosaic.
+
+    A point, or else a box by its centre, belongs to the part it is in; on the seam it is in the
+    lower one. A row of a density map, which may be coarser than the mosaic, belongs to the part its
+    middle is in: for two equal parts, the map is cut at half its rows, rounded down.
+
+    Parameters
+    ----------
+    result : CountResult
+        Points and boxes in pixels of the mosaic; they come before a density map.
+    height : int
+        Of the mosaic, pixels.
+    seam : int
+        Row at which the lower part starts, pixels.
+
+    Returns
+    -------
+    upper, lower : float
+        NaN where the result has no count.
+
+    Raises
+    ------
+    InputError
+        If the result says nothing about places.
+
+    Examples
+    --------
+    >>> points = np.array([[3., 1.], [3., 9.9], [3., 10.]])
+    >>> halves(CountResult(3., points=points), 20, 10)
+    (2.0, 1.0)
+    >>> halves(CountResult(3., density=np.array([[1.], [2.], [0.]])), 20, 10)
+    (1.0, 2.0)
+    """
+    if np.isnan(result.count):
+        return float("nan"), float("nan")
+    y = _heights(result)
+    if y is not None:
+        return float((y < seam).sum()), float((y >= seam).sum())
+    if result.density is None:
+        raise InputError(
+            "The counter gave a count without points, boxes or a density map, so the counts of the "
+            "two parts of a mosaic cannot be told apart."
+        )
+    rows = len(result.density)
+    above = (2 * np.arange(rows) + 1) * height < 2 * seam * rows
+    return float(result.density[above].sum()), float(result.density[~above].sum())
+
+
+def _heights(result: CountResult) -> np.ndarray | None:
+    if result.points is not None:
+        return np.asarray(result.points).reshape(-1, 2)[:, 1]
+    if result.boxes is not None:
+        return np.asarray(result.boxes).reshape(-1, 4)[:, 1::2].mean(1)
+    return None
+
+
+def _resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Resize to (width, height) as `PIL.Image.resize` does by default, which the authors use."""
+    return np.asarray(Image.fromarray(np.ascontiguousarray(image)).resize(size))

@@ -1,0 +1,105 @@
+"""The mosaic test: the class of the upper image is asked for in both at once (section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.praco.asking import FAILED, Asker, answer_fields, is_answered, number
+from autoeval.counting.praco.data import CountingSet
+from autoeval.counting.praco.journal import Cell, CellJournal
+from autoeval.counting.praco.mosaic import halves, locates, stack
+from autoeval.counting.praco.pairs import MosaicRecipe
+from autoeval.errors import InputError
+from autoeval.metasets.images import UnreadableImageError, read_image
+from autoeval.runtime.progress import progress_bar
+
+KEY = ("positive", "negative", "layout")
+KEPT_IN_MEMORY = 64
+Reader = Callable[[Path], np.ndarray]
+
+
+def run_mosaic_test(
+    asker: Asker,
+    counting_set: CountingSet,
+    recipes: Sequence[MosaicRecipe],
+    journal: CellJournal,
+    *,
+    read: Reader = read_image,
+) -> pd.DataFrame:
+    """Ask about every mosaic, but for those the journal has.
+
+    Parameters
+    ----------
+    asker : Asker
+        Its counter must say where it counts.
+    counting_set : CountingSet
+        Holds the images of the recipes.
+    recipes : sequence of MosaicRecipe
+        Which mosaics.
+    journal : CellJournal
+        With the key `KEY`; receives each answer as soon as it is there.
+    read : callable of Path -> ndarray
+        Reads an image (H, W, 3) uint8 BGR.
+
+    Returns
+    -------
+    DataFrame
+        ``positive``, ``positive_class``, ``negative``, ``negative_class``, ``layout``, ``upper``
+        and ``lower`` (NaN where there is no count), ``status`` and what else the cells hold, in the
+        order of the recipes.
+
+    Raises
+    ------
+    InputError
+        If the counter gives counts only, or no recipe is left.
+    """
+    if not locates(asker.counter):
+        raise InputError(counts_only(asker))
+    if not recipes:
+        raise InputError("The mosaic test needs images of at least two classes: no pair is left.")
+    cells = journal.read()
+    waiting = [r for r in recipes if not is_answered(cells.get(_key(r), {"status": FAILED}))]
+    paths = {image.image_id: image.path for image in counting_set.images}
+    picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read(paths[image_id]))
+    with journal.writer() as write, progress_bar(len(waiting), "Mosaics", unit="mosaic") as bar:
+        for recipe in waiting:
+            cells[_key(recipe)] = cell = _ask(asker, recipe, picture)
+            write([cell])
+            bar.update()
+    table = pd.DataFrame([cells[_key(recipe)] for recipe in recipes])
+    return table.astype({"upper": np.float64, "lower": np.float64})
+
+
+def counts_only(asker: Asker) -> str:
+    """Say why a counter takes no part in the mosaic test."""
+    return (
+        f"{asker.counter.name} gives counts only: without points, boxes or a density map the two "
+        "parts of a mosaic cannot be told apart, so it takes the negative-label test alone."
+    )
+
+
+def _key(recipe: MosaicRecipe) -> tuple[str, str, str]:
+    return recipe.positive, recipe.negative, recipe.layout
+
+
+def _ask(asker: Asker, recipe: MosaicRecipe, picture: Callable[[str], np.ndarray]) -> Cell:
+    # Written out because dataclasses.asdict copies deeply, which is slow for many thousand cells.
+    cell = dict(vars(recipe))
+    try:
+        top, bottom = picture(recipe.positive), picture(recipe.negative)
+    except UnreadableImageError as error:
+        return cell | {"upper": None, "lower": None, "status": f"{FAILED}: {error}"}
+    try:
+        mosaic, seam = stack(top, bottom, recipe.layout)
+    except InputError as error:
+        return cell | {"upper": None, "lower": None, "status": f"{FAILED}: {error}"}
+    name = f"{recipe.positive} above {recipe.negative}"
+    [result] = asker.ask(mosaic, [recipe.positive_class], name, recipe.positive_class)
+    upper, lower = halves(result, len(mosaic), seam)
+    told = asker.privileged(recipe.positive_class)
+    return cell | {"upper": number(upper), "lower": number(lower)} | answer_fields(result, told)

@@ -1,0 +1,112 @@
+"""The negative-label test: every class of the set is asked for in every image (section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.praco.asking import FAILED, Asker, answer_fields, is_answered, number
+from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.counting.praco.journal import Cell, CellJournal
+from autoeval.metasets.images import UnreadableImageError, read_image
+from autoeval.runtime.progress import progress_bar
+
+KEY = ("image", "class")
+Tiles = Callable[..., list[float]]
+
+
+def run_negative_test(
+    asker: Asker,
+    counting_set: CountingSet,
+    journal: CellJournal,
+    *,
+    tiles: Tiles | None = None,
+    read: Callable[[Path], np.ndarray] = read_image,
+) -> pd.DataFrame:
+    """Ask for every class in every measured image, but for what the journal has.
+
+    Parameters
+    ----------
+    asker : Asker
+        All classes of an image go to its counter at once.
+    counting_set : CountingSet
+        Excluded images are not asked about.
+    journal : CellJournal
+        With the key `KEY`; receives the answers of an image as soon as they are there.
+    tiles : callable of (result, height, width) -> list of float, optional
+        Further numbers to keep of each answer (see `autoeval.counting.praco.tiles`).
+    read : callable of Path -> ndarray
+        Reads an image (H, W, 3) uint8 BGR.
+
+    Returns
+    -------
+    DataFrame
+        ``image``, ``class``, ``count`` (NaN where there is none), ``status`` and what else the
+        cells hold, in the order of the set.
+    """
+    cells = journal.read()
+    kept = counting_set.kept
+    wanted = {
+        image.image_id: [
+            name
+            for name in counting_set.classes
+            if (image.image_id, name) not in cells or not is_answered(cells[image.image_id, name])
+        ]
+        for image in kept
+    }
+    total = sum(map(len, wanted.values()))
+    with journal.writer() as write, progress_bar(total, "Negative labels", unit="prompt") as bar:
+        for image in kept:
+            if classes := wanted[image.image_id]:
+                fresh = _ask(asker, image, classes, read, tiles)
+                write(fresh)
+                cells.update({(cell["image"], cell["class"]): cell for cell in fresh})
+                bar.update(len(classes))
+    return _table(cells, counting_set)
+
+
+def _ask(
+    asker: Asker,
+    image: CountedImage,
+    classes: list[str],
+    read: Callable[[Path], np.ndarray],
+    tiles: Tiles | None,
+) -> list[Cell]:
+    # An image of several classes has no one true class to tell.
+    told = ", ".join(image.points)
+    try:
+        picture = read(image.path)
+    except UnreadableImageError as error:
+        status = f"{FAILED}: {error.reason}"
+        return [
+            {"image": image.image_id, "class": name, "count": None, "status": status}
+            for name in classes
+        ]
+    results = asker.ask(picture, classes, image.image_id, told)
+    cells = []
+    for name, result in zip(classes, results, strict=True):
+        cell: Cell = {"image": image.image_id, "class": name, "count": number(result.count)}
+        cell |= answer_fields(result, asker.privileged(told))
+        if tiles is not None and is_answered(cell):
+            cell["tiles"] = tiles(result, *picture.shape[:2])
+        cells.append(cell)
+    return cells
+
+
+def _table(cells: dict[tuple, Cell], counting_set: CountingSet) -> pd.DataFrame:
+    rows = [
+        cells[image.image_id, name] for image in counting_set.kept for name in counting_set.classes
+    ]
+    table = pd.DataFrame(rows)
+    return table.assign(count=table["count"].astype(np.float64))
+
+
+def count_matrix(table: pd.DataFrame, counting_set: CountingSet) -> pd.DataFrame:
+    """Arrange the counts of `run_negative_test` as images (rows) by classes (columns)."""
+    matrix = table.pivot(index="image", columns="class", values="count")
+    ids = [image.image_id for image in counting_set.kept]
+    matrix = matrix.reindex(index=ids, columns=list(counting_set.classes))
+    return matrix.rename_axis(index="image_id", columns=None)

@@ -1,0 +1,226 @@
+"""Prediction files in the form the authors released theirs: images by classes, as CSV."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.praco.data import CountingSet
+from autoeval.errors import InputError
+from autoeval.metasets.wording import listed
+from autoeval.runtime.files import write_text
+
+DECIMALS = 2
+NEGATIVE, UPPER, LOWER = "Test1", "Test2_Upper", "Test2_Lower"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedPredictions:
+    """The predictions of one model as its files hold them.
+
+    Parameters
+    ----------
+    model : str
+        Name in the files' names.
+    counts : DataFrame
+        Negative-label test: measured images (index) by the classes of the set; NaN where the files
+        have no value.
+    mosaics : DataFrame or None
+        ``positive``, ``positive_class``, ``negative_class``, ``upper`` and ``lower``, one row a
+        mosaic; None where there are no such files.
+    problems : tuple of str
+        Rows, columns and cells that the files lack or have too many of.
+    """
+
+    model: str
+    counts: pd.DataFrame
+    mosaics: pd.DataFrame | None
+    problems: tuple[str, ...]
+
+
+def file_name(test: str, model: str, split: str) -> str:
+    """Return the name of a file.
+
+    Examples
+    --------
+    >>> file_name(UPPER, "DAVE", "val")
+    'Inference_Test2_Upper_DAVE_val.csv'
+    """
+    return f"Inference_{test}_{model}_{split}.csv"
+
+
+def write_released(
+    folder: str | os.PathLike[str],
+    model: str,
+    counting_set: CountingSet,
+    counts: pd.DataFrame,
+    mosaics: pd.DataFrame | None = None,
+) -> list[Path]:
+    """Write the files of one model, counts rounded to two decimals as the authors' are.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made where it is missing.
+    model : str
+        Slashes and spaces in it become ``-``.
+    counting_set : CountingSet
+        Gives the split, the rows and the columns.
+    counts : DataFrame
+        Images by classes.
+    mosaics : DataFrame, optional
+        One mosaic for each image and negative class at most.
+
+    Raises
+    ------
+    InputError
+        If several mosaics share an image and a negative class: the form has one cell for them.
+    """
+    model = re.sub(r"[\s/\\]+", "-", model)
+    tables = {NEGATIVE: counts}
+    if mosaics is not None:
+        cells = mosaics.set_index(["positive", "negative_class"])
+        if cells.index.has_duplicates:
+            raise InputError(
+                "The released form holds one mosaic for each image and negative class, but there "
+                "are several: Parquet holds them all."
+            )
+        tables |= {UPPER: cells["upper"].unstack(), LOWER: cells["lower"].unstack()}
+    written = []
+    for test, table in tables.items():
+        path = Path(folder) / file_name(test, model, counting_set.name)
+        whole = table.reindex(index=counts.index, columns=list(counting_set.classes))
+        text = whole.round(DECIMALS).rename_axis(index=None, columns=None).to_csv()
+        write_text(path, text)
+        written.append(path)
+    return written
+
+
+def find_released(folder: str | os.PathLike[str], split: str) -> list[str]:
+    """Return the names of the models that have a negative-label file for the split."""
+    pattern = re.compile(re.escape(file_name(NEGATIVE, "\0", split)).replace("\0", "(.+)"))
+    names = sorted(path.name for path in Path(folder).glob("*.csv"))
+    return [found.group(1) for name in names if (found := pattern.fullmatch(name))]
+
+
+def read_released(
+    folder: str | os.PathLike[str], model: str, counting_set: CountingSet
+) -> ReleasedPredictions:
+    """Read the files of one model.
+
+    Rows and columns that a file lacks become undefined cells, and rows of images that the set does
+    not measure are passed over; `ReleasedPredictions.problems` names both.
+
+    Raises
+    ------
+    InputError
+        If the negative-label file is missing, a file is malformed, has a column that is no class of
+        the set, or no row of its images; or if one of the two mosaic files is missing.
+    """
+    problems: list[str] = []
+    folder, split = Path(folder), counting_set.name
+    counts = _read(folder / file_name(NEGATIVE, model, split), counting_set, problems)
+    paths = [folder / file_name(test, model, split) for test in (UPPER, LOWER)]
+    present = [path for path in paths if path.exists()]
+    if len(present) == 1:
+        [lacking] = set(paths) - set(present)
+        raise InputError(f"{present[0]} needs its other half, {lacking.name}: it is missing.")
+    if not present:
+        return ReleasedPredictions(model, counts, None, tuple(problems))
+    upper, lower = (_read(path, counting_set, problems, mosaics=True) for path in present)
+    mosaics = _long(upper, lower, counting_set)
+    return ReleasedPredictions(model, counts, mosaics, tuple(problems))
+
+
+def _read(
+    path: Path, counting_set: CountingSet, problems: list[str], *, mosaics: bool = False
+) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(path, index_col=0, dtype={0: str})
+        table = table.astype(np.float64)
+    except FileNotFoundError:
+        raise InputError(f"No prediction file {path}: check the path.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"Cannot read {path}: {error}. Expected image names in the first column and a column "
+            "of counts for each class."
+        ) from None
+    table.index = table.index.astype(str)
+    _refuse(path, table, counting_set)
+    ids = [image.image_id for image in counting_set.kept]
+    whole = table.reindex(index=ids, columns=list(counting_set.classes))
+    expected = _mosaic_cells(counting_set) if mosaics else np.ones(whole.shape, bool)
+    problems += _gaps(path, table, whole, expected, counting_set)
+    return whole.where(expected).replace([np.inf, -np.inf], np.nan)
+
+
+def _mosaic_cells(counting_set: CountingSet) -> np.ndarray:
+    """Mask of the cells that hold a mosaic: of other classes, and of classes that have images."""
+    own = np.array([image.category for image in counting_set.kept], object)
+    classes = np.array(counting_set.classes, object)
+    with_images = {image.category for image in counting_set.images}
+    return (own[:, None] != classes) & np.array([name in with_images for name in classes])
+
+
+def _refuse(path: Path, table: pd.DataFrame, counting_set: CountingSet) -> None:
+    twice = table.index[table.index.duplicated()].unique()
+    if len(twice):
+        raise InputError(f"{path}: images must have one row, these have more: {listed(twice)}.")
+    unknown = [name for name in table.columns if name not in counting_set.classes]
+    if unknown:
+        raise InputError(
+            f"{path} has columns that are no class of {counting_set.name}: {listed(unknown)}. Its "
+            f"classes are {listed(counting_set.classes)}. Is it of another split?"
+        )
+    if not table.index.isin(list(counting_set.by_id)).any():
+        raise InputError(
+            f"{path} has no row for any image of {counting_set.name}: its rows are "
+            f"{listed(table.index)}."
+        )
+
+
+def _gaps(
+    path: Path,
+    table: pd.DataFrame,
+    whole: pd.DataFrame,
+    expected: np.ndarray,
+    counting_set: CountingSet,
+) -> list[str]:
+    rows = [name for name in whole.index if name not in table.index]
+    columns = [name for name in whole.columns if name not in table.columns]
+    present = whole.index.isin(table.index)[:, None] & whole.columns.isin(table.columns)
+    values = whole.to_numpy()
+    n_empty = int((np.isnan(values) & present & expected).sum())
+    n_infinite = int(np.isinf(values[expected]).sum())
+    by_id = counting_set.by_id
+    strangers = [name for name in table.index if name not in by_id]
+    return [
+        f"{path.name}: {what}"
+        for what, n in (
+            (f"no row for {len(rows)} images ({listed(rows)})", len(rows)),
+            (f"no column for {len(columns)} classes ({listed(columns)})", len(columns)),
+            (f"{n_empty} cells without a count", n_empty),
+            (f"{n_infinite} infinite counts, taken as none", n_infinite),
+            (f"{len(strangers)} rows of unknown images ({listed(strangers)})", len(strangers)),
+        )
+        if n
+    ]
+
+
+def _long(upper: pd.DataFrame, lower: pd.DataFrame, counting_set: CountingSet) -> pd.DataFrame:
+    row, column = np.nonzero(_mosaic_cells(counting_set))
+    own = np.array([image.category for image in counting_set.kept], object)
+    return pd.DataFrame(
+        {
+            "positive": upper.index.to_numpy(object)[row],
+            "positive_class": own[row],
+            "negative_class": upper.columns.to_numpy(object)[column],
+            "upper": upper.to_numpy()[row, column],
+            "lower": lower.to_numpy()[row, column],
+        }
+    )

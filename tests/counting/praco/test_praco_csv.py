@@ -1,0 +1,157 @@
+"""The authors' prediction files: written, read back, and every way they can be wrong."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.counting.praco.released_csv import (
+    file_name,
+    find_released,
+    read_released,
+    write_released,
+)
+from autoeval.counting.praco.result import PracoResult
+from autoeval.errors import InputError
+
+COUNTING_SET = CountingSet(
+    "test",
+    ("sea shells", "eggs", "skis"),
+    tuple(
+        CountedImage(f"{k}.jpg", None, {name: np.zeros((k, 2))})
+        for k, name in ((2, "sea shells"), (3, "eggs"), (5, "skis"))
+    ),
+)
+IDS = ["2.jpg", "3.jpg", "5.jpg"]
+COUNTS = pd.DataFrame(
+    [[2.123, 0, 7], [1, 3.5, 0], [0, -0.25, 6]], IDS, list(COUNTING_SET.classes), dtype=float
+)
+MOSAICS = pd.DataFrame(
+    [
+        ("2.jpg", "eggs", 1.5, 0.0),
+        ("2.jpg", "skis", 2.0, 3.0),
+        ("3.jpg", "sea shells", 3.0, 0.0),
+        ("3.jpg", "skis", 0.0, 0.0),
+        ("5.jpg", "sea shells", 4.0, 1.0),
+        ("5.jpg", "eggs", 9.0, 1.0),
+    ],
+    columns=["positive", "negative_class", "upper", "lower"],
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_released(tmp_path, "DAVE", COUNTING_SET, COUNTS, MOSAICS)
+    return tmp_path
+
+
+def edit(folder, test, change):
+    path = folder / file_name(test, "DAVE", "test")
+    path.write_text(change(path.read_text()))
+
+
+def test_the_files_are_the_authors(folder):
+    """Three files; images by classes, an empty first header field, the positive cell empty."""
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "Inference_Test1_DAVE_test.csv",
+        "Inference_Test2_Lower_DAVE_test.csv",
+        "Inference_Test2_Upper_DAVE_test.csv",
+    ]
+    lines = (folder / "Inference_Test1_DAVE_test.csv").read_text().splitlines()
+    assert lines[0] == ",sea shells,eggs,skis"
+    assert lines[1] == "2.jpg,2.12,0.0,7.0"
+    upper = (folder / "Inference_Test2_Upper_DAVE_test.csv").read_text().splitlines()
+    assert upper == [",sea shells,eggs,skis", "2.jpg,,1.5,2.0", "3.jpg,3.0,,0.0", "5.jpg,4.0,9.0,"]
+
+
+def test_round_trip(folder):
+    assert find_released(folder, "test") == ["DAVE"] and find_released(folder, "val") == []
+    found = read_released(folder, "DAVE", COUNTING_SET)
+    assert found.problems == ()
+    assert found.counts.equals(COUNTS.round(2).astype(float))
+    assert found.mosaics[MOSAICS.columns].equals(MOSAICS)
+    assert found.mosaics["positive_class"].tolist()[:2] == ["sea shells"] * 2
+
+
+def test_integers_as_counters_of_boxes_write_them(folder):
+    edit(folder, "Test1", lambda text: text.replace(".0,", ",").replace(".0\n", "\n"))
+    found = read_released(folder, "DAVE", COUNTING_SET)
+    assert found.counts.equals(COUNTS.round(2).astype(float))
+
+
+def test_missing_rows_and_columns_are_undefined_cells(folder):
+    edit(folder, "Test1", lambda text: "".join(text.splitlines(True)[:-1]))
+    edit(folder, "Test2_Upper", lambda t: "\n".join(x.rsplit(",", 1)[0] for x in t.splitlines()))
+    found = read_released(folder, "DAVE", COUNTING_SET)
+    assert found.problems == (
+        "Inference_Test1_DAVE_test.csv: no row for 1 images (5.jpg)",
+        "Inference_Test2_Upper_DAVE_test.csv: no column for 1 classes (skis)",
+    )
+    result = PracoResult("DAVE", found.counts, COUNTING_SET.truth(), found.mosaics)
+    undefined = result.undefined()
+    assert undefined["prompts without a count"] == 3
+    assert undefined["mosaics without a count"] == 2
+    assert np.isfinite(result.measures()["NMN"])
+
+
+def test_empty_and_infinite_cells_are_counted(folder):
+    edit(folder, "Test1", lambda text: text.replace("7.0", "").replace("6.0", "inf"))
+    found = read_released(folder, "DAVE", COUNTING_SET)
+    assert found.counts.isna().sum().sum() == 2
+    assert found.problems == (
+        "Inference_Test1_DAVE_test.csv: 1 cells without a count",
+        "Inference_Test1_DAVE_test.csv: 1 infinite counts, taken as none",
+    )
+
+
+def test_rows_of_excluded_images_are_passed_over(folder):
+    found = read_released(folder, "DAVE", COUNTING_SET.exclude(["3"]))
+    assert found.counts.index.tolist() == ["2.jpg", "5.jpg"]
+    assert found.problems == ()
+    assert set(found.mosaics["positive"]) == {"2.jpg", "5.jpg"}
+
+
+def test_rows_of_unknown_images_are_named(folder):
+    edit(folder, "Test1", lambda text: text + "77.jpg,1,1,1\n")
+    assert (
+        "1 rows of unknown images (77.jpg)"
+        in read_released(folder, "DAVE", COUNTING_SET).problems[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("eggs", "egs"), "no class of test: egs"),
+        (lambda text: text + "2.jpg,1,1,1\n", "these have more: 2.jpg"),
+        (lambda text: text.replace("2.12", "two"), "Cannot read .*two"),
+        (lambda text: text.replace(".jpg", ".png"), "has no row for any image of test"),
+        (lambda text: "", "Cannot read"),
+    ],
+)
+def test_refused_files(folder, change, message):
+    edit(folder, "Test1", change)
+    with pytest.raises(InputError, match=message):
+        read_released(folder, "DAVE", COUNTING_SET)
+
+
+def test_missing_files(folder):
+    (folder / "Inference_Test2_Lower_DAVE_test.csv").unlink()
+    with pytest.raises(InputError, match="needs its other half, Inference_Test2_Lower"):
+        read_released(folder, "DAVE", COUNTING_SET)
+    (folder / "Inference_Test2_Upper_DAVE_test.csv").unlink()
+    assert read_released(folder, "DAVE", COUNTING_SET).mosaics is None
+    with pytest.raises(InputError, match="No prediction file"):
+        read_released(folder, "TFPOC", COUNTING_SET)
+
+
+def test_prompt_only_classes_have_empty_mosaic_columns(tmp_path):
+    wider = CountingSet("test", (*COUNTING_SET.classes, "zebra"), COUNTING_SET.images)
+    write_released(tmp_path, "m", wider, COUNTS.assign(zebra=0.0), MOSAICS)
+    found = read_released(tmp_path, "m", wider)
+    assert found.problems == () and len(found.mosaics) == 6
+
+
+def test_several_mosaics_for_a_cell_do_not_fit(tmp_path):
+    with pytest.raises(InputError, match="one mosaic for each image and negative class"):
+        write_released(tmp_path, "m", COUNTING_SET, COUNTS, pd.concat([MOSAICS, MOSAICS]))

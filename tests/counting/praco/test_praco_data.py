@@ -1,0 +1,164 @@
+"""Reading FSC-147's layout and COCO files, and what is excluded from them."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from autoeval.counting.praco.coco_classes import CocoPart, load_coco_classes
+from autoeval.counting.praco.data import read_exclusions, single_class
+from autoeval.counting.praco.fsc147 import load_fsc147
+from autoeval.errors import InputError
+
+
+def test_fsc147(fsc147):
+    found = load_fsc147(fsc147, "test")
+    assert [image.image_id for image in found.images] == ["1.jpg", "2.jpg", "3.jpg", "4.jpg"]
+    assert found.classes == ("a", "b", "c")
+    assert found.pool_order == ("3.jpg", "1.jpg", "2.jpg", "4.jpg"), "as in the class file"
+    assert found.truth()["count"].tolist() == [10, 4, 5, 2]
+    assert found.truth()["category"].tolist() == ["a", "b", "c", "a"]
+    assert found.images[1].points["b"][3].tolist() == [3.5, 1.0]
+    assert found.problems == ()
+
+
+def test_classes_without_their_file_come_as_in_the_class_file(fsc147):
+    (fsc147 / "Split_Classes_FSC147.json").unlink()
+    assert load_fsc147(fsc147, "test").classes == ("c", "a", "b")
+
+
+def test_incomplete_images_are_named(fsc147):
+    (fsc147 / "images_384_VarV2" / "2.jpg").unlink()
+    annotation = json.loads((fsc147 / "annotation_FSC147_384.json").read_text())
+    del annotation["3.jpg"]
+    (fsc147 / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
+    found = load_fsc147(fsc147, "test")
+    assert [image.image_id for image in found.images] == ["1.jpg", "4.jpg"]
+    assert found.problems[0] == "images of the split without annotation: 1 (3.jpg)"
+    assert found.problems[1].endswith("images_384_VarV2: 1 (2.jpg)")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("Train_Test_Val_FSC_147.json", '{"train": []}', "has no split 'test': it has train"),
+        ("Train_Test_Val_FSC_147.json", '{"test": ["1.jpg", "1.jpg"]}', "more than once"),
+        ("Train_Test_Val_FSC_147.json", '{"test": ["9.jpg"]}', "No image of the split is complete"),
+        ("ImageClasses_FSC147.txt", "1.jpg a\n", "not so: lines 1"),
+        ("ImageClasses_FSC147.txt", "", "the file is empty"),
+        ("annotation_FSC147_384.json", '{"1.jpg": {}}', "no field 'points'"),
+        ("annotation_FSC147_384.json", "{", "as JSON"),
+        ("Split_Classes_FSC147.json", '{"test": ["a", "b"]}', "does not list for it: c"),
+    ],
+)
+def test_malformed_files(fsc147, name, content, message):
+    (fsc147 / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        load_fsc147(fsc147, "test")
+
+
+@pytest.mark.parametrize("name", ["Train_Test_Val_FSC_147.json", "ImageClasses_FSC147.txt"])
+def test_missing_files(fsc147, name):
+    (fsc147 / name).unlink()
+    with pytest.raises(InputError, match=name):
+        load_fsc147(fsc147, "test")
+
+
+def test_exclusion_lists(fsc147, tmp_path):
+    listed = tmp_path / "multi.txt"
+    listed.write_text("# several classes\n2\n4.jpg  # seen\n\n99\n")
+    found = single_class(load_fsc147(fsc147)).exclude(read_exclusions(listed))
+    assert [image.image_id for image in found.kept] == ["1.jpg", "3.jpg"]
+    assert set(found.excluded) == {"2.jpg", "4.jpg"}
+    assert found.problems == ("excluded images that the set does not have: 1 (99)",)
+    with pytest.raises(InputError, match="Cannot read the exclusion list"):
+        read_exclusions(tmp_path / "none.txt")
+
+
+def test_an_image_without_objects_is_excluded_by_name(fsc147):
+    annotation = json.loads((fsc147 / "annotation_FSC147_384.json").read_text())
+    annotation["3.jpg"]["points"] = []
+    (fsc147 / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
+    found = single_class(load_fsc147(fsc147))
+    assert found.excluded == {"3.jpg": "no object: its true count is 0"}
+    assert "3.jpg" not in found.truth().index
+
+
+def write_coco(folder, boxes):
+    """`boxes`: (file name, category, xywh, crowd)."""
+    (folder / "images").mkdir(parents=True)
+    names = ["one.png", "two.png", "both.png", "none.png"]
+    for name in names:
+        cv2.imwrite(str(folder / "images" / name), np.zeros((20, 30, 3), np.uint8))
+    categories = ["car", "bus", "dog"]
+    document = {
+        "images": [
+            {"id": k, "file_name": name, "height": 20, "width": 30} for k, name in enumerate(names)
+        ],
+        "categories": [{"id": k, "name": name} for k, name in enumerate(categories)],
+        "annotations": [
+            {
+                "id": k,
+                "image_id": names.index(name),
+                "category_id": categories.index(category),
+                "bbox": box,
+                "iscrowd": crowd,
+            }
+            for k, (name, category, box, crowd) in enumerate(boxes)
+        ],
+    }
+    (folder / "annotations.json").write_text(json.dumps(document))
+    return CocoPart(folder / "annotations.json", folder / "images", "part")
+
+
+BOXES = [
+    ("one.png", "car", [0, 0, 10, 4], 0),
+    ("one.png", "bus", [10, 10, 2, 2], 0),
+    ("two.png", "dog", [1, 1, 1, 1], 0),
+    ("both.png", "dog", [1, 1, 1, 1], 0),
+    ("both.png", "car", [1, 1, 1, 1], 0),
+]
+
+
+def test_coco_images_of_one_class(tmp_path):
+    part = write_coco(tmp_path, BOXES)
+    mapping = {"car": "vehicle", "bus": "vehicle", "dog": "dog"}
+    part = CocoPart(part.ann_file, part.img_dir, "part", mapping)
+    found = load_coco_classes([part], name="mine", prompt_only=["zebra"])
+    assert found.classes == ("vehicle", "dog", "zebra")
+    assert found.class_counts().to_numpy().tolist() == [[2, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 0]]
+    single = single_class(found)
+    assert [image.image_id for image in single.kept] == ["part/one.png", "part/two.png"]
+    assert single.images[0].points["vehicle"].tolist() == [[5, 2], [11, 11]]
+    assert single.problems == (
+        "images of several classes, left out: 1 (part/both.png)",
+        "images without objects, left out: 1 (part/none.png)",
+    )
+
+
+def test_a_category_outside_the_mapping_is_an_object_all_the_same(tmp_path):
+    part = write_coco(tmp_path, BOXES)
+    part = CocoPart(part.ann_file, part.img_dir, "", {"car": "vehicle", "dog": "dog"})
+    single = single_class(load_coco_classes([part]))
+    assert [image.image_id for image in single.kept] == ["two.png"], "one.png holds a bus, too"
+
+
+def test_crowds_and_missing_images_are_named(tmp_path):
+    part = write_coco(tmp_path, [*BOXES, ("two.png", "dog", [1, 1, 1, 1], 1)])
+    (tmp_path / "images" / "one.png").unlink()
+    found = load_coco_classes([part])
+    assert [image.image_id for image in found.images] == ["part/both.png", "part/none.png"]
+    assert "left out: 1 (one.png)" in found.problems[0]
+    assert found.problems[1] == "images with a crowd box, left out: 1 (two.png)"
+
+
+def test_wrong_coco_options(tmp_path):
+    part = write_coco(tmp_path, BOXES)
+    with pytest.raises(InputError, match="names cat, but the file has car, bus, dog"):
+        load_coco_classes([CocoPart(part.ann_file, part.img_dir, "", {"cat": "cat"})])
+    with pytest.raises(InputError, match=r"has no images x\.png"):
+        load_coco_classes([CocoPart(part.ann_file, part.img_dir, keep=["x.png"])])
+    only_dogs = CocoPart(part.ann_file, part.img_dir, keep=["none.png"])
+    with pytest.raises(InputError, match="needs images of one class each"):
+        single_class(load_coco_classes([only_dogs]))

@@ -1,0 +1,133 @@
+"""Which mosaics are made, how they are joined, and where a count falls."""
+
+import random
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from autoeval.counting.counters.base import CountResult
+from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.counting.praco.fsc147 import load_fsc147
+from autoeval.counting.praco.mosaic import halves, stack
+from autoeval.counting.praco.pairs import all_pairs, draw_pairs, read_pairs, write_pairs
+from autoeval.errors import InputError
+
+
+def test_pairs_follow_the_authors_random_draws(fsc147):
+    """Written out: split order, then class order; candidates in the order of the class file."""
+    found = [(r.positive, r.negative) for r in draw_pairs(load_fsc147(fsc147))]
+    random.seed(123)
+    a, b, c = ["1.jpg", "4.jpg"], ["2.jpg"], ["3.jpg"]
+    expected = [("1.jpg", random.choice(b)), ("1.jpg", random.choice(c))]
+    expected += [("2.jpg", random.choice(a)), ("2.jpg", random.choice(c))]
+    expected += [("3.jpg", random.choice(a)), ("3.jpg", random.choice(b))]
+    expected += [("4.jpg", random.choice(b)), ("4.jpg", random.choice(c))]
+    assert found == expected
+
+
+def many(n: int = 60) -> CountingSet:
+    images = tuple(
+        CountedImage(f"{k}.jpg", None, {"abc"[k % 3]: np.zeros((1, 2))}) for k in range(n)
+    )
+    return CountingSet("test", ("a", "b", "c", "nothing"), images)
+
+
+def test_the_global_random_state_is_left_alone():
+    random.seed(7)
+    expected = random.random()
+    random.seed(7)
+    draw_pairs(many())
+    assert random.random() == expected
+
+
+def test_excluding_images_does_not_change_the_other_draws():
+    whole = draw_pairs(many())
+    fewer = draw_pairs(many().exclude(["0", "17"]))
+    assert fewer == [r for r in whole if r.positive not in ("0.jpg", "17.jpg")]
+
+
+def test_another_seed_draws_other_images():
+    assert draw_pairs(many()) != draw_pairs(many(), seed=1)
+
+
+def test_a_class_without_images_has_no_mosaics():
+    assert {r.negative_class for r in draw_pairs(many())} == {"a", "b", "c"}
+
+
+def test_all_pairs_are_all_of_different_classes(fsc147):
+    found = {(r.positive, r.negative) for r in all_pairs(load_fsc147(fsc147))}
+    ids = ["1.jpg", "2.jpg", "3.jpg", "4.jpg"]
+    same = {("1.jpg", "4.jpg"), ("4.jpg", "1.jpg")}
+    assert found == {(p, n) for p in ids for n in ids if p != n} - same
+
+
+def test_pairs_are_kept_in_a_file(fsc147, tmp_path):
+    counting_set = load_fsc147(fsc147)
+    recipes = draw_pairs(counting_set, layout="paper")
+    write_pairs(tmp_path / "pairs.csv", recipes)
+    assert read_pairs(tmp_path / "pairs.csv", counting_set) == recipes
+    with pytest.raises(InputError, match=r"unknown or of another class: 1\.jpg, 2\.jpg"):
+        read_pairs(tmp_path / "pairs.csv", many())
+    (tmp_path / "pairs.csv").write_text("positive,oops\n1.jpg,2\n")
+    with pytest.raises(InputError, match="Cannot read the mosaic pairs"):
+        read_pairs(tmp_path / "pairs.csv", counting_set)
+
+
+def test_released_layout_is_that_of_pillow():
+    rng = np.random.default_rng(0)
+    top, below = (rng.integers(0, 256, s, np.uint8) for s in ((51, 80, 3), (300, 20, 3)))
+    mosaic, seam = stack(top, below)
+    assert mosaic.shape == (50, 51, 3) and seam == 25, "H = 51 wide, 2 x (H // 2) high"
+    canvas = Image.new("RGB", (51, 50))
+    canvas.paste(Image.fromarray(top).resize((51, 25)), (0, 0))
+    canvas.paste(Image.fromarray(below).resize((51, 25)), (0, 25))
+    assert (mosaic == np.asarray(canvas)).all()
+
+
+def test_paper_layout_keeps_shapes():
+    mosaic, seam = stack(
+        np.full((10, 40, 3), 9, np.uint8), np.zeros((30, 20, 3), np.uint8), "paper"
+    )
+    assert mosaic.shape == (35, 20, 3) and seam == 5
+    assert (mosaic[:5] == 9).all() and not mosaic[5:].any()
+
+
+@pytest.mark.parametrize(
+    ("layout", "sizes"), [("released", ((1, 9), (50, 50))), ("paper", ((1, 900), (300, 3)))]
+)
+def test_images_too_small_or_too_different(layout, sizes):
+    top, below = (np.zeros((*size, 3), np.uint8) for size in sizes)
+    with pytest.raises(InputError, match="too small or too different"):
+        stack(top, below, layout)
+
+
+def test_very_different_sizes_work():
+    mosaic, seam = stack(np.zeros((3000, 4000, 3), np.uint8), np.zeros((20, 30, 3), np.uint8))
+    assert mosaic.shape == (20, 20, 3) and seam == 10
+
+
+def test_a_box_belongs_to_the_part_its_centre_is_in():
+    boxes = np.array([[0, 0, 5, 19.9], [0, 1, 5, 19.1], [0, 9, 5, 11]])  # centres 9.95, 10.05, 10
+    result = CountResult(3.0, boxes=boxes)
+    assert halves(result, 30, 10) == (1, 2)
+    points = CountResult(3.0, boxes=boxes, points=np.array([[0, 2.0]] * 3))
+    assert halves(points, 30, 10) == (3, 0), "points come first"
+
+
+@pytest.mark.parametrize(("rows", "upper"), [(4, 1 + 2), (5, 1 + 2), (1, 0)])
+def test_a_map_is_cut_at_half_its_rows_rounded_down(rows, upper):
+    density = np.arange(1.0, rows + 1)[:, None]
+    found = halves(CountResult(density.sum(), density=density), 384, 192)
+    assert found == (upper, density.sum() - upper)
+
+
+def test_a_map_of_unequal_parts_is_cut_at_the_seam():
+    density = np.ones((7, 2))  # the mosaic is 35 high, the seam at 5: one row of seven
+    assert halves(CountResult(14.0, density=density), 35, 5) == (2, 12)
+
+
+def test_no_answer_and_no_place():
+    assert np.isnan(halves(CountResult(float("nan"), status="skipped"), 10, 5)).all()
+    with pytest.raises(InputError, match="cannot be told apart"):
+        halves(CountResult(3.0), 10, 5)

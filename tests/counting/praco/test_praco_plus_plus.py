@@ -1,0 +1,85 @@
+"""PrACo++ on two images worked out by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.counting.counters.base import CountResult
+from autoeval.counting.praco.plus_plus import plus_plus, plus_plus_by_image
+from autoeval.counting.praco.tiles import localised, tile_counts, tiles_of_points
+from autoeval.errors import InputError
+
+CLASSES = ["a", "b", "c", "d"]
+TRUTH = pd.DataFrame([[4, 2, 0, 0], [0, 0, 0, 5]], ["x", "y"], CLASSES)
+# x: errors 1 and 2, negatives 3 and 0. y: error 1, negatives 1, 2 and 6.
+COUNTS = pd.DataFrame([[5.0, 0, 3, 0], [1, 2, 6, 4]], ["x", "y"], CLASSES)
+
+
+def test_by_hand():
+    found = plus_plus(plus_plus_by_image(COUNTS, TRUTH))
+    assert found["MNP macro"] == pytest.approx((1.5 + 3) / 2)
+    assert found["MNP micro"] == pytest.approx((3 + 9) / 5)
+    assert found["NMN macro"] == pytest.approx((1.5 / 6 + 3 / 5) / 2)
+    assert found["NMN micro"] == pytest.approx((3 + 9) / (2 * 6 + 3 * 5))
+    assert found["MAE macro"] == pytest.approx((1.5 + 1) / 2)
+    assert found["MAE micro"] == pytest.approx((1 + 2 + 1) / 3)
+    assert found["RMSE macro"] == pytest.approx((2.5**0.5 + 1) / 2)
+    assert found["RMSE micro"] == pytest.approx(((1 + 4 + 1) / 3) ** 0.5)
+
+
+def test_two_kinds_of_pccn():
+    """x: own error 1.5. One at a time (|4-3| + |4-0| + |2-3| + |2-0|) / 4 = 2; average 3: 1.5."""
+    by_image = plus_plus_by_image(COUNTS, TRUTH)
+    assert by_image["near_one"].tolist() == [1, 1]  # y: 1 < (4 + 3 + 1) / 3
+    assert by_image["near_average"].tolist() == [0, 1], "the tie of x fails"
+    found = plus_plus(by_image)
+    assert (found["PCCN one at a time"], found["PCCN average GT"]) == (100, 50)
+
+
+def test_undefined_cells_leave_the_means():
+    counts = COUNTS.copy()
+    counts.loc["x", "a"] = counts.loc["y", "c"] = np.nan
+    by_image = plus_plus_by_image(counts, TRUTH)
+    found = plus_plus(by_image)
+    assert by_image["n_undefined"].tolist() == [1, 1]
+    assert found["MAE micro"] == pytest.approx((2 + 1) / 2)
+    assert found["MNP micro"] == pytest.approx((3 + 3) / 4)
+
+
+def test_an_image_with_every_class_has_no_negative_measures():
+    counts = pd.DataFrame([[1.0, 2.0], [3.0, 0.0]], ["x", "y"], ["a", "b"])
+    truth = pd.DataFrame([[1, 2], [3, 0]], ["x", "y"], ["a", "b"])
+    found = plus_plus(plus_plus_by_image(counts, truth))
+    assert found["MNP macro"] == found["NMN micro"] == 0
+    assert found["PCCN average GT"] == 100, "of the one image that has both"
+
+
+def test_tiles_of_points_and_of_a_map_agree():
+    """Eleven rows in four tiles of 2, 2, 2 and 5."""
+    rng = np.random.default_rng(0)
+    points = rng.uniform(0, 11, (50, 2))
+    density = np.zeros((11, 11))
+    np.add.at(density, (points[:, 1].astype(int), points[:, 0].astype(int)), 1)
+    found = tiles_of_points(points, 11, 11, divisions=2)
+    assert sum(found) == 50
+    assert tile_counts(CountResult(50.0, density=density), 11, 11, divisions=2) == found
+    boxes = np.concatenate([points - 1, points + 1], axis=1)
+    assert tile_counts(CountResult(50.0, boxes=boxes), 11, 11, divisions=2) == found
+
+
+def test_tiles_need_a_place():
+    with pytest.raises(InputError, match="not counts only"):
+        tile_counts(CountResult(3.0), 9, 9, divisions=1)
+
+
+def test_localised_by_hand():
+    found = localised([[3, 0, 1, 0], [0, 0, 0, 0]], [[1, 2, 1, 0], [0, 0, 0, 0]])
+    # Right: 1 + 0 + 1; wrong: 2; of 4 true ones.
+    assert found.loc[0, ["TP", "FP", "MAE"]].tolist() == [2, 2, 4]
+    assert found.loc[0, ["precision", "recall", "f1"]].tolist() == [0.5, 0.5, 0.5]
+    assert found.loc[1, ["precision", "recall", "f1"]].isna().all()
+
+
+def test_one_tile_is_the_whole_image():
+    found = localised([[7]], [[5]]).iloc[0]
+    assert (found["TP"], found["FP"]) == (5, 2)

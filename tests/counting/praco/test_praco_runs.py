@@ -1,0 +1,207 @@
+"""Both tests end to end with counters from a table: resuming, failing, being killed."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autoeval.counting.counters.base import CountResult
+from autoeval.counting.praco.asking import Asker
+from autoeval.counting.praco.fsc147 import load_fsc147
+from autoeval.counting.praco.journal import CellJournal, check_same_run
+from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
+from autoeval.counting.praco.mosaic_run import run_mosaic_test
+from autoeval.counting.praco.negative_run import KEY, count_matrix, run_negative_test
+from autoeval.counting.praco.pairs import draw_pairs
+from autoeval.errors import InputError
+
+
+def journals(folder):
+    return CellJournal(folder / "n.jsonl", KEY), CellJournal(folder / "m.jsonl", MOSAIC_KEY)
+
+
+def test_every_class_is_asked_for_in_every_image(fsc147, tmp_path, stub_counter):
+    counting_set = load_fsc147(fsc147)
+    counter = stub_counter(lambda prompt, context: len(prompt) + int(context["image_id"][0]))
+    journal, _ = journals(tmp_path)
+    table = run_negative_test(Asker(counter, "the {}s"), counting_set, journal)
+    assert counter.asked == [(f"{k}.jpg", f"the {c}s") for k in range(1, 5) for c in "abc"]
+    matrix = count_matrix(table, counting_set)
+    assert matrix.loc["3.jpg"].tolist() == [9, 9, 9]
+    assert list(matrix.columns) == ["a", "b", "c"]
+    again = stub_counter()
+    assert run_negative_test(Asker(again), counting_set, journal).equals(table)
+    assert not again.asked, "everything was in the journal"
+
+
+def test_failures_are_asked_again_and_skipped_answers_are_not(fsc147, tmp_path, stub_counter):
+    counting_set = load_fsc147(fsc147)
+    journal, _ = journals(tmp_path)
+
+    def bad(prompt, context):
+        if context["image_id"] == "2.jpg":
+            raise RuntimeError("out of memory")
+        return {"a": float("nan"), "b": float("inf"), "c": -1.5}[prompt]
+
+    table = run_negative_test(Asker(stub_counter(bad)), counting_set, journal)
+    status = table.set_index(["image", "class"])["status"]
+    assert status["2.jpg", "a"] == "failed: RuntimeError: out of memory"
+    assert status["1.jpg", "a"] == "failed: the count is nan"
+    assert status["1.jpg", "b"] == "failed: the count is inf"
+    assert status["1.jpg", "c"] == "ok", "a negative count is an answer"
+    assert table["count"].isna().sum() == 3 + 3 * 2
+
+    class Skips(stub_counter):
+        def count(self, image, prompt, context=None):
+            super().count(image, prompt, context)
+            return CountResult(float("nan"), status="skipped")
+
+    skips = Skips()
+    table = run_negative_test(Asker(skips), counting_set, journal)
+    assert len(skips.asked) == 9 and (table["status"] == "skipped").sum() == 9
+    again = stub_counter()
+    run_negative_test(Asker(again), counting_set, journal)
+    assert not again.asked
+
+
+def test_an_unknown_class_ends_the_run(fsc147, tmp_path, stub_counter):
+    def unknown(prompt, context):
+        raise InputError("no category 'a'")
+
+    with pytest.raises(InputError, match="no category"):
+        run_negative_test(Asker(stub_counter(unknown)), load_fsc147(fsc147), journals(tmp_path)[0])
+
+
+def test_the_true_class_is_told_only_on_request_and_recorded(fsc147, tmp_path, stub_counter):
+    counting_set = load_fsc147(fsc147)
+    journal, mosaic_journal = journals(tmp_path)
+    counter = stub_counter()
+    table = run_negative_test(Asker(counter, "some {}", reference=True), counting_set, journal)
+    assert {c["positive_class"] for c in counter.contexts[:3]} == {"some a"}
+    assert table["positive_class"].tolist()[:4] == ["some a"] * 3 + ["some b"]
+    mosaics = run_mosaic_test(
+        Asker(counter, reference=True), counting_set, draw_pairs(counting_set), mosaic_journal
+    )
+    assert (mosaics["positive_class"] == ["a", "a", "b", "b", "c", "c", "a", "a"]).all()
+    silent = stub_counter()
+    run_negative_test(Asker(silent), counting_set, CellJournal(tmp_path / "other", KEY))
+    assert "positive_class" not in silent.contexts[0]
+
+
+@pytest.mark.parametrize(("y", "expected"), [(14.0, (3, 0)), (15.0, (0, 3))])
+def test_mosaics_are_asked_for_the_upper_class(fsc147, tmp_path, stub_counter, y, expected):
+    counting_set = load_fsc147(fsc147)
+    recipes = draw_pairs(counting_set)
+    counter = stub_counter(y=y)  # 2.jpg is the lower of the two images: 31 // 2 = 15 rows each
+    table = run_mosaic_test(Asker(counter), counting_set, recipes[:1], journals(tmp_path)[1])
+    assert counter.asked == [("1.jpg above 2.jpg", "a")]
+    assert (table.loc[0, "upper"], table.loc[0, "lower"]) == expected
+
+
+def test_mosaics_resume_cell_by_cell(fsc147, tmp_path, stub_counter):
+    counting_set = load_fsc147(fsc147)
+    recipes = draw_pairs(counting_set)
+    journal = journals(tmp_path)[1]
+    run_mosaic_test(Asker(stub_counter()), counting_set, recipes[:3], journal)
+    with journal.path.open("ab") as torn:
+        torn.write(b'{"positive": "2.jpg", "neg')
+    counter = stub_counter()
+    table = run_mosaic_test(Asker(counter), counting_set, recipes, journal)
+    assert len(counter.asked) == len(recipes) - 3
+    assert table["positive"].tolist() == [r.positive for r in recipes]
+    assert (table["status"] == "ok").all()
+    lines = journal.path.read_text().splitlines()
+    assert len([json.loads(line) for line in lines]) == len(recipes), "the torn line is gone"
+
+
+def test_counts_only_take_no_mosaics(fsc147, tmp_path, stub_counter):
+    counter = stub_counter()
+    counter.capabilities = frozenset({"count"})
+    counting_set = load_fsc147(fsc147)
+    with pytest.raises(InputError, match="stub gives counts only"):
+        run_mosaic_test(
+            Asker(counter), counting_set, draw_pairs(counting_set), journals(tmp_path)[1]
+        )
+
+
+def test_an_unreadable_image_fails_its_cells_only(fsc147, tmp_path, stub_counter):
+    (fsc147 / "images_384_VarV2" / "2.jpg").write_bytes(b"nothing")
+    counting_set = load_fsc147(fsc147)
+    journal, mosaic_journal = journals(tmp_path)
+    table = run_negative_test(Asker(stub_counter()), counting_set, journal)
+    assert table[table["count"].isna()]["image"].tolist() == ["2.jpg"] * 3
+    mosaics = run_mosaic_test(
+        Asker(stub_counter()), counting_set, draw_pairs(counting_set), mosaic_journal
+    )
+    failed = mosaics[mosaics["upper"].isna()]
+    assert ((failed["positive"] == "2.jpg") | (failed["negative"] == "2.jpg")).all()
+    assert len(failed) == 2 + 3, "2.jpg on top twice, below 1.jpg, 3.jpg and 4.jpg"
+
+
+def test_density_maps_below_zero(fsc147, tmp_path):
+    class Density:
+        name, capabilities = "density", frozenset({"count", "density"})
+
+        def count(self, image, prompt, context=None):
+            density = np.array([[-2.0], [3.0]])
+            return CountResult(1.0, density=density)
+
+    counting_set = load_fsc147(fsc147)
+    recipes = draw_pairs(counting_set)
+    table = run_mosaic_test(Asker(Density()), counting_set, recipes, journals(tmp_path)[1])
+    assert (table["upper"] == -2).all() and (table["lower"] == 3).all(), "clamped by the measures"
+
+
+def test_other_settings_do_not_share_a_folder(tmp_path):
+    check_same_run(tmp_path / "run.json", {"counter": "x", "thr": 0.3, "tuple": (1, 2)})
+    check_same_run(tmp_path / "run.json", {"counter": "x", "thr": 0.3, "tuple": (1, 2)})
+    with pytest.raises(InputError, match=r"thr: 0\.3, now 0\.5"):
+        check_same_run(tmp_path / "run.json", {"counter": "x", "thr": 0.5, "tuple": (1, 2)})
+
+
+VICTIM = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from conftest import StubCounter
+from autoeval.counting.praco.asking import Asker
+from autoeval.counting.praco.fsc147 import load_fsc147
+from autoeval.counting.praco.journal import CellJournal
+from autoeval.counting.praco.mosaic_run import KEY, run_mosaic_test
+from autoeval.counting.praco.pairs import draw_pairs
+
+log = open({log!r}, "a")
+def answer(prompt, context):
+    time.sleep(0.05)
+    log.write("answered\\n"); log.flush()
+    return 3
+
+counting_set = load_fsc147({root!r})
+journal = CellJournal({journal!r}, KEY)
+run_mosaic_test(Asker(StubCounter(answer)), counting_set, draw_pairs(counting_set), journal)
+"""
+
+
+def test_a_kill_loses_at_most_the_cell_in_flight(fsc147, tmp_path, stub_counter):
+    log, journal = tmp_path / "log", journals(tmp_path)[1]
+    log.touch()
+    tests = str(Path(__file__).parent)
+    script = VICTIM.format(tests=tests, log=str(log), root=str(fsc147), journal=str(journal.path))
+    process = subprocess.Popen([sys.executable, "-c", script])
+    deadline = time.monotonic() + 60
+    while log.read_text().count("\n") < 3 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    answered = log.read_text().count("\n")
+    assert 3 <= answered < 8
+    assert answered - len(journal.read()) <= 1
+    counting_set, rest = load_fsc147(fsc147), stub_counter()
+    before = len(journal.read())
+    table = run_mosaic_test(Asker(rest), counting_set, draw_pairs(counting_set), journal)
+    assert len(rest.asked) == 8 - before and (table["upper"] == 3).all()
