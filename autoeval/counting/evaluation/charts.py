@@ -53,7 +53,7 @@ def plot_tper(curves: Sequence[tuple[str, TperCurve]]) -> Figure:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for k, (name, curve) in enumerate(curves):
-        label = f"{name}, AUC {curve.auc:.3f}"
+        label = f"{label_text(name)}, AUC {curve.auc:.3f}"
         axes.plot(100 * curve.thresholds, curve.ratio, color=_color(k), lw=2, label=label)
     axes.set(xlim=(0, 100), ylim=(0, 1.02), ylabel="share of images at or beyond")
     axes.set_xlabel("error, percent of the true count")
@@ -76,7 +76,7 @@ def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
         axes.plot([0, 1.2 * top], [0, 1.2 * top], color="0.3", lw=1)
         axes.set_xscale("symlog", linthresh=1)
         axes.set_yscale("symlog", linthresh=1)
-        axes.set(xlim=(-0.3, 1.3 * top), title=evaluation.name)
+        axes.set(xlim=(-0.3, 1.3 * top), title=label_text(evaluation.name))
         axes.set(xlabel="true count", ylabel="predicted count")
         axes.grid(alpha=0.3)
     for axes in panels[len(shown) :]:
@@ -84,12 +84,24 @@ def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
     return figure
 
 
+def label_text(name: str) -> str:
+    r"""Make a name safe as a chart's text: no formula begins, and no legend leaves it out.
+
+    Examples
+    --------
+    >>> label_text("_a$b")
+    ' _a\\$b'
+    """
+    escaped = name.replace("$", r"\$")
+    return f" {escaped}" if escaped.startswith("_") else escaped
+
+
 def _draw_bars(axes: Axes, evaluations: Sequence[CountEvaluation], statistic: str) -> None:
     width = 0.8 / len(evaluations)
     for k, evaluation in enumerate(evaluations):
         heights = evaluation.table[statistic].to_numpy()
         at = np.arange(len(heights)) + (k - (len(evaluations) - 1) / 2) * width
-        axes.bar(at, heights, width, color=_color(k), label=evaluation.name)
+        axes.bar(at, heights, width, color=_color(k), label=label_text(evaluation.name))
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylim(bottom=0)
     axes.grid(axis="y", alpha=0.3)

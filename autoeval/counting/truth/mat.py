@@ -30,10 +30,10 @@ def read_mat(path: Path) -> ImageTruth:
     InputError
         If the file cannot be read, holds no such points, or contradicts itself.
     """
+    if not path.is_file():
+        raise InputError(f"No file {path}: check the path.")
     try:
         content = {k: v for k, v in loadmat(path).items() if not k.startswith("__")}
-    except FileNotFoundError:
-        raise InputError(f"No file {path}: check the path.") from None
     except NotImplementedError:
         raise InputError(f"{path} is a version 7.3 file: save it as version 7.") from None
     except Exception as error:

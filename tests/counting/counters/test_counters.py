@@ -1,0 +1,260 @@
+"""Adapters: a detector, a density network, words, a file; prompts and their categories."""
+
+import sys
+import types
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from autoeval.counting.counters.base import Counter, count_prompts
+from autoeval.counting.counters.density import DensityCounter, imagenet_input
+from autoeval.counting.counters.file import FileCounter
+from autoeval.counting.counters.mmdet import DetectorCounter, box_limit
+from autoeval.counting.counters.text import TextCounter
+from autoeval.counting.counters.transformers import TransformersAsk
+from autoeval.counting.counters.vocabulary import find_category
+from autoeval.counting.predictions import Predictions
+from autoeval.detections import Detections, Evidence
+from autoeval.errors import InputError
+
+IMAGE = np.zeros((40, 60, 3), np.uint8)
+
+
+class FakeDetector:
+    """Finds two people and a bus, and counts its passes."""
+
+    categories = ("person", "bus", "dog")
+    settings = {"test_cfg": {"rpn": {"max_per_img": 2}, "rcnn": {"max_per_img": 4}}}  # noqa: RUF012
+
+    def __init__(self, scores=(0.9, 0.8, 0.7, 0.2)):
+        self.scores = scores
+        self.passes = []
+
+    def observe(self, images, image_ids):
+        self.passes.append(tuple(image_ids))
+        boxes = [[0, 0, 10, 20], [20, 10, 30, 30], [5, 5, 45, 35], [0, 0, 2, 2]]
+        found = Detections(np.array(boxes), np.array(self.scores), np.array([0, 0, 1, 0]))
+        return [Evidence(i, im.shape[:2], found) for i, im in zip(image_ids, images, strict=True)]
+
+
+def test_boxes_above_the_threshold_become_points():
+    result = DetectorCounter(FakeDetector()).count(IMAGE, "people", {"image_id": "a"})
+    assert result.count == 2 and result.status == "ok" and result.warnings == ()
+    assert result.points.tolist() == [[5, 10], [25, 20]]
+    assert result.scores.tolist() == pytest.approx([0.9, 0.8])
+    assert result.context == {"image_id": "a"}
+
+
+def test_the_threshold_itself_is_not_above():
+    counter = DetectorCounter(FakeDetector((0.5, 0.5, 0.5, 0.5)), score_thr=0.5)
+    assert counter.count(IMAGE, "person").count == 0
+
+
+def test_one_pass_serves_all_prompts():
+    detector = FakeDetector()
+    results = count_prompts(DetectorCounter(detector), IMAGE, ["buses", "Person", "dogs"])
+    assert [result.count for result in results] == [1, 2, 0]
+    assert len(detector.passes) == 1
+
+
+def test_a_full_detector_warns():
+    counter = DetectorCounter(FakeDetector(), score_thr=0.1)
+    assert counter.max_per_img == 4  # of the second stage, not of the proposals
+    with pytest.warns(UserWarning, match="max_per_img = 4"):
+        result = counter.count(IMAGE, "person")
+    assert "objects may be missing" in result.warnings[0]
+
+
+def test_boxes_that_a_higher_threshold_drops_leave_room():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert DetectorCounter(FakeDetector()).count(IMAGE, "person").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ({}, None),
+        ({"max_per_img": 300}, 300),
+        ({"a": {"b": {"max_per_img": 7}}, "max_per_img": 9}, 7),
+        ({"rpn": {"max_per_img": 5}}, None),
+    ],
+)
+def test_box_limit(settings, limit):
+    assert box_limit(settings) == limit
+
+
+@pytest.mark.parametrize(
+    ("prompt", "name"),
+    [
+        ("cars", "car"),
+        ("CAR", "car"),
+        ("people", "person"),
+        ("buses", "bus"),
+        ("sandwiches", "sandwich"),
+        ("knives", "knife"),
+        ("mice", "mouse"),
+        ("teddy_bears", "teddy bear"),
+        ("ski", "skis"),
+        ("scissors", "scissors"),
+        ("baseball gloves", "baseball glove"),
+        ("sheep", "sheep"),
+        ("strawberries", "strawberry"),
+    ],
+)
+def test_prompts_find_their_category(prompt, name):
+    categories = (
+        "person", "car", "bus", "sandwich", "knife", "mouse", "teddy bear", "skis", "scissors",
+        "baseball glove", "sheep", "bear", "strawberry",
+    )  # fmt: skip
+    assert categories[find_category(prompt, categories)] == name
+
+
+def test_prompts_without_a_category_or_with_two():
+    with pytest.raises(InputError, match=r"'zebras'.*person, bus, dog"):
+        DetectorCounter(FakeDetector()).count(IMAGE, "zebras")
+    with pytest.raises(InputError, match="could mean leaf, leave"):
+        find_category("leaves", ("leaf", "leave"))
+    with pytest.raises(InputError, match="no category"):
+        find_category("", ("person",))
+
+
+class MeanMap(torch.nn.Module):
+    """A map of half the image's size; its sum is a quarter of the area times the red mean."""
+
+    def forward(self, batch):
+        return torch.nn.functional.avg_pool2d(batch[:, :1], 2)
+
+
+def red(value):
+    image = np.zeros((8, 12, 3), np.uint8)
+    image[..., 2] = value
+    return image
+
+
+def test_the_count_is_the_sum_of_the_map():
+    counter = DensityCounter(
+        MeanMap(), name="mean", scale=0.5,
+        to_input=lambda im: torch.from_numpy(im[..., ::-1].copy()).permute(2, 0, 1).float(),
+    )  # fmt: skip
+    result = counter.count(red(4), "anything", {"image_id": "a"})
+    assert result.density.shape == (4, 6)
+    assert result.count == 0.5 * 4 * 24 == pytest.approx(result.density.sum())
+
+
+def test_the_default_input_is_rgb_normalised_as_imagenet():
+    image = np.array([[[10, 20, 30]]], np.uint8)  # blue 10, green 20, red 30
+    expected = [
+        (30 / 255 - 0.485) / 0.229,
+        (20 / 255 - 0.456) / 0.224,
+        (10 / 255 - 0.406) / 0.225,
+    ]
+    assert imagenet_input(image).flatten().tolist() == pytest.approx(expected)
+    assert imagenet_input(np.zeros((5, 7, 3), np.uint8)).shape == (3, 5, 7)
+
+
+class Broken(torch.nn.Module):
+    def __init__(self, output):
+        super().__init__()
+        self.output = output
+
+    def forward(self, batch):
+        return self.output
+
+
+def test_a_map_that_is_not_finite_is_a_failure_and_no_map_is_an_error():
+    result = DensityCounter(Broken(torch.tensor([[1.0, np.nan]])), name="b").count(IMAGE, "x")
+    assert np.isnan(result.count) and result.status.startswith("failed")
+    for output in (torch.ones(2, 1, 3, 3), torch.tensor(3.0), [1]):
+        with pytest.raises(InputError, match="one density map"):
+            DensityCounter(Broken(output), name="b").count(IMAGE, "x")
+
+
+def test_a_prompted_module_gets_the_prompt_and_runs_without_dropout():
+    class Prompted(torch.nn.Module):
+        def forward(self, batch, prompts):
+            assert not self.training
+            return torch.full((1, 2, 2), float(len(prompts[0])))
+
+    assert DensityCounter(Prompted(), name="p", prompted=True).count(IMAGE, "abc").count == 12
+
+
+def test_answers_in_words():
+    asked = []
+
+    def ask(image, prompt):
+        asked.append((image.shape, prompt))
+        return "about 12" if "cars" in prompt else "no idea"
+
+    def parse(answer):
+        return 12.0 if "12" in answer else None
+
+    counter = TextCounter(ask, parse, name="words")
+    good, skipped = (counter.count(IMAGE, f"How many {w}?", {"k": 1}) for w in ("cars", "dogs"))
+    assert (good.count, good.text, good.status) == (12, "about 12", "ok")
+    assert np.isnan(skipped.count) and (skipped.text, skipped.status) == ("no idea", "skipped")
+    assert asked[0] == ((40, 60, 3), "How many cars?") and skipped.context == {"k": 1}
+
+
+def test_the_extra_is_named_where_transformers_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(InputError, match=r"autoeval\[vlm\]"):
+        TransformersAsk("some/model")
+
+
+def test_transformers_is_asked_with_an_rgb_picture(monkeypatch):
+    calls = []
+
+    def pipeline(task, **options):
+        calls.append((task, options))
+
+        def run(text, **options):
+            calls.append((text, options))
+            return [{"generated_text": " 7\n"}]
+
+        return run
+
+    monkeypatch.setitem(sys.modules, "transformers", types.SimpleNamespace(pipeline=pipeline))
+    ask = TransformersAsk("some/model", temperature=0.3, revision="abc")
+    assert ask(red(255), "How many?") == "7"
+    assert calls[0] == (
+        "image-text-to-text",
+        {"model": "some/model", "device": "cpu", "revision": "abc"},
+    )
+    picture, question = calls[1][0][0]["content"]
+    assert picture["image"].getpixel((0, 0)) == (255, 0, 0) and question["text"] == "How many?"
+    assert calls[1][1]["do_sample"] and calls[1][1]["temperature"] == 0.3
+
+
+def test_predictions_made_elsewhere():
+    counter = FileCounter(Predictions("f", ("a", "b"), np.ones(2), np.array([2.5, np.nan])))
+    assert counter.count(IMAGE, "x", {"image_id": "a"}).count == 2.5
+    assert counter.count(IMAGE, "x", {"image_id": "b"}).status == "skipped"
+    with pytest.raises(InputError, match="'c'"):
+        counter.count(IMAGE, "x", {"image_id": "c"})
+    with pytest.raises(InputError, match="image_id"):
+        counter.count(IMAGE, "x")
+
+
+@pytest.mark.parametrize(
+    "counter",
+    [
+        DetectorCounter(FakeDetector()),
+        DensityCounter(MeanMap(), name="m"),
+        TextCounter(lambda image, prompt: "1", float),
+        FileCounter(Predictions("f", ("a",), np.ones(1), np.ones(1))),
+    ],
+)
+def test_every_adapter_is_a_counter_and_delivers_what_it_declares(counter):
+    assert isinstance(counter, Counter) and counter.name
+    result = counter.count(IMAGE, "person", {"image_id": "a"})
+    carried = {
+        "count": True,
+        "density": result.density is not None,
+        "points": result.points is not None,
+        "text": result.text is not None,
+    }
+    assert {name for name, has in carried.items() if has} == counter.capabilities
+    assert result.context == {"image_id": "a"}

@@ -1,0 +1,189 @@
+"""Evaluation, comparison, files and the command, end to end."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval import cli
+from autoeval.counting.binning import CountBins, released_bins
+from autoeval.counting.evaluation import compare_models, evaluate_counts
+from autoeval.counting.evaluation.charts import plot_tper
+from autoeval.counting.evaluation.evaluate import _pooled
+from autoeval.counting.evaluation.report import evaluation_page
+from autoeval.counting.measures.binned import bin_table, pooled
+from autoeval.counting.predictions import Predictions
+from autoeval.errors import InputError
+
+BINS = CountBins((0.0, 5.0, 10.0))
+IDS = ("a", "b", "c", "d", "e")
+TARGET = np.array([0.0, 4.0, 6.0, 9.0, 30.0])
+
+
+def predictions(pred, name="m"):
+    return Predictions(name, IDS, TARGET, np.array(pred, float))
+
+
+def test_measures_by_hand():
+    found = evaluate_counts(predictions([0, 5, 6, 6, 20]), BINS, n_resamples=50)
+    assert found.measures["pooled MAE"] == found.measures["MAE"] == 14 / 5
+    # Within bins: 0, 1 (variance 1/4); 0, 3 (9/4); 10 alone.
+    assert found.measures["pooled std"] == pytest.approx(np.sqrt((2 * 0.25 + 2 * 2.25) / 5))
+    assert found.measures["MAPE"] == pytest.approx(100 * (1 / 4 + 0 + 1 / 3 + 1 / 3) / 4)
+    smape = (0 + 1 / 9 + 0 + 3 / 15 + 10 / 50) / 5
+    assert found.measures["sMAPE"] == pytest.approx(100 * smape)
+    assert [found.measures[n] for n in ("images", "skipped", "without objects")] == [5, 0, 1]
+    assert found.measures["outside the bins"] == 1
+    assert "1 of 5 true counts lie outside the bins (0 to 10): they enter" in found.notes[0]
+    assert "1 of 5 images have no objects" in found.notes[1]
+
+
+def test_released_drops_targets_outside_from_the_pooled_measures_alone():
+    found = evaluate_counts(predictions([0, 5, 6, 6, 20]), BINS, mode="released", n_resamples=50)
+    assert found.measures["pooled MAE"] == 1 and found.measures["MAE"] == 14 / 5
+    assert "drop" in found.notes[0]
+    assert found.intervals["pooled MAE"].value == 1
+
+
+def test_a_skipped_answer_costs_smape_only():
+    found = evaluate_counts(predictions([0, 4, 6, np.nan, 30]), BINS, n_resamples=50)
+    assert found.measures["MAE"] == 0 and found.measures["sMAPE"] == 20
+    assert found.measures["skipped"] == 1 and found.measures["counted"] == 4
+
+
+def test_no_answer_at_all():
+    with pytest.raises(InputError, match="nothing to evaluate"):
+        evaluate_counts(predictions([np.nan] * 5), BINS)
+
+
+def test_intervals_hold_their_value_and_use_the_same_formulas():
+    rng = np.random.default_rng(0)
+    target = rng.geometric(0.02, 200).astype(float)
+    pred = target + rng.normal(0, 1 + target / 5)
+    bins = released_bins(1, 200)
+    found = evaluate_counts(
+        Predictions("m", tuple(map(str, range(200))), target, pred), bins, n_resamples=200
+    )
+    for name, interval in found.intervals.items():
+        assert interval.value == pytest.approx(found.measures[name]), name
+        assert interval.low < interval.value < interval.high
+    quick = _pooled(np.abs(pred - target), bins.assign(target) + 1)
+    assert quick == pytest.approx(pooled(bin_table(target, pred, bins)))
+
+
+def test_the_winner_of_each_bin():
+    good_small = evaluate_counts(predictions([0, 4, 9, 9, 0], "small"), BINS, n_resamples=50)
+    good_large = evaluate_counts(predictions([3, 4, 6, 6, 30], "large"), BINS, n_resamples=50)
+    found = compare_models([good_small, good_large])
+    assert found.per_bin["winner"].tolist() == ["small", "tie", "large"]
+    assert found.per_bin["mean: small"].tolist() == [0, 1.5, 30]
+    [pair] = found.pairs.to_dict("records")
+    assert pair["MAE A - B"] == pytest.approx((33 - 6) / 5)
+    assert (pair["A nearer"], pair["B nearer"], pair["equal"]) == (2, 2, 1)
+
+
+def test_charts_take_any_name():
+    evaluations = [
+        evaluate_counts(predictions([0, 4, 9, 9, 0], name), BINS, n_resamples=10)
+        for name in ("_hidden", "$x_{", "a\nb", "数")
+    ]
+    page = evaluation_page(evaluations, compare_models(evaluations))
+    assert page.render().count("data:image/") == 3
+    legend = plot_tper([(e.name, e.curves["relative"]) for e in evaluations]).axes[0].get_legend()
+    assert len(legend.get_texts()) == 4
+
+
+def test_models_that_cannot_be_compared():
+    one = evaluate_counts(predictions([0, 4, 9, 9, 0]), BINS, n_resamples=10)
+    with pytest.raises(InputError, match="different names"):
+        compare_models([one, one])
+    other = evaluate_counts(predictions([0] * 5, "o"), CountBins((0.0, 50.0)), n_resamples=10)
+    with pytest.raises(InputError, match="different images or bins"):
+        compare_models([one, other])
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Two prediction files, one with a hostile name and a skipped answer."""
+    rng = np.random.default_rng(1)
+    target = rng.geometric(0.03, 40)
+    monkeypatch.chdir(tmp_path)
+    names = ("good", "<img src=x onerror=alert(1)>")
+    for name, spread in zip(names, (0.1, 0.4), strict=True):
+        pred = (target * rng.lognormal(0, spread, 40)).round(2).astype(object)
+        pred[3] = "" if name != "good" else pred[3]
+        rows = [f"{i},{t},{p}" for i, (t, p) in enumerate(zip(target, pred, strict=True))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows))
+    return [f"{name}.csv" for name in names]
+
+
+def test_the_command_on_one_file(files, tmp_path, capsys):
+    (tmp_path / "train.csv").write_text("x,0\ny,400\n")
+    assert cli.main(["count", "evaluate", files[0], "--fit-bins", "train.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert "pooled MAE" in printed and "--fit-bins" not in printed
+    written = {path.name for path in (tmp_path / "count_evaluation").iterdir()}
+    assert written == {"measures.csv", "per_bin.csv", "bins.json", "evaluation.json", "report.html"}
+    content = json.loads((tmp_path / "count_evaluation" / "evaluation.json").read_text())
+    frame = pd.read_csv(files[0], names=["id", "target", "pred"])
+    mae = (frame["pred"] - frame["target"]).abs().mean()
+    assert content["models"][0]["measures"]["MAE"] == pytest.approx(mae)
+    assert content["models"][0]["bins"]["edges"] == list(released_bins(0, 400).edges)
+
+
+def test_the_command_compares_and_shows_names_as_text(files, tmp_path, capsys):
+    assert cli.main(["count", "evaluate", *files, "--out", "out", "--gamma", "0.3"]) == 0
+    printed = capsys.readouterr().out
+    assert "winner" in printed and "Wilcoxon p" in printed
+    assert "1 images that a model skipped" in printed and "evaluated here" in printed
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<img src=x" not in page and "&lt;img src=x onerror=alert(1)&gt;" in page
+    assert page.count("data:image/") == 3
+    comparison = pd.read_csv(tmp_path / "out" / "comparison.csv")
+    assert comparison["n"].sum() == 39
+    measures = pd.read_csv(tmp_path / "out" / "measures.csv")
+    assert measures["skipped"].tolist() == [0, 1] and measures["counted"].tolist() == [39, 39]
+
+
+def test_the_command_twice_gives_the_same_bytes(files, tmp_path):
+    for out in ("one", "two"):
+        cli.main(["count", "evaluate", *files, "--out", out])
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys):
+    frame = pd.read_csv(files[0], names=["id", "target", "pred"])
+    frame[["id", "target"]].rename(columns={"target": "count"}).to_csv("truth.csv", index=False)
+    frame[["id", "pred"]].iloc[5:].to_csv("pred.csv", index=False)
+    argv = ["pred.csv", "--truth", "truth.csv", "--gamma", "cv", "--out", "out"]
+    assert cli.main(["count", "evaluate", *argv]) == 0
+    assert "5 images of the truth have no prediction" in capsys.readouterr().out
+    assert (
+        json.loads((tmp_path / "out" / "bins.json").read_text())["gamma"] in np.arange(1, 10) / 10
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["none.csv"], "check the path"),
+        (["good.csv", "good.csv"], "given twice"),
+        (["good.csv", "--bins", "none.json"], "No file of bins"),
+        (["same.csv"], "give --bins"),
+        (["good.csv", "--gamma", "2"], "between 0 and 1"),
+    ],
+)
+def test_bad_input_is_a_message_and_status_2(files, tmp_path, capsys, argv, message):
+    (tmp_path / "same.csv").write_text("a,3,1\nb,3,2\n")
+    assert cli.main(["count", "evaluate", *argv]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and "Traceback" not in captured.err
+    assert not (tmp_path / "count_evaluation").exists()
+
+
+def test_a_gamma_that_is_no_number_is_refused(files, capsys):
+    with pytest.raises(SystemExit) as status:
+        cli.main(["count", "evaluate", files[0], "--gamma", "half"])
+    assert status.value.code == 2

@@ -1,0 +1,121 @@
+"""Files of predictions: forms, bad rows, joining with a truth, aligning models."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.counting.predictions import Predictions, align, read_predictions
+from autoeval.errors import InputError
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,10,12.5\nb,0,1\n",
+        "a,-2.5,10,12.5\nb,-1,0,1\n",
+        "id,target,pred\na,10,12.5\nb,0,1\n",
+        "prediction,stratum,image,gt\n12.5,x,a,10\n1,y,b,0\n",
+        " a , 10, 12.5\n b , 0, 1\n",
+        "\ufeffid,target,pred\na,10,12.5\nb,0,1\n",
+    ],
+)
+def test_forms(tmp_path, text):
+    path = tmp_path / "model.csv"
+    path.write_text(text, encoding="utf-8")
+    found = read_predictions(path)
+    assert found.name == "model" and found.ids == ("a", "b") and found.notes == ()
+    assert found.target.tolist() == [10, 0] and found.pred.tolist() == [12.5, 1]
+
+
+def test_parquet(tmp_path):
+    frame = pd.DataFrame({"id": [1, 2], "target": [3, 4], "pred": [3.5, None]})
+    frame.to_parquet(tmp_path / "m.parquet")
+    found = read_predictions(tmp_path / "m.parquet", name="mine")
+    assert found.name == "mine" and found.ids == ("1", "2")
+    assert found.answered.tolist() == [True, False]
+
+
+def test_leading_zeros_of_ids_stay(tmp_path):
+    assert read_predictions(write(tmp_path / "m.csv", "0407,0,1\n")).ids == ("0407",)
+
+
+def test_skipped_and_negative_predictions_are_named(tmp_path):
+    found = read_predictions(write(tmp_path / "m.csv", "a,1,\nb,2,nan\nc,3,-0.5\nd,4,4\n"))
+    assert np.isnan(found.pred).tolist() == [True, True, False, False]
+    skipped, negative = found.notes
+    assert skipped.startswith("2 of 4") and skipped.endswith("a, b")
+    assert negative.startswith("1 of 4") and negative.endswith("c")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("id,target,pred\n", "no rows"),
+        ("a,1,1\na,1,2\nb,1,1\n", "1 appear more often: a"),
+        ("a,1,1\nb,,1\n", "missing or negative \\(ids: b\\)"),
+        ("a,1,1\nb,-4,1\n", "missing or negative \\(ids: b\\)"),
+        ("a,1,1\nb,2,12 cars\nc,3,3\n", "'pred'.*ids: b; first: '12 cars'"),
+        ("a,1,1\nb,2,inf\n", "ids: b"),
+        ("a,5,1,1\n", "target - pred.*ids: a"),
+        ("a,1\n", "no true counts"),
+        ("a,1,2,3,4\n", "5 columns"),
+        ("a,1,1\nb,2\nc,3,3,3\n", "Cannot read"),
+        ("id,target\na,1\n", "no column 'pred'"),
+    ],
+)
+def test_bad_files(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        read_predictions(write(tmp_path / "m.csv", text))
+
+
+def test_missing_file_and_one_that_is_no_parquet(tmp_path):
+    with pytest.raises(InputError, match="check the path"):
+        read_predictions(tmp_path / "none.csv")
+    with pytest.raises(InputError, match="Cannot read"):
+        read_predictions(write(tmp_path / "m.parquet", "a,1,1\n"))
+
+
+def test_a_truth_fills_in_and_both_sides_are_checked(tmp_path):
+    path = write(tmp_path / "m.csv", "a,5\nb,6\nx,7\n")
+    found = read_predictions(path, {"b": 1.0, "a": 2.0, "c": 3.0, "d": 4.0})
+    assert found.ids == ("a", "b") and found.target.tolist() == [2, 1]
+    assert found.notes == (
+        "1 predictions without a true count were left out: x",
+        "2 images of the truth have no prediction: c, d",
+    )
+
+
+def test_a_truth_that_shares_no_id_or_contradicts_the_file(tmp_path):
+    path = write(tmp_path / "m.csv", "a,5,5\nb,6,6\n")
+    with pytest.raises(InputError, match=r"First ids: a, b; of the truth: a\.jpg"):
+        read_predictions(path, {"a.jpg": 5.0})
+    with pytest.raises(InputError, match="differ from the truth \\(ids: b\\)"):
+        read_predictions(path, {"a": 5.0, "b": 7.0})
+
+
+def model(name, **rows):
+    target, pred = np.array(list(rows.values()), float).T
+    return Predictions(name, tuple(rows), target, pred)
+
+
+def test_align_keeps_the_common_images_in_the_order_of_the_first():
+    one = model("one", a=(1, 2), b=(3, 4), c=(5, 6))
+    two = model("two", c=(5, 9), z=(0, 0), a=(1, np.nan))
+    first, second = align([one, two])
+    assert first.ids == second.ids == ("a", "c")
+    assert first.pred.tolist() == [2, 6] and second.pred[1] == 9 and np.isnan(second.pred[0])
+    assert first.notes == ("1 images that another file lacks were left out: b",)
+    assert second.notes == ("1 images that another file lacks were left out: z",)
+
+
+def test_models_that_cannot_be_aligned():
+    with pytest.raises(InputError, match="one: a; two: b"):
+        align([model("one", a=(1, 2)), model("two", b=(1, 2))])
+    with pytest.raises(InputError, match=r"1 images differ.*ids: a"):
+        align([model("one", a=(1, 2), b=(1, 1)), model("two", a=(2, 2), b=(1, 1))])

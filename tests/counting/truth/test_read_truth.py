@@ -1,0 +1,182 @@
+"""True counts from the layouts that data sets come in."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from autoeval.counting.truth import read_truth
+from autoeval.errors import InputError
+
+POINTS = [[1.5, 2.0], [30.0, 4.0], [7.0, 8.0]]
+
+
+def struct(**fields):
+    """A MATLAB struct of one element."""
+    record = np.empty((1, 1), dtype=[(name, object) for name in fields])
+    for name, value in fields.items():
+        record[0, 0][name] = value
+    return record
+
+
+def shanghai(points, number):
+    cell = np.empty((1, 1), dtype=object)
+    cell[0, 0] = struct(location=np.array(points, float), number=np.array([[number]]))
+    return {"image_info": cell}
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "image_id"),
+    [
+        ("GT_IMG_7.mat", shanghai(POINTS, 3), "IMG_7"),
+        ("img_0001_ann.mat", {"annPoints": np.array(POINTS)}, "img_0001"),
+        ("0042.mat", {"annPoints": np.array(POINTS), "annBoxes": np.zeros((3, 4))}, "0042"),
+        ("12.mat", {"gt": np.hstack([POINTS, np.zeros((3, 4))])}, "12"),
+        ("13.mat", {"whatever": np.array(POINTS)}, "13"),
+    ],
+)
+def test_matlab_layouts(tmp_path, file, content, image_id):
+    savemat(tmp_path / file, content)
+    truth = read_truth(tmp_path / file).images[image_id]
+    assert truth.count == 3 and truth.points.tolist() == POINTS
+    assert read_truth(tmp_path).counts == {image_id: 3}
+
+
+def test_a_matlab_file_without_points_or_against_itself(tmp_path):
+    savemat(tmp_path / "a.mat", {"x": np.array([[1.0]])})
+    with pytest.raises(InputError, match=r"annPoints.*it holds x"):
+        read_truth(tmp_path / "a.mat")
+    savemat(tmp_path / "b.mat", shanghai(POINTS, 4))
+    with pytest.raises(InputError, match="number = 4 but has 3"):
+        read_truth(tmp_path / "b.mat")
+    (tmp_path / "c.mat").write_bytes(b"no matlab")
+    with pytest.raises(InputError, match="Cannot read"):
+        read_truth(tmp_path / "c.mat")
+
+
+def test_an_image_without_objects(tmp_path):
+    savemat(tmp_path / "0001.mat", {"annPoints": np.zeros((0, 2))})
+    truth = read_truth(tmp_path / "0001.mat").images["0001"]
+    assert truth.count == 0 and truth.points.shape == (0, 2)
+
+
+def test_points_by_image_id(tmp_path):
+    path = tmp_path / "points.json"
+    path.write_text(json.dumps({"a.jpg": POINTS, "b.jpg": []}))
+    truth = read_truth(path)
+    assert truth.counts == {"a.jpg": 3, "b.jpg": 0}
+    assert truth.images["a.jpg"].points.tolist() == POINTS
+
+
+def test_fsc_147(tmp_path):
+    entry = {"H": 384, "W": 512, "box_examples_coordinates": [], "points": POINTS, "r": [1, 2]}
+    path = tmp_path / "annotation_FSC147_384.json"
+    path.write_text(json.dumps({"2.jpg": entry}))
+    truth = read_truth(path).images["2.jpg"]
+    assert truth.count == 3 and truth.size == (384, 512)
+
+
+def test_nwpu_crowd_one_file_an_image(tmp_path):
+    for name, points in (("0001", POINTS), ("0002", [])):
+        entry = {"img_id": f"{name}.jpg", "human_num": len(points), "points": points, "boxes": []}
+        (tmp_path / f"{name}.json").write_text(json.dumps(entry))
+    assert read_truth(tmp_path).counts == {"0001.jpg": 3, "0002.jpg": 0}
+    (tmp_path / "0003.json").write_text(json.dumps({**entry, "human_num": 9}))
+    with pytest.raises(InputError, match="human_num = 9"):
+        read_truth(tmp_path)
+    (tmp_path / "0003.json").write_text(json.dumps(entry))
+    with pytest.raises(InputError, match=r"0002\.jpg appears twice"):
+        read_truth(tmp_path)
+
+
+def test_jhu_crowd_text_files(tmp_path):
+    (tmp_path / "0001.txt").write_text("166 228 22 30 1 0\n414 218 15 22 1 0\n")
+    (tmp_path / "0002.txt").write_text("")
+    truth = read_truth(tmp_path)
+    assert truth.counts == {"0001": 2, "0002": 0}
+    assert truth.images["0001"].points.tolist() == [[166, 228], [414, 218]]
+    (tmp_path / "0003.txt").write_text("a b\n")
+    with pytest.raises(InputError, match="x y w h o b"):
+        read_truth(tmp_path)
+
+
+def coco(path):
+    def box(image_id, category_id, x, crowd=0):
+        return {
+            "image_id": image_id, "category_id": category_id, "bbox": [x, 2, 4, 6],
+            "iscrowd": crowd,
+        }  # fmt: skip
+
+    content = {
+        "images": [
+            {"id": i, "file_name": f"{i}.jpg", "height": 10, "width": 20} for i in (1, 2, 3)
+        ],
+        "categories": [{"id": 1, "name": "person"}, {"id": 3, "name": "car"}],
+        "annotations": [box(1, 1, 0), box(1, 1, 8), box(1, 3, 0), box(2, 3, 1), box(2, 3, 0, 1)],
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_coco_boxes_of_a_category(tmp_path):
+    path = coco(tmp_path / "ann.json")
+    people = read_truth(path, "people")
+    assert people.counts == {"1": 2, "2": 0, "3": 0} and people.notes == ()
+    assert people.images["1"].points.tolist() == [[2, 5], [10, 5]]
+    assert people.images["1"].size == (10, 20)
+    cars = read_truth(path, "car")
+    assert cars.counts == {"1": 1, "2": 1, "3": 0}
+    assert "1 boxes that mark a crowd" in cars.notes[0] and "2" in cars.notes[0]
+    assert read_truth(path).counts == {"1": 3, "2": 1, "3": 0}
+    with pytest.raises(InputError, match="person, car"):
+        read_truth(path, "dogs")
+
+
+def test_plain_counts_with_and_without_header(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("0001,12.0\n0002,0\n")
+    assert read_truth(path).counts == {"0001": 12, "0002": 0}
+    path.write_text("1.9e+01,707,1\n5.5e+01,206,1\n")
+    assert list(read_truth(path).counts.values()) == [707, 206]
+    path.write_text("count,id\n3,a\n")
+    assert read_truth(path).counts == {"a": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("id,count\n", "no rows"),
+        ("a,1\na,2\n", "appear more often: a"),
+        ("a,-1\n", "missing or negative \\(ids: a\\)"),
+        ("a,1\nb,\n", "missing or negative \\(ids: b\\)"),
+        ("a,1\nb,x\nc,3\n", "rows do not \\(ids: b"),
+        ("id,pred\na,3\n", "no column 'count'"),
+        ("name only\nx\n", "expected 'id'"),
+        ("a,1,2,3,4,5\n", "6 columns and no header"),
+    ],
+)
+def test_bad_counts(tmp_path, text, message):
+    path = tmp_path / "counts.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_truth(path)
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "{}", '{"a": 3}', '{"a": {"n": 1}}', '{"a": [[1]]}', '{"a": [["x", 2]]}', "{"]
+)
+def test_bad_json(tmp_path, content):
+    path = tmp_path / "points.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"points\.json"):
+        read_truth(path)
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(InputError, match="holds no"):
+        read_truth(tmp_path)
+    for name in ("a.json", "a.mat", "a.csv"):
+        with pytest.raises(InputError, match="check the path"):
+            read_truth(tmp_path / name)
