@@ -108,22 +108,16 @@ def result_of_boxes(
 
 
 def box_limit(settings: Mapping[str, Any]) -> int | None:
-    """Find the least ``max_per_img`` anywhere in settings but for region proposals; None if absent.
+    """Find the least ``max_per_img`` among dotted settings but for region proposals, or None.
 
     Examples
     --------
-    >>> box_limit({"test_cfg": {"rpn": {"max_per_img": 50}, "rcnn": {"max_per_img": 100}}})
+    >>> box_limit({"test_cfg.rpn.max_per_img": 50, "test_cfg.rcnn.max_per_img": 100})
     100
     """
-    found = [
-        limit
-        for key, value in settings.items()
-        if key != "rpn"
-        for limit in ([value] if key == "max_per_img" else [_nested_limit(value)])
-        if limit is not None
-    ]
-    return min(found, default=None)
-
-
-def _nested_limit(value: Any) -> int | None:
-    return box_limit(value) if isinstance(value, Mapping) else None
+    limits = []
+    for name, value in settings.items():
+        *path, last = name.split(".")
+        if last == "max_per_img" and "rpn" not in path:
+            limits.append(int(value))
+    return min(limits, default=None)

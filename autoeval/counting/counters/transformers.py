@@ -50,15 +50,31 @@ class TransformersAsk:
         self.max_new_tokens = max_new_tokens
         self.pipeline = pipeline("image-text-to-text", model=model, device=device, **options)
 
-    def __call__(self, image: np.ndarray, prompt: str) -> str:
-        """Return the answer to `prompt` about ``image`` (H, W, 3) uint8 BGR."""
+    def __call__(
+        self,
+        image: np.ndarray,
+        prompt: str,
+        *,
+        temperature: float | None = None,
+        seed: int | None = None,
+    ) -> str:
+        """Return the answer to `prompt` about ``image`` (H, W, 3) uint8 BGR.
+
+        ``temperature`` takes the place of the counter's own for this question; ``seed`` makes the
+        draws repeat.
+        """
         from PIL import Image
 
         picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
         content = [{"type": "image", "image": picture}, {"type": "text", "text": prompt}]
-        sampling: dict[str, Any] = {"do_sample": self.temperature > 0}
-        if self.temperature > 0:
-            sampling["temperature"] = self.temperature
+        chosen = self.temperature if temperature is None else temperature
+        sampling: dict[str, Any] = {"do_sample": chosen > 0}
+        if chosen > 0:
+            sampling["temperature"] = chosen
+        if seed is not None:
+            from transformers import set_seed
+
+            set_seed(seed)
         [answer] = self.pipeline(
             text=[{"role": "user", "content": content}],
             max_new_tokens=self.max_new_tokens,

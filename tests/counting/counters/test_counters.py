@@ -26,7 +26,7 @@ class FakeDetector:
     """Finds two people and a bus, and counts its passes."""
 
     categories = ("person", "bus", "dog")
-    settings = {"test_cfg": {"rpn": {"max_per_img": 2}, "rcnn": {"max_per_img": 4}}}  # noqa: RUF012
+    settings = {"test_cfg.rpn.max_per_img": 2, "test_cfg.rcnn.max_per_img": 4}  # noqa: RUF012
 
     def __init__(self, scores=(0.9, 0.8, 0.7, 0.2)):
         self.scores = scores
@@ -78,8 +78,8 @@ def test_boxes_that_a_higher_threshold_drops_leave_room():
     [
         ({}, None),
         ({"max_per_img": 300}, 300),
-        ({"a": {"b": {"max_per_img": 7}}, "max_per_img": 9}, 7),
-        ({"rpn": {"max_per_img": 5}}, None),
+        ({"a.b.max_per_img": 7, "test_cfg.max_per_img": 9, "score_thr": 0.1}, 7),
+        ({"test_cfg.rpn.max_per_img": 5}, None),
     ],
 )
 def test_box_limit(settings, limit):
