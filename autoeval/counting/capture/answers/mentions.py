@@ -1,0 +1,86 @@
+"""Finding the numbers of a sentence that may be its count."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from autoeval.counting.capture.answers.words import NUMBER_WORDS, words_to_number
+
+_NUMERAL = r"(?:\d{1,3}(?:,\d{3}){1,3}|\d{1,12})(?:\.\d{1,12})?"
+_ONE = rf"(?:{_NUMERAL}|{NUMBER_WORDS})"
+
+# Numbers that say something else than how many objects there are.
+_OTHER = [
+    rf"\(\s*-?{_NUMERAL}\s*,\s*-?{_NUMERAL}\s*\)",  # coordinates
+    r"\d+(?:\.\d+)?\s*(?:%|percent)",
+    r"confidence\W{1,5}\d+(?:\.\d+)?",
+    r"\d+(?:st|nd|rd|th)\b",
+    r"^\s*\d+[.)]\s",  # the number of a list's line
+    r"\b(?:step|row|column|line|figure|image|no\.)\s+\d+",
+    rf"{_ONE}\s*(?:x|×|\*|by)\s*{_ONE}",
+    rf"{_ONE}\s+(?:rows?|columns?|lines?|layers?)(?:\s+(?:of|with|and|by)\s+{_ONE}"
+    r"(?:\s+columns?)?)?",
+    rf"{_ONE}\s+(?:\w+\s+)?(?:each|per\s+\w+|in\s+(?:each|every|a\s+row))\b",
+    rf"(?:\bnot|rather\s+than|instead\s+of)\s+{_ONE}",
+    rf"(?<![\w)])-\s?{_NUMERAL}",  # below zero
+]
+_VAGUE = [
+    rf"\bbetween\s+{_ONE}\s+and\s+{_ONE}",
+    rf"{_NUMERAL}\s*[-–—]\s*{_NUMERAL}",
+    rf"{_ONE}\s*,?\s+(?:to|or|possibly|maybe|perhaps)\s+{_ONE}",
+    rf"\b(?:at\s+least|at\s+most|(?:more|less|fewer|greater)\s+than|over|under|up\s+to)\s+{_ONE}",
+]
+_NONE = r"\bthere\s+(?:are|is|were)\s+no\b|^\W*none\b"
+# "One" is mostly a pronoun; it is a number where it ends the statement or is stressed.
+_PRONOUN = r"(?<!only )(?<!exactly )(?<!just )(?<!is )(?<!: )\bone\b(?!\s*[.!]?\s*$)"
+_FLAGS = re.IGNORECASE | re.MULTILINE
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A number in a text.
+
+    Parameters
+    ----------
+    start, end : int
+        Where it stands.
+    value : float or None
+        None for a range or a bound, which is no single number.
+    """
+
+    start: int
+    end: int
+    value: float | None
+
+
+def find_mentions(sentence: str) -> list[Mention]:
+    """List the numbers of a sentence that may be a count, from left to right.
+
+    Numbers of rows and columns, list numbers, coordinates, percentages, ordinals, negated and
+    negative numbers are left out.
+
+    Examples
+    --------
+    >>> [m.value for m in find_mentions("2. Four rows of 3 make 12 dots, at 90 %")]
+    [12.0]
+    >>> [m.value for m in find_mentions("Between 8 and 10, or about eleven")]
+    [None, 11.0]
+    """
+    found: list[Mention] = []
+    rest = sentence
+    for pattern in _VAGUE:
+        rest = _take(pattern, rest, found, lambda text: None)
+    for pattern in _OTHER:
+        rest = re.sub(pattern, lambda match: " " * len(match[0]), rest, flags=_FLAGS)
+    rest = _take(_NONE, rest, found, lambda text: 0.0)
+    rest = re.sub(_PRONOUN, "   ", rest, flags=_FLAGS)
+    rest = _take(_NUMERAL, rest, found, lambda text: float(text.replace(",", "")))
+    _take(NUMBER_WORDS, rest, found, lambda text: float(words_to_number(text)))
+    return sorted(found, key=lambda mention: mention.start)
+
+
+def _take(pattern: str, text: str, found: list[Mention], value) -> str:
+    for match in re.finditer(pattern, text, _FLAGS):
+        found.append(Mention(match.start(), match.end(), value(match[0])))
+    return re.sub(pattern, lambda match: " " * len(match[0]), text, flags=_FLAGS)

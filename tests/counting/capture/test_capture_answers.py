@@ -1,0 +1,161 @@
+"""Reading answers: the table of cases, laws, and other extractors."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autoeval.counting.capture.answers import (
+    Extraction,
+    extract_choice,
+    extract_confidence,
+    extract_count,
+)
+from autoeval.counting.capture.answers.accuracy import read_cases, score_extractor
+from autoeval.counting.capture.answers.model import ModelExtractor
+from autoeval.counting.capture.answers.words import words_to_number
+from autoeval.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[3]
+CASES = json.loads((ROOT / "configs/counting/capture/answer_cases.json").read_text())
+
+
+@pytest.mark.parametrize("kind", sorted({case["kind"] for case in CASES}))
+def test_every_case_of_the_table_is_read_as_a_person_reads_it(kind):
+    for case in CASES:
+        if case["kind"] == kind:
+            found = extract_count(case["text"])
+            assert found.value == case["value"], (case["text"], found)
+
+
+REASONS = [
+    ("", "empty"),
+    ("<think>nine", "unfinished reasoning"),
+    ("A grid of squares.", "no number"),
+    ("between 8 and 10", "no single number"),
+    ("12.5", "fraction"),
+    ("It is impossible to count the 3 dots.", "refusal"),
+    ("99999999 dots", "too large"),
+]
+
+
+@pytest.mark.parametrize(("answer", "rule"), REASONS)
+def test_skipped_answers_say_why(answer, rule):
+    assert extract_count(answer) == Extraction(None, rule)
+
+
+SPELLED = [
+    (0, "zero"),
+    (1, "one"),
+    (7, "seven"),
+    (12, "twelve"),
+    (19, "nineteen"),
+    (20, "twenty"),
+    (21, "twenty-one"),
+    (99, "ninety nine"),
+    (100, "one hundred"),
+    (112, "one hundred and twelve"),
+    (847, "eight hundred and forty-seven"),
+    (3021, "three thousand and twenty-one"),
+]
+
+
+@pytest.mark.parametrize(("n", "words"), SPELLED)
+def test_any_number_is_read_in_digits_and_in_words(n, words):
+    assert words_to_number(words) == n
+    for text in (str(n), f"Final count: {words}.", f"**{n}.0**", f"So the total is {n} dots."):
+        assert extract_count(text).value == n, text
+
+
+DEGENERATE = ["1 " * 30000, "one hundred and " * 5000, "9" * 50000, "twenty " * 9000, "(" * 40000]
+
+
+@pytest.mark.parametrize("text", DEGENERATE)
+def test_endless_answers_take_no_time(text):
+    start = time.perf_counter()
+    extract_count(text)
+    extract_confidence(text)
+    assert time.perf_counter() - start < 5
+
+
+CHOICES = [
+    ("Rectangle", "rectangle"),
+    ("The circles are arranged in a triangle.", "triangle"),
+    ("The squares form a ring, i.e. a circular pattern.", "circle"),
+    ("It is not a circle but a rectangle.", "rectangle"),
+    ("<think>a triangle?</think>It is a grid.", "rectangle"),
+    ("The circles cannot be told apart.", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("answer", "expected"), CHOICES)
+def test_patterns_are_read(answer, expected):
+    assert extract_choice(answer, ("circle", "triangle", "rectangle")) == expected
+
+
+CONFIDENCES = [
+    ("12 dots.\nConfidence: 85 %", 0.85),
+    ("Confidence: 0.7", 0.7),
+    ("I am 95% confident that there are 12.", 0.95),
+    ("Confidence: 100%", 1.0),
+    ("My confidence level is 60 percent", 0.6),
+    ("Confidence: high", None),
+    ("12", None),
+    ("Confidence: 850 %", None),
+]
+
+
+@pytest.mark.parametrize(("answer", "expected"), CONFIDENCES)
+def test_confidences_are_read(answer, expected):
+    assert extract_confidence(answer) == expected
+
+
+def test_extractor_report_counts_each_kind_of_mistake():
+    cases = [
+        {"kind": "a", "text": "right", "value": 1},
+        {"kind": "a", "text": "wrong", "value": 2},
+        {"kind": "b", "text": "missed", "value": 3},
+        {"kind": "b", "text": "invented", "value": None},
+    ]
+    read = {"right": 1, "wrong": 9, "missed": None, "invented": 4}
+    table, errors = score_extractor(lambda text: Extraction(read[text], "test"), cases)
+    assert table.loc["all"].tolist() == [4, 1, 1, 1, 1, 25.0]
+    assert table.loc["b"].tolist() == [2, 0, 0, 1, 1, 0.0]
+    assert len(errors) == 3 and errors[0].startswith("a: expected 2, got 9")
+
+
+def test_case_tables_of_another_form_are_refused(tmp_path):
+    (tmp_path / "cases.json").write_text('[{"text": "7"}]')
+    for name in ("cases.json", "absent.json"):
+        with pytest.raises(InputError, match="to be a list of"):
+            read_cases(tmp_path / name)
+
+
+REPLIES = [("12", 12), ("12.", 12), ("12.0", 12), ("-1", None), ("about 12", None), ("", None)]
+
+
+@pytest.mark.parametrize(("reply", "value"), REPLIES)
+def test_a_language_model_may_read_the_answers(reply, value):
+    asked = []
+
+    def ask(image, prompt):
+        asked.append((image, prompt))
+        return reply
+
+    assert ModelExtractor(ask, "Read: {answer}")("nine {or} ten").value == value
+    assert asked == [(None, "Read: nine {or} ten")]
+    assert ModelExtractor(ask, "{answer}")(" ").rule == "empty" and len(asked) == 1
+
+
+def test_reading_answers_needs_no_library():
+    program = (
+        "from autoeval.counting.capture.answers import extract_count as e; print(e('7').value)"
+    )
+    environment = {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-S", "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "7\n", done.stderr

@@ -1,0 +1,285 @@
+"""The HTTP endpoint against a stub server on this machine, and the transformers adapter."""
+
+import base64
+import json
+import logging
+import socket
+import sys
+import threading
+import time
+import types
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import cv2
+import numpy as np
+import pytest
+
+from autoeval.counting.counters.endpoint import EndpointAsk
+from autoeval.counting.counters.http_json import EndpointError, JsonPoster
+from autoeval.counting.counters.text import TextCounter
+from autoeval.counting.counters.transformers import TransformersAsk
+from autoeval.errors import InputError
+
+IMAGE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+KEY = "sk-very-secret-0123456789"
+
+
+def ok(text):
+    return 200, {}, {"choices": [{"message": {"content": text}}]}
+
+
+class Stub(ThreadingHTTPServer):
+    """Answers with a script of (status, headers, body); the last line repeats."""
+
+    def __init__(self, script):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script, self.requests = list(script), []
+        self.url = f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests.append((self.path, dict(self.headers), body))
+        script = self.server.script
+        step = script.pop(0) if len(script) > 1 else script[0]
+        if callable(step):
+            return step(self)
+        status, headers, answer = step
+        content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    servers = []
+
+    def start(*script):
+        server = Stub(script)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def ask_of(server, **options):
+    waits = []
+    ask = EndpointAsk(server.url, "stub", timeout=2, sleep=waits.append, **options)
+    return ask, waits
+
+
+def test_question_image_settings_and_key_arrive(serve):
+    server = serve(ok("There are 7."))
+    ask, _ = ask_of(server, max_tokens=99)
+    assert ask(IMAGE, "How many?", temperature=0.4, seed=5) == "There are 7."
+    path, headers, body = server.requests[0]
+    assert path == "/v1/chat/completions" and headers["Authorization"] == f"Bearer {KEY}"
+    assert (body["model"], body["max_tokens"], body["temperature"], body["seed"]) == (
+        *("stub", 99, 0.4, 5),
+    )
+    picture, text = body["messages"][0]["content"]
+    assert text["text"] == "How many?"
+    sent = base64.b64decode(picture["image_url"]["url"].split("base64,")[1])
+    np.testing.assert_array_equal(cv2.imdecode(np.frombuffer(sent, np.uint8), 1), IMAGE)
+
+
+def test_settings_that_are_not_given_are_left_to_the_endpoint(serve, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    server = serve(ok("7"))
+    assert ask_of(server)[0](None, "Read this") == "7"
+    _, headers, body = server.requests[0]
+    assert "Authorization" not in headers and not {"temperature", "seed"} & set(body)
+    assert body["messages"][0]["content"] == [{"type": "text", "text": "Read this"}]
+
+
+def test_busy_servers_are_asked_again_and_their_wish_is_obeyed(serve):
+    later = formatdate(time.time() + 30, usegmt=True)
+    server = serve(
+        (429, {"Retry-After": "7"}, {}),
+        (503, {}, {}),
+        (500, {"Retry-After": "soon"}, {}),
+        (429, {"Retry-After": later}, {}),
+        ok("4"),
+    )
+    ask, waits = ask_of(server)
+    assert ask(IMAGE, "?") == "4"
+    assert waits[:3] == [7.0, 2.0, 4.0] and 27 < waits[3] <= 30
+
+
+def test_waiting_doubles_up_to_a_limit_and_ends(serve):
+    server = serve((502, {}, {"error": "down"}))
+    ask, waits = ask_of(server, retries=4, wait=3, longest_wait=10)
+    with pytest.raises(EndpointError, match=r"gave up after 5 tries.*HTTP 502.*down"):
+        ask(IMAGE, "?")
+    assert waits == [3, 6, 10, 10]
+
+
+GARBAGE = [b"", b"<html>oops</html>", b"[1, 2]", b"\xff\xfe", b'{"choices": ']
+
+
+@pytest.mark.parametrize("content", GARBAGE)
+def test_garbage_is_asked_again_and_then_named(serve, content):
+    server = serve((200, {}, content), ok("4"))
+    ask, waits = ask_of(server)
+    assert ask(IMAGE, "?") == "4" and len(waits) == 1
+    ask, _ = ask_of(serve((200, {}, content)), retries=1)
+    with pytest.raises(EndpointError, match="no JSON"):
+        ask(IMAGE, "?")
+
+
+def test_hanging_and_closing_servers_are_asked_again(serve):
+    def hang(handler):
+        time.sleep(0.6)
+
+    def cut(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+
+    def close(handler):
+        handler.connection.shutdown(socket.SHUT_RDWR)
+
+    waits = []
+    ask = EndpointAsk(serve(hang, cut, close, ok("4")).url, "m", timeout=0.3, sleep=waits.append)
+    assert ask(IMAGE, "?") == "4" and waits == [1, 2, 4]
+
+
+def test_nobody_listening_is_an_error_of_the_item(serve):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ask = EndpointAsk(f"http://127.0.0.1:{port}", "m", retries=1, sleep=lambda s: None)
+    with pytest.raises(EndpointError, match="refused"):
+        ask(IMAGE, "?")
+
+
+EMPTY = [None, "", [], [{"type": "text", "text": ""}]]
+
+
+@pytest.mark.parametrize("content", EMPTY)
+def test_empty_answers_are_skipped_answers(serve, content):
+    ask, _ = ask_of(serve(ok(content)))
+    counter = TextCounter(ask, lambda text: float(text) if text else None)
+    found = counter.count(IMAGE, "?")
+    assert found.status == "skipped" and np.isnan(found.count) and found.text == ""
+
+
+def test_answers_in_parts_are_joined_and_answers_without_message_named(serve):
+    parts = [{"type": "text", "text": "1"}, {"type": "image"}, {"type": "text", "text": "2"}]
+    assert ask_of(serve(ok(parts)))[0](IMAGE, "?") == "12"
+    for answer in ({"error": {"message": "no credit"}}, {"choices": []}, {"choices": [{}]}):
+        with pytest.raises(EndpointError, match="no message in"):
+            ask_of(serve((200, {}, answer)))[0](IMAGE, "?")
+
+
+FATAL = [
+    ((401, {}, {"error": f"bad key {KEY}"}), r"refuses the key .*OPENAI_API_KEY \(set\)"),
+    ((403, {}, {}), "refuses the key"),
+    ((404, {}, {"error": "no such model"}), "not the address.*no such model"),
+    ((302, {"Location": "http://127.0.0.1:1/steal"}, {}), "not the address.*/steal"),
+    ((429, {"Retry-After": "3600"}, {}), "asks to wait 3600 s.*goes on from here"),
+]
+
+
+@pytest.mark.parametrize(("step", "message"), FATAL)
+def test_what_no_question_can_survive_ends_the_run(serve, step, message):
+    server = serve(step)
+    ask, waits = ask_of(server)
+    with pytest.raises(InputError, match=message):
+        ask(IMAGE, "?")
+    assert waits == [] and len(server.requests) == 1
+
+
+def test_a_refused_question_is_an_error_of_that_item_alone(serve):
+    ask, waits = ask_of(serve((400, {}, {"error": "content filter"})))
+    with pytest.raises(EndpointError, match=r"HTTP 400.*content filter"):
+        ask(IMAGE, "?")
+    assert waits == []
+
+
+def test_the_key_is_in_no_message_and_no_log(serve, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    seen = []
+    for step in (
+        (401, {}, {"e": KEY}),
+        (500, {}, {"e": KEY}),
+        (200, {}, {"e": KEY}),
+        (400, {}, KEY),
+    ):
+        ask, _ = ask_of(serve(step), retries=1)
+        with pytest.raises((InputError, EndpointError)) as caught:
+            ask(IMAGE, "?")
+        seen += [str(caught.value), repr(ask), repr(vars(ask)), repr(vars(ask.poster))]
+    seen += [caplog.text, *capfd.readouterr()]
+    assert not any(KEY in text for text in seen)
+
+
+ADDRESSES = [
+    ("ftp://host/v1", "http\\(s\\) address"),
+    ("host:8000", "http\\(s\\) address"),
+    ("http://example.org/v1", "unencrypted"),
+    ("https://me:secret@example.org", "password"),
+]
+
+
+@pytest.mark.parametrize(("url", "message"), ADDRESSES)
+def test_addresses_that_would_leak_or_cannot_work_are_refused(monkeypatch, url, message):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(InputError, match=message):
+        JsonPoster(url)
+
+
+def test_a_server_without_key_may_be_anywhere(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    JsonPoster("http://example.org/v1", key_variable="")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    JsonPoster("http://example.org/v1")
+
+
+def test_transformers_get_the_chat_the_image_and_the_limits(monkeypatch):
+    calls = []
+
+    def pipeline(task, **options):
+        calls.append((task, options))
+
+        def run(**inputs):
+            calls.append(inputs)
+            return [{"generated_text": " 7 dots "}]
+
+        return run
+
+    seeds = []
+    fake = types.SimpleNamespace(pipeline=pipeline, set_seed=seeds.append)
+    monkeypatch.setitem(sys.modules, "transformers", fake)
+    ask = TransformersAsk("some/model", max_new_tokens=8192, dtype="auto")
+    assert ask(IMAGE, "How many?", temperature=0.5, seed=3) == "7 dots"
+    (task, made), call = calls
+    assert (
+        task == "image-text-to-text" and made["model"] == "some/model" and made["dtype"] == "auto"
+    )
+    assert (call["max_new_tokens"], call["do_sample"], call["temperature"]) == (8192, True, 0.5)
+    assert seeds == [3]
+    message = call["text"][0]
+    assert message["role"] == "user" and message["content"][1]["text"] == "How many?"
+    np.testing.assert_array_equal(np.asarray(message["content"][0]["image"]), IMAGE[..., ::-1])
+    ask(IMAGE, "How many?")
+    assert calls[-1]["do_sample"] is False and "temperature" not in calls[-1]
+
+
+def test_without_transformers_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(InputError, match=r"autoeval\[vlm\]"):
+        TransformersAsk("some/model")
