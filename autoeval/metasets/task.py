@@ -127,7 +127,7 @@ def load_task(
     config = read_config(config_path)
     try:
         name, categories = config["name"], tuple(config["categories"])
-        root = _find_root(Path(config_path), name, config.get("data_root"), data_root)
+        root = find_data_root(Path(config_path), name, config.get("data_root"), data_root)
         seed_sets = tuple(_files(root, entry) for entry in config["seed_sets"])
     except (KeyError, TypeError) as error:
         raise InputError(
@@ -138,9 +138,27 @@ def load_task(
     return Task(name, categories, seed_sets, config.get("detector_mapping", {}))
 
 
-def _find_root(
+def find_data_root(
     config_path: Path, task: str, own: str | None, given: str | os.PathLike[str] | None
 ) -> Path:
+    """Find the folder with the data of a config file.
+
+    Parameters
+    ----------
+    config_path : Path
+        The file.
+    task : str
+        What it describes, for the message.
+    own : str or None
+        The file's ``data_root``, relative to the file.
+    given : path-like or None
+        What the user said; goes before the environment variable, which goes before ``own``.
+
+    Raises
+    ------
+    InputError
+        If none is given, or the folder does not exist.
+    """
     chosen = given or os.environ.get(ROOT_VARIABLE)
     root = Path(chosen) if chosen else config_path.parent / own if own else None
     if root is not None and root.is_dir():
