@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,18 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detections import Detections, Evidence
+from autoeval.detectors.capture import CAPTURED, capture
 from autoeval.detectors.dropout import DropoutSpec, sample_seed
 from autoeval.detectors.passes import Batch, StagedPasses, choose_passes
 from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.detectors.settings import describe, fingerprint
+from autoeval.detectors.views import VIEWS, alter
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 ACCELERATOR_BATCH = 8
+WANTS = (*CAPTURED, "views")
 
 
 class Detector:
@@ -76,6 +79,7 @@ class Detector:
         dropout: DropoutSpec | None = None,
         repeats: int = 0,
         seed: int = 0,
+        wants: Collection[str] = (),
     ) -> list[Evidence]:
         """Run the detector once on each image, and ``repeats`` times more with feature dropout.
 
@@ -91,6 +95,10 @@ class Detector:
             Number of perturbed passes, K.
         seed : int
             Together with the image's name and the number of the repeat, fixes all masks.
+        wants : collection of {"candidates", "logits", "features", "views"}
+            Further fields of `Evidence` to fill. The first three are by-products of the clean pass,
+            ``views`` are one more clean pass for each of `autoeval.detectors.views.VIEWS`. What the
+            detector does not give is missing from the evidence, with the reason.
 
         Returns
         -------
@@ -100,28 +108,35 @@ class Detector:
         Raises
         ------
         ValueError
-            If the lengths differ, an image is of another type, or ``repeats`` comes without
-            ``dropout``.
+            If the lengths differ, an image is of another type, ``repeats`` comes without
+            ``dropout``, or ``wants`` holds an unknown name.
         InputError
             If the backbone lacks a stage that ``dropout`` names.
         """
         _check(images, image_ids, dropout, repeats)
+        _check_wants(wants)
         prepared = [self._preprocess(image) for image in images]
         clean: dict[int, Detections] = {}
         perturbed: dict[tuple[int, int], Detections] = {}
+        captured: dict[int, dict[str, Any]] = {}
         for rows in self._groups(prepared):
             seeds = {
                 (i, k): sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows
             }
-            one, many = self._run([prepared[i] for i in rows], dropout, list(seeds.values()))
+            batch = [prepared[i] for i in rows]
+            one, many, more = self._run(batch, dropout, list(seeds.values()), wants)
             clean.update(zip(rows, one, strict=True))
             perturbed.update(zip(seeds, many, strict=True))
+            captured.update(zip(rows, more, strict=True))
+        views = self._views(images, image_ids) if "views" in wants else []
         return [
             Evidence(
                 image_ids[i],
                 image.shape[:2],
                 clean[i],
                 tuple(perturbed[i, k] for k in range(repeats)),
+                views=tuple(view[i].clean for view in views),
+                **captured[i],
             )
             for i, image in enumerate(images)
         ]
@@ -135,22 +150,43 @@ class Detector:
             for start in range(0, len(rows), self.max_batch):
                 yield rows[start : start + self.max_batch]
 
+    def _views(
+        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
+    ) -> list[list[Evidence]]:
+        """Observe each view of all images."""
+        return [self.observe([alter(image, v) for image in images], image_ids) for v in VIEWS]
+
     @torch.inference_mode()
     def _run(
-        self, prepared: Sequence[dict[str, Any]], dropout: DropoutSpec | None, seeds: Sequence[int]
-    ) -> tuple[list[Detections], list[Detections]]:
-        """Return the clean boxes of n images and, for seeds in rounds of n, the perturbed ones."""
+        self,
+        prepared: Sequence[dict[str, Any]],
+        dropout: DropoutSpec | None,
+        seeds: Sequence[int],
+        wants: Collection[str],
+    ) -> tuple[list[Detections], list[Detections], list[dict[str, Any]]]:
+        """Return the clean boxes of n images, the perturbed ones, and further fields of evidence.
+
+        Seeds come in rounds of n, and so do the perturbed boxes.
+        """
         batch = Batch(*collate(self.model, prepared))
-        clean, prefix = self._passes.clean(batch, dropout if seeds else None)
+        with capture(self.model, wants) as captured:
+            clean, prefix = self._passes.clean(batch, dropout if seeds else None)
+        fields = [captured.fields(i) for i in range(len(prepared))]
         perturbed: list[Detections] = []
         if dropout is None:
-            return clean, perturbed
+            return clean, perturbed, fields
         for start in range(0, len(seeds), self.max_batch):
             part = seeds[start : start + self.max_batch]
             rows = [(start + i) % len(prepared) for i in range(len(part))]
             begun = prefix.take(rows) if prefix else None
             perturbed += self._passes.perturbed(batch.take(rows), begun, dropout, part)
-        return clean, perturbed
+        return clean, perturbed, fields
+
+
+def _check_wants(wants: Collection[str]) -> None:
+    unknown = sorted(set(wants) - set(WANTS))
+    if unknown:
+        raise ValueError(f"Expected `wants` among {', '.join(WANTS)}, got {', '.join(unknown)}.")
 
 
 def _check(

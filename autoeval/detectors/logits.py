@@ -1,0 +1,173 @@
+"""Class logits that stay with their boxes through mmdet's post-processing.
+
+mmdet keeps the boxes of an image in an ``InstanceData``, which selects all of its fields together.
+Once the logits of each candidate are one of the fields, suppression and all later selections leave
+those of the final boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from autoeval.detectors.wrapping import wrapped, wrapped_everywhere
+
+if TYPE_CHECKING:
+    from mmdet.models.detectors import BaseDetector
+
+LOGITS = "class_logits"
+Patch = AbstractContextManager[None]
+
+
+@contextmanager
+def attached_logits(model: BaseDetector) -> Iterator[None]:
+    """Let the final boxes have a field `LOGITS` (N, K) while the body runs.
+
+    Works for heads of the families of Faster R-CNN, YOLOX and RetinaNet (all that run the latter's
+    ``_predict_by_feat_single``, such as ATSS, FCOS and RTMDet); the boxes of other heads have no
+    such field.
+    """
+    with ExitStack() as stack:
+        for head in _final_heads(model):
+            for patch in _patches(head):
+                stack.enter_context(patch)
+        yield
+
+
+def _final_heads(model: BaseDetector) -> list[nn.Module]:
+    """Return the modules of which one gives the model's final boxes."""
+    head = getattr(getattr(model, "roi_head", model), "bbox_head", None)
+    if isinstance(head, nn.ModuleList):
+        return list(head)
+    return [] if head is None else [head]
+
+
+def _patches(head: nn.Module) -> list[Patch]:
+    """Choose by the method that a head runs, which a subclass may have replaced."""
+    from mmdet.models.dense_heads.base_dense_head import BaseDenseHead
+    from mmdet.models.dense_heads.yolox_head import YOLOXHead
+    from mmdet.models.roi_heads.bbox_heads.bbox_head import BBoxHead
+
+    families = (
+        (BBoxHead, "_predict_by_feat_single", _Regions),
+        (YOLOXHead, "predict_by_feat", _Points),
+        (BaseDenseHead, "_predict_by_feat_single", _Priors),
+    )
+    for family, method, follower in families:
+        if getattr(type(head), method, None) is getattr(family, method):
+            return follower(head).patches()
+    return []
+
+
+class _Regions:
+    """Two-stage heads: ``multiclass_nms`` can tell the numbers of the regions that it keeps."""
+
+    def __init__(self, head: nn.Module) -> None:
+        self.head = head
+        self.kept: Tensor | None = None
+
+    def patches(self) -> list[Patch]:
+        from mmdet.models.layers.bbox_nms import multiclass_nms
+
+        return [
+            wrapped_everywhere(multiclass_nms, self.keep),
+            wrapped(self.head, "_predict_by_feat_single", self.attach),
+        ]
+
+    def keep(self, nms: Callable, boxes: Tensor, scores: Tensor, *args: Any, **kwargs: Any) -> Any:
+        detections, labels, numbers = nms(boxes, scores, *args, **{**kwargs, "return_inds": True})
+        self.kept = numbers // (scores.size(1) - 1)
+        return detections, labels
+
+    def attach(self, predict: Callable, *args: Any, cls_score: Tensor, **kwargs: Any) -> Any:
+        self.kept = None
+        results = predict(*args, cls_score=cls_score, **kwargs)
+        kept = cls_score[:0] if self.kept is None else cls_score[self.kept]
+        results.set_field(kept, LOGITS)
+        return results
+
+
+class _Priors:
+    """Dense heads: ``filter_scores_and_topk`` tells which priors of a level become candidates."""
+
+    def __init__(self, head: Any) -> None:
+        self.head = head
+        self.channels: int = head.cls_out_channels
+        self.levels: list[Tensor] = []
+        self.kept: list[Tensor] = []
+
+    def patches(self) -> list[Patch]:
+        from mmdet.models.utils.misc import filter_scores_and_topk
+
+        return [
+            wrapped(self.head, "_predict_by_feat_single", self.begin),
+            wrapped_everywhere(filter_scores_and_topk, self.keep),
+            wrapped(self.head, "_bbox_post_process", self.attach),
+        ]
+
+    def begin(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
+        self.levels, self.kept = kwargs["cls_score_list"], []
+        return predict(*args, **kwargs)
+
+    def keep(self, select: Callable, *args: Any, **kwargs: Any) -> Any:
+        selected = select(*args, **kwargs)
+        self.kept.append(selected[2])
+        return selected
+
+    def attach(self, finish: Callable, *args: Any, results: Any, **kwargs: Any) -> Any:
+        levels = [_by_prior(level, self.channels) for level in self.levels]
+        parts = [level[kept] for level, kept in zip(levels, self.kept, strict=True)]
+        results.set_field(torch.cat(parts), LOGITS)
+        return finish(*args, results=results, **kwargs)
+
+
+class _Points:
+    """YOLOX: candidates are the points, in their order, whose decoded boxes they have."""
+
+    def __init__(self, head: Any) -> None:
+        self.head = head
+        self.channels: int = head.cls_out_channels
+        self.points: Iterator[tuple[Tensor, Tensor]] = iter(())
+        self.levels: list[Tensor] = []
+
+    def patches(self) -> list[Patch]:
+        return [
+            wrapped(self.head, "predict_by_feat", self.begin),
+            wrapped(self.head, "_bbox_decode", self.decode),
+            wrapped(self.head, "_bbox_post_process", self.attach),
+        ]
+
+    def begin(self, predict: Callable, cls_scores: list[Tensor], *args: Any, **kwargs: Any) -> Any:
+        self.levels = cls_scores
+        return predict(cls_scores, *args, **kwargs)
+
+    def decode(self, decode: Callable, *args: Any) -> Tensor:
+        boxes = decode(*args)
+        images = zip(*self.levels, strict=True)
+        logits = (
+            torch.cat([_by_prior(level, self.channels) for level in image]) for image in images
+        )
+        self.points = zip(boxes, logits, strict=True)
+        return boxes
+
+    def attach(self, finish: Callable, *args: Any, results: Any, **kwargs: Any) -> Any:
+        boxes, logits = next(self.points)
+        chosen = _rows_among(boxes, results.bboxes)
+        if int(chosen.sum()) == len(results):
+            results.set_field(logits[chosen], LOGITS)
+        return finish(*args, results=results, **kwargs)
+
+
+def _by_prior(scores: Tensor, channels: int) -> Tensor:
+    """Turn an output map (A * K, H, W) into one row a prior, (H * W * A, K), as mmdet orders it."""
+    return scores.permute(1, 2, 0).reshape(-1, channels)
+
+
+def _rows_among(rows: Tensor, others: Tensor) -> Tensor:
+    """Say which rows (N, C) are among others (M, C), (N,) bool."""
+    numbers = torch.unique(torch.cat([rows, others]), dim=0, return_inverse=True)[1]
+    return torch.isin(numbers[: len(rows)], numbers[len(rows) :])
