@@ -66,13 +66,13 @@ def _survivors(hits: np.ndarray) -> np.ndarray:
     return alive
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def pairwise_iou(one: np.ndarray, other: np.ndarray, offset: int) -> np.ndarray:
-    """Return the IoU (M, N) of boxes (M, 4) and (N, 4); NaN where neither has an area."""
+    """Return the IoU (M, N) of boxes (M, 4) and (N, 4); NaN where an area is infinite or both 0."""
     a, b = one.T[:, :, None], other.T[:, None, :]
     width = np.maximum(np.minimum(a[2], b[2]) - np.maximum(a[0], b[0]) + offset, 0)
     height = np.maximum(np.minimum(a[3], b[3]) - np.maximum(a[1], b[1]) + offset, 0)
     overlap = width * height
     area_a = (a[2] - a[0] + offset) * (a[3] - a[1] + offset)
     area_b = (b[2] - b[0] + offset) * (b[3] - b[1] + offset)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return overlap / (area_a + area_b - overlap)
+    return overlap / (area_a + area_b - overlap)

@@ -1,0 +1,164 @@
+"""Every known detector against mmdet's own inference, with dropout in every position."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from autoeval.detectors import DropoutSpec
+from autoeval.detectors.aliases import detector_names
+from autoeval.detectors.dropout import feature_dropout
+from autoeval.detectors.passes import Batch, HookedPasses
+from autoeval.detectors.preprocessing import collate
+
+NAMES = detector_names()
+SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]
+POSITIONS = ["after", "before"]
+
+
+@pytest.fixture(params=NAMES)
+def detector(request, build):
+    return build(request.param)
+
+
+def mmdet_boxes(detector, image):
+    """What mmdet's inference_detector finds, as (boxes, scores, labels)."""
+    from mmdet.apis import inference_detector
+
+    detector.model.cfg = detector.config
+    found = inference_detector(detector.model, image).pred_instances
+    return found.bboxes.numpy(), found.scores.numpy(), found.labels.numpy()
+
+
+def prepare(detector, images):
+    """Preprocess images of one size into a batch."""
+    return Batch(*collate(detector.model, [detector._preprocess(image) for image in images]))
+
+
+def arrays(detections):
+    return detections.boxes, detections.scores, detections.labels
+
+
+def same(one, other):
+    return all(map(np.array_equal, one, other))
+
+
+def test_the_names_are_those_promised():
+    assert set(NAMES) == {
+        "retinanet_r50",
+        "faster_rcnn_r50",
+        "retinanet_swin_t",
+        "faster_rcnn_swin_t",
+        "retinanet_r18",
+        "yolox_nano",
+        "yolox_tiny",
+        "rtmdet_tiny",
+    }
+
+
+def test_clean_boxes_are_those_of_mmdet(detector, images):
+    observed = detector.observe(images[:2], ["a", "b"])
+    for image, evidence in zip(images, observed, strict=False):
+        assert len(evidence.clean) > 5
+        assert evidence.image_size == image.shape[:2]
+        assert same(arrays(evidence.clean), mmdet_boxes(detector, image))
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_rate_zero_is_mmdets_own_predict(detector, images, position):
+    spec = DropoutSpec(position, (0, 1, 2, 3), 0.0)
+    (evidence,) = detector.observe(images[:1], ["a"], dropout=spec, repeats=1)
+    assert same(arrays(evidence.perturbed[0]), mmdet_boxes(detector, images[0]))
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_every_position(detector, images, position):
+    """From the cache as in the full pass, which is the backbone's own forward with hooks."""
+    passes, batch = detector._passes, prepare(detector, images[:1])
+    staged, backbone = passes.staged, detector.model.backbone
+    results = []
+    with torch.inference_mode():
+        clean, _ = staged.forward(batch.inputs)
+        for stages in SUBSETS:
+            spec = DropoutSpec(position, stages, 0.3)
+            _, prefix = staged.forward(batch.inputs, staged.first_layer(spec))
+            cached = staged.resume(prefix, spec, [3])
+            with feature_dropout(staged.points, spec, [3]):
+                full = backbone(batch.inputs)
+            assert all(map(torch.equal, cached, full)), stages
+            results.append(cached)
+        levels = [torch.cat(level) for level in zip(clean, *results, strict=True)]
+        boxes = passes._finish(batch.take([0] * (1 + len(SUBSETS))), levels)
+    for stages, perturbed in zip(SUBSETS, boxes[1:], strict=True):
+        assert not same(arrays(perturbed), arrays(boxes[0])), stages
+
+
+def test_perturbed_boxes_equal_those_of_the_full_pass(detector, images, monkeypatch):
+    """The full pass is mmdet's own predict with dropout hooked into the whole model."""
+    spec, staged = DropoutSpec("before", (1, 2), 0.15), detector._passes
+    cached = detector.observe(images[:1], ["a"], dropout=spec, repeats=2, seed=3)[0].perturbed
+    hooked = HookedPasses(detector.model, staged.staged.points)
+    monkeypatch.setattr(detector, "_passes", hooked)
+    full = detector.observe(images[:1], ["a"], dropout=spec, repeats=2, seed=3)[0].perturbed
+    assert same(arrays(cached[0]), arrays(full[0])) and same(arrays(cached[1]), arrays(full[1]))
+    assert not same(arrays(cached[0]), arrays(cached[1]))
+
+
+def test_grouping_and_order_change_nothing(detector, images):
+    spec, names = DropoutSpec("after", (1, 2), 0.15), ["a", "b", "c"]
+    together = detector.observe(images, names, dropout=spec, repeats=1, seed=1)
+    for i in (2, 0, 1):
+        (alone,) = detector.observe([images[i]], [names[i]], dropout=spec, repeats=1, seed=1)
+        assert together[i].image_id == alone.image_id
+        assert same(arrays(together[i].clean), arrays(alone.clean))
+        assert same(arrays(together[i].perturbed[0]), arrays(alone.perturbed[0]))
+
+
+def test_batches_agree_to_rounding(detector, images):
+    """Larger batches choose other kernels, so sums may round differently."""
+    batch, spec = prepare(detector, images[::2]), DropoutSpec("before", (1, 2), 0.15)
+    staged, rows, seeds = detector._passes.staged, [0, 1, 0, 1], [5, 6, 7, 8]
+    with torch.inference_mode():
+        _, prefix = staged.forward(batch.inputs, staged.first_layer(spec))
+        together = staged.resume(prefix.take(rows), spec, seeds)
+        for i, (row, seed) in enumerate(zip(rows, seeds, strict=True)):
+            alone = staged.resume(prefix.take([row]), spec, [seed])
+            for one, other in zip(alone, together, strict=True):
+                assert (one[0] - other[i]).abs().max() < 1e-4 * one.abs().max()
+
+
+def test_nothing_is_left_behind(detector, images):
+    model = detector.model
+    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+    detector.observe(images[:1], ["a"], dropout=DropoutSpec(), repeats=1)
+    assert hooks == sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+    assert "forward" not in vars(model.backbone)
+    assert not model.training
+
+
+@pytest.mark.parametrize("name", ["faster_rcnn_r50", "retinanet_r18"])
+def test_training_reaches_the_backbone(build, images, name):
+    """Loss and gradient go through the ops that stand in for mmcv's."""
+    from mmdet.structures import DetDataSample
+    from mmengine.structures import InstanceData
+
+    model = build(name).model
+    boxes = InstanceData(bboxes=torch.tensor([[10.0, 10, 60, 50]]), labels=torch.tensor([2]))
+    sample = DetDataSample(
+        gt_instances=boxes,
+        metainfo=dict.fromkeys(["img_shape", "batch_input_shape", "pad_shape"], (96, 128)),
+    )
+    losses = model.loss(torch.randn(1, 3, 96, 128), [sample])
+    total = sum(torch.as_tensor(part).sum() for name, part in _flat(losses) if "loss" in name)
+    total.backward()
+    grads = [p.grad for p in model.backbone.layer4.parameters() if p.grad is not None]
+    model.zero_grad()
+    assert grads and all(torch.isfinite(grad).all() for grad in grads)
+    assert sum(grad.abs().sum() for grad in grads) > 0
+
+
+def _flat(losses):
+    for name, value in losses.items():
+        for part in value if isinstance(value, list) else [value]:
+            yield name, part
