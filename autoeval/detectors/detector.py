@@ -48,7 +48,8 @@ class Detector:
     """
 
     def __init__(self, model: BaseDetector, config: Config, categories: Sequence[str]) -> None:
-        self.model = model.eval()
+        model.eval()
+        self.model = model
         self.config = config
         self.categories = tuple(categories)
         self.device = next(model.parameters()).device

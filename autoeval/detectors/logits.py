@@ -168,6 +168,10 @@ def _by_prior(scores: Tensor, channels: int) -> Tensor:
 
 
 def _rows_among(rows: Tensor, others: Tensor) -> Tensor:
-    """Say which rows (N, C) are among others (M, C), (N,) bool."""
-    numbers = torch.unique(torch.cat([rows, others]), dim=0, return_inverse=True)[1]
-    return torch.isin(numbers[: len(rows)], numbers[len(rows) :])
+    """Say which rows (N, 4) are among others (M, 4), (N,) bool.
+
+    Rows are compared bit by bit in words of 64. One whose words belong to several others passes
+    too, which shows in the number of them.
+    """
+    words = zip(*(part.contiguous().view(torch.int64).T for part in (rows, others)), strict=True)
+    return torch.stack([torch.isin(word, known) for word, known in words]).all(dim=0)

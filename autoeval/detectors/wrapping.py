@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import lru_cache, partial
+from types import ModuleType
 from typing import Any
 
 
@@ -36,9 +37,14 @@ def wrapped(owner: Any, name: str, around: Callable) -> Iterator[None]:
 @contextmanager
 def wrapped_everywhere(function: Callable, around: Callable) -> Iterator[None]:
     """Wrap a function under its own name in every Python module that has imported it."""
-    name, modules = function.__name__, list(sys.modules.values())
     with ExitStack() as stack:
-        for module in modules:
-            if getattr(module, "__dict__", {}).get(name) is function:
-                stack.enter_context(wrapped(module, name, around))
+        for module in _users(function, len(sys.modules)):
+            stack.enter_context(wrapped(module, function.__name__, around))
         yield
+
+
+@lru_cache
+def _users(function: Callable, n_modules: int) -> list[ModuleType]:
+    """List the modules that hold a function; searched again when there are more modules."""
+    name, modules = function.__name__, list(sys.modules.values())
+    return [module for module in modules if getattr(module, "__dict__", {}).get(name) is function]

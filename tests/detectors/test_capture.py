@@ -183,14 +183,13 @@ def small_detr():
 
 
 def test_views_are_plain_passes_over_altered_images(build, images):
-    detector = build("retinanet_r18")
-    evidence = observe(detector, images[:2], wants=["views"])
-    assert [len(one.views) for one in evidence] == [len(VIEWS)] * 2
-    for k, view in enumerate(VIEWS):
-        plain = observe(detector, [alter(image, view) for image in images[:2]])
-        for one, other in zip(evidence, plain, strict=True):
-            np.testing.assert_array_equal(one.views[k].boxes, other.clean.boxes)
-            np.testing.assert_array_equal(one.views[k].scores, other.clean.scores)
+    detector = build("yolox_nano")
+    (evidence,) = observe(detector, images[:1], wants=["views"])
+    assert len(evidence.views) == len(VIEWS)
+    for found, view in zip(evidence.views, VIEWS, strict=True):
+        (plain,) = observe(detector, [alter(images[0], view)])
+        np.testing.assert_array_equal(found.boxes, plain.clean.boxes)
+        np.testing.assert_array_equal(found.scores, plain.clean.scores)
 
 
 def test_views_keep_to_the_range_of_pixels():
