@@ -10,7 +10,15 @@ from collections.abc import Sequence
 COMMANDS = {
     "demo": "render the road world, fit an estimator on it and judge its estimates",
     "build-metaset": "make sample sets from labelled seed sets",
+    "count capture generate": "generate the synthetic split: patterns behind a black box",
+    "count capture build-real": "build a split of real images, published or one's own",
+    "count capture run": "put CAPTURe's tasks to counters; goes on where it was stopped",
+    "count capture report": "measure answers to CAPTURe and write a report page",
+    "count capture answers": "score the reading of counts out of free text",
+    "count capture baselines": "measure the counters without a model",
+    "count capture export": "write CAPTURe as tasks for lmms-eval",
     "count evaluate": "measure predicted counts by bin of the true count, and overall",
+    "count praco": "test whether a counter understands the prompt it is asked with",
     "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
 }
 

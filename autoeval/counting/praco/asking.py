@@ -43,12 +43,14 @@ class Asker:
         ------
         InputError
             As raised by the counter, for instance because it knows no such class.
+        ImportError
+            If the counter needs a package that is not installed.
         """
         context = {"image_id": image_id, **self.privileged(true_class)}
         prompts = [self.prompt.format(name) for name in classes]
         try:
             results = count_prompts(self.counter, image, prompts, context)
-        except InputError:
+        except (InputError, ImportError):
             raise
         except Exception as error:
             status = f"{FAILED}: {type(error).__name__}: {error}"

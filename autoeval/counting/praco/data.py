@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -149,7 +150,7 @@ def single_class(counting_set: CountingSet) -> CountingSet:
     return found
 
 
-def read_exclusions(path: str | Path) -> list[str]:
+def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
     """Read a list of image ids, one a line; ``#`` starts a comment.
 
     Raises

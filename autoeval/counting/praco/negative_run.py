@@ -11,6 +11,7 @@ import pandas as pd
 from autoeval.counting.praco.asking import FAILED, Asker, answer_fields, is_answered, number
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.journal import Cell, CellJournal
+from autoeval.errors import InputError
 from autoeval.metasets.images import UnreadableImageError, read_image
 from autoeval.runtime.progress import progress_bar
 
@@ -46,6 +47,11 @@ def run_negative_test(
     DataFrame
         ``image``, ``class``, ``count`` (NaN where there is none), ``status`` and what else the
         cells hold, in the order of the set.
+
+    Raises
+    ------
+    InputError
+        If the counter failed on every prompt.
     """
     cells = journal.read()
     kept = counting_set.kept
@@ -65,7 +71,13 @@ def run_negative_test(
                 write(fresh)
                 cells.update({(cell["image"], cell["class"]): cell for cell in fresh})
                 bar.update(len(classes))
-    return _table(cells, counting_set)
+    table = _table(cells, counting_set)
+    if table["status"].str.startswith(FAILED).all():
+        raise InputError(
+            f"The counter {asker.counter.name} failed on all {len(table)} prompts; the first: "
+            f"{table['status'].iloc[0]}."
+        )
+    return table
 
 
 def _ask(

@@ -41,7 +41,11 @@ class MosaicRecipe:
 
 
 def draw_pairs(
-    counting_set: CountingSet, *, seed: int = RELEASED_SEED, layout: str = "released"
+    counting_set: CountingSet,
+    *,
+    seed: int = RELEASED_SEED,
+    n_negatives: int = 1,
+    layout: str = "released",
 ) -> list[MosaicRecipe]:
     """Draw one negative image for each image and each other class, as the released code does.
 
@@ -56,6 +60,9 @@ def draw_pairs(
         Of images of one class each. Classes without images have no mosaics.
     seed : int
         123 gives the published pairs when the files are those of the authors.
+    n_negatives : int
+        How many different negative images to draw for each image and class, where the class has as
+        many; the published pairs have one.
     layout : str
         Kept in each recipe.
 
@@ -71,9 +78,12 @@ def draw_pairs(
         for name in counting_set.classes:
             if name == image.category or name not in pools:
                 continue
-            drawn = rng.choice(pools[name])
+            drawn = _draw(rng, pools[name], n_negatives)
             if image.image_id in measured:
-                recipes.append(MosaicRecipe(image.image_id, image.category, drawn, name, layout))
+                recipes += [
+                    MosaicRecipe(image.image_id, image.category, below, name, layout)
+                    for below in drawn
+                ]
     return recipes
 
 
@@ -127,6 +137,10 @@ def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[
             )
         )
     return recipes
+
+
+def _draw(rng: random.Random, pool: list[str], n: int) -> list[str]:
+    return [rng.choice(pool)] if n == 1 else rng.sample(pool, min(n, len(pool)))
 
 
 def _pools(counting_set: CountingSet) -> dict[str, list[str]]:

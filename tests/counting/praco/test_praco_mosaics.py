@@ -51,6 +51,13 @@ def test_another_seed_draws_other_images():
     assert draw_pairs(many()) != draw_pairs(many(), seed=1)
 
 
+def test_several_negatives_are_all_different():
+    found = draw_pairs(many(), n_negatives=5)
+    assert len({(r.positive, r.negative) for r in found}) == len(found) == 60 * 2 * 5
+    everything = draw_pairs(many(9), n_negatives=99)
+    assert len(everything) == 9 * 2 * 3, "a class has three images"
+
+
 def test_a_class_without_images_has_no_mosaics():
     assert {r.negative_class for r in draw_pairs(many())} == {"a", "b", "c"}
 

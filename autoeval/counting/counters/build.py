@@ -1,0 +1,120 @@
+"""Counters from configuration files."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from autoeval.counting.counters.base import Counter
+from autoeval.errors import InputError
+from autoeval.metasets.config import read_config
+
+
+def load_counter(
+    path: str | os.PathLike[str], options: Mapping[str, Any] | None = None
+) -> tuple[Counter, dict[str, Any]]:
+    """Build the counter of a config file.
+
+    Parameters
+    ----------
+    path : path-like
+        mmengine configuration file with ``counter = dict(type=..., ...)``: ``type`` is the dotted
+        name of a class or function that makes a counter, such as
+        ``"autoeval.counting.counters.build.detector"``, and the other entries are its arguments.
+    options : mapping, optional
+        Changes by dotted name, such as ``{"counter.score_thr": 0.5}``.
+
+    Returns
+    -------
+    counter : Counter
+    settings : dict
+        The arguments, and the fingerprint of the detector where there is one: what answers depend
+        on, fit for JSON.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or malformed, or the counter cannot be built.
+    """
+    from mmengine.config import Config
+
+    config = Config(read_config(path))
+    config.merge_from_dict(dict(options or {}))
+    content = config.to_dict()
+    arguments = content.get("counter")
+    if not isinstance(arguments, dict) or not isinstance(arguments.get("type"), str):
+        raise InputError(
+            f"{path} describes no counter: expected `counter = dict(type='package.module.name', "
+            "...)`."
+        )
+    make = _find(arguments["type"], path)
+    given = {key: value for key, value in arguments.items() if key != "type"}
+    try:
+        inspect.signature(make).bind(**given)
+    except TypeError as error:
+        raise InputError(f"{path}: wrong options for {arguments['type']}: {error}.") from error
+    counter = make(**given)
+    if not isinstance(counter, Counter):
+        raise InputError(f"{path}: {arguments['type']} made {type(counter).__name__}, no counter.")
+    fingerprint = getattr(getattr(counter, "detector", None), "fingerprint", None)
+    return counter, {"counter": arguments, "fingerprint": fingerprint}
+
+
+def detector(
+    detector: str,
+    *,
+    checkpoint: str | None = None,
+    score_thr: float = 0.3,
+    name: str | None = None,
+    merge: Mapping[str, str] | None = None,
+    merge_iou_thr: float = 0.65,
+    device: str = "cpu",
+    cfg_options: Mapping[str, Any] | None = None,
+    trust_checkpoint: bool = False,
+) -> Counter:
+    """Make a counter of a closed-set detector.
+
+    Parameters
+    ----------
+    detector : str
+        A known name, or the path of an mmdet config file.
+    checkpoint, device, cfg_options, trust_checkpoint
+        See `autoeval.detectors.load_detector`.
+    score_thr : float
+        A box counts where its score exceeds this.
+    name : str, optional
+        In result files; by default the detector's, with the threshold.
+    merge : mapping of str to str, optional
+        New name of categories that are counted as one (see `MergedCategories`).
+    merge_iou_thr : float
+        See `MergedCategories`.
+    """
+    from autoeval.counting.counters.merging import MergedCategories
+    from autoeval.counting.counters.mmdet import DetectorCounter
+    from autoeval.detectors import load_detector
+
+    loaded: Any = load_detector(
+        detector,
+        checkpoint=checkpoint,
+        device=device,
+        cfg_options=cfg_options,
+        trust_checkpoint=trust_checkpoint,
+    )
+    if merge:
+        loaded = MergedCategories(loaded, merge, iou_thr=merge_iou_thr)
+    stem = os.path.splitext(os.path.basename(detector))[0]
+    return DetectorCounter(loaded, score_thr=score_thr, name=name or f"{stem}@{score_thr:g}")
+
+
+def _find(dotted: str, path: str | os.PathLike[str]) -> Any:
+    from mmengine.utils import get_object_from_string
+
+    try:
+        found = get_object_from_string(dotted)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{path}: cannot import the counter {dotted!r}: {error}.") from error
+    if not callable(found):
+        raise InputError(f"{path}: {dotted!r} cannot be called: expected a class or a function.")
+    return found

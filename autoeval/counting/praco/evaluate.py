@@ -1,0 +1,156 @@
+"""Putting one counter, or its prediction files, through both tests."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autoeval.counting.praco.asking import Asker
+from autoeval.counting.praco.data import CountingSet
+from autoeval.counting.praco.journal import CellJournal, check_same_run
+from autoeval.counting.praco.mosaic import locates
+from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
+from autoeval.counting.praco.mosaic_run import counts_only, run_mosaic_test
+from autoeval.counting.praco.negative_run import KEY as NEGATIVE_KEY
+from autoeval.counting.praco.negative_run import Tiles, count_matrix, run_negative_test
+from autoeval.counting.praco.pairs import MosaicRecipe
+from autoeval.counting.praco.released_csv import read_released, write_released
+from autoeval.counting.praco.result import PracoResult
+from autoeval.errors import InputError
+from autoeval.metasets.wording import listed
+from autoeval.runtime.files import atomic_path
+
+
+def evaluate_counter(
+    asker: Asker,
+    counting_set: CountingSet,
+    recipes: Sequence[MosaicRecipe],
+    folder: str | os.PathLike[str],
+    *,
+    settings: Mapping[str, Any],
+    mode: str = "released",
+) -> PracoResult:
+    """Run both tests, going on from what the folder holds, and keep the answers.
+
+    Parameters
+    ----------
+    asker : Asker
+        The counter and how it is asked. One that gives counts only takes the negative-label test
+        alone, and a note says so.
+    counting_set : CountingSet
+        Of images of one class each.
+    recipes : sequence of MosaicRecipe
+        Which mosaics; none skips the mosaic test.
+    folder : path-like
+        Of this counter alone. Receives the journals, ``negative.parquet``, ``mosaics.parquet`` and
+        the authors' CSV files (where there is one mosaic for each image and class).
+    settings : mapping
+        What the answers depend on, fit for JSON; a folder with other settings is refused.
+    mode : {"released", "paper"}
+        Of the measures.
+
+    Returns
+    -------
+    PracoResult
+    """
+    folder = Path(folder)
+    table = ask_negatives(asker, counting_set, folder, settings)
+    counts = count_matrix(table, counting_set)
+    notes, mosaics = _failures("prompts", table), None
+    if not locates(asker.counter):
+        notes.append(counts_only(asker))
+    elif recipes:
+        journal = CellJournal(folder / "mosaics.jsonl", MOSAIC_KEY)
+        mosaics = run_mosaic_test(asker, counting_set, recipes, journal)
+        notes += _failures("mosaics", mosaics)
+        with atomic_path(folder / "mosaics.parquet") as temporary:
+            mosaics.to_parquet(temporary, index=False)
+    notes += _write_released(folder, asker.counter.name, counting_set, counts, mosaics)
+    name = asker.counter.name
+    return PracoResult(name, counts, counting_set.truth(), mosaics, mode, tuple(notes))
+
+
+def ask_negatives(
+    asker: Asker,
+    counting_set: CountingSet,
+    folder: Path,
+    settings: Mapping[str, Any],
+    tiles: Tiles | None = None,
+) -> pd.DataFrame:
+    """Run the negative-label test in a folder and keep its table; see `run_negative_test`."""
+    asked = {"prompt": asker.prompt, "reference": asker.reference}
+    check_same_run(folder / "run.json", {**settings, **asked})
+    journal = CellJournal(folder / "negative.jsonl", NEGATIVE_KEY)
+    table = run_negative_test(asker, counting_set, journal, tiles=tiles)
+    with atomic_path(folder / "negative.parquet") as temporary:
+        table.to_parquet(temporary, index=False)
+    return table
+
+
+def evaluate_files(
+    folder: str | os.PathLike[str],
+    model: str,
+    counting_set: CountingSet,
+    *,
+    mode: str = "released",
+) -> PracoResult:
+    """Measure predictions made elsewhere; see `read_released` for the files."""
+    found = read_released(folder, model, counting_set)
+    truth = counting_set.truth()
+    return PracoResult(model, found.counts, truth, found.mosaics, mode, found.problems)
+
+
+def folder_name(model: str) -> str:
+    """Return a name fit for a folder.
+
+    Examples
+    --------
+    >>> folder_name("yolox_nano @ 0.5/b")
+    'yolox_nano_@_0.5_b'
+    """
+    return re.sub(r"[^\w.@+-]+", "_", model)
+
+
+def _failures(what: str, table: pd.DataFrame) -> list[str]:
+    """Say how many answers failed or were skipped, and why."""
+    reasons = table.loc[table["status"] != "ok", "status"]
+    return [
+        f"{n} {what} without an answer ({reason})"
+        for reason, n in reasons.value_counts().head(5).items()
+    ] + _warnings(what, table)
+
+
+def _warnings(what: str, table: pd.DataFrame) -> list[str]:
+    if "warnings" not in table:
+        return []
+    texts = table["warnings"].dropna().explode().astype(str)
+    return [f"{len(texts)} {what}: {listed(texts.unique(), most=2)}"] if len(texts) else []
+
+
+def _write_released(
+    folder: Path,
+    model: str,
+    counting_set: CountingSet,
+    counts: pd.DataFrame,
+    mosaics: pd.DataFrame | None,
+) -> list[str]:
+    if mosaics is not None and mosaics.duplicated(["positive", "negative_class"]).any():
+        write_released(folder, model, counting_set, counts)
+        return ["the mosaics are in Parquet only: the authors' CSV has one for each class"]
+    write_released(folder, model, counting_set, counts, mosaics)
+    return []
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise `InputError` where two models carry one name."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(
+            f"Models need different names, but {listed(twice)} came twice: set `name` in the "
+            "counter's config."
+        )

@@ -1,0 +1,121 @@
+"""The report page of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.praco.charts import confusion_chart, drift_chart
+from autoeval.counting.praco.data import CountingSet
+from autoeval.counting.praco.mosaic_measures import drift
+from autoeval.counting.praco.negative_measures import confusion
+from autoeval.counting.praco.panels import SIDE
+from autoeval.counting.praco.result import PracoResult
+from autoeval.counting.praco.tables import (
+    FORMATS,
+    class_table,
+    measures_table,
+    undefined_table,
+)
+from autoeval.metasets.wording import listed
+from autoeval.report.page import Page
+
+Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]
+
+ABOUT = (
+    "Negative-label test: every class is asked for in every image. NMN is the mean count of absent "
+    "classes over the true count (0 is best); PCCN is the share of images where the count of the "
+    "right class is nearer the truth than the mean count of absent ones.",
+    "Mosaic test: an image above one of another class, and the class of the upper one is asked "
+    "for. What is counted below, and above beyond the truth, lowers the precision CntP; what is "
+    "missed above lowers the recall CntR. MAE and RMSE are those of the right class alone.",
+)
+MODES = {
+    "released": "Measures as the authors' code computes them. Its recall counts the empty cell of "
+    "the positive class as a mosaic with recall 1; the last column is without it. CntF1 is the "
+    "mean over mosaics.",
+    "paper": "Measures as the paper prints them. CntF1 is the harmonic mean of CntP and CntR.",
+}
+
+
+def praco_page(
+    results: Sequence[PracoResult],
+    counting_set: CountingSet,
+    *,
+    intervals: pd.DataFrame,
+    differences: pd.DataFrame,
+    panels: Panels,
+    notes: Sequence[str] = (),
+) -> Page:
+    """Build the page.
+
+    Parameters
+    ----------
+    results : sequence of PracoResult
+        All in one mode.
+    counting_set : CountingSet
+        What was counted.
+    intervals, differences : DataFrame
+        As `interval_table` and `compare` return them.
+    panels : mapping of str to sequence of (image, caption)
+        Mosaics to show, by model.
+    notes : sequence of str
+        On the data as a whole.
+    """
+    mode = results[0].mode
+    page = Page(f"PrACo on {counting_set.name}")
+    for result in results:
+        found = result.measures()
+        f1 = found.get("CntF1", float("nan"))
+        page.add_headline(
+            result.name, f"NMN {found['NMN']:.2f}", f"PCCN {found['PCCN']:.1f} %, CntF1 {f1:.3f}"
+        )
+    page.add_warnings([*notes, *(f"{r.name}: {note}" for r in results for note in r.notes)])
+    page.add_text(_data_text(counting_set), *ABOUT, MODES[mode])
+    page.add_table(measures_table(results), "Measures", formats=FORMATS)
+    page.add_table(intervals, "With 95 % intervals: bootstrap over images", sortable=False)
+    if len(differences):
+        page.add_table(differences, "Differences A − B on the same images, paired bootstrap")
+    page.add_table(undefined_table(results), "Cells that are undefined or were changed")
+    _add_charts(page, results)
+    for name, pictures in panels.items():
+        caption = f"Mosaics, {name}: the lowest precisions, then a spread over all others"
+        page.add_thumbnails(pictures, caption, side=SIDE)
+    return page
+
+
+def _data_text(counting_set: CountingSet) -> str:
+    kept, with_images = counting_set.kept, {image.category for image in counting_set.kept}
+    absent = [name for name in counting_set.classes if name not in with_images]
+    text = f"{len(kept)} images of {len(with_images)} classes; {len(counting_set.classes)} prompts."
+    if absent:
+        text += f" Asked for but in no image: {listed(absent, most=30)}."
+    if counting_set.excluded:
+        names = listed(counting_set.excluded, most=20)
+        text += f" Excluded: {len(counting_set.excluded)} images ({names})."
+    return text
+
+
+def _add_charts(page: Page, results: Sequence[PracoResult]) -> None:
+    drifts = {}
+    for result in results:
+        page.add_heading(result.name)
+        page.add_figure(
+            confusion_chart(confusion(result.counts, result.truth)),
+            "Mean of predicted over true count: the diagonal should be 1, the rest 0",
+        )
+        page.add_table(class_table(result), "By true class", formats=FORMATS)
+        if result.measured is not None:
+            positive = result.by_image["positive"]
+            drifts[result.name], left_out = drift(result.measured, positive, result.mode)
+            text = ", ".join(f"{n} {why}" for why, n in left_out.items() if n)
+            page.add_text(f"Drift of {result.name}, mosaics left out: {text or 'none'}.")
+    if any(len(values) for values in drifts.values()):
+        page.add_heading("Drift of the right count in mosaics")
+        page.add_figure(
+            drift_chart(drifts),
+            "How much the count of the upper image changes when another image is below it",
+            image_format="png",
+        )

@@ -1,0 +1,76 @@
+"""The tables of an evaluation: published form, intervals, undefined cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from autoeval.counting.measures.intervals import Interval
+from autoeval.counting.praco.negative_measures import negative_by_class
+from autoeval.counting.praco.result import PracoResult
+from autoeval.counting.praco.table_measures import MEASURES, OWN_RECALL
+
+FORMATS = {
+    "NMN": "{:.3f}",
+    "PCCN": "{:.2f}",
+    "CntP": "{:.3f}",
+    "CntR": "{:.3f}",
+    "CntF1": "{:.3f}",
+    "MAE": "{:.2f}",
+    "RMSE": "{:.2f}",
+    OWN_RECALL: "{:.3f}",
+}
+
+
+def measures_table(results: Sequence[PracoResult]) -> pd.DataFrame:
+    """One row for each model; the published table's columns, then recall without the false cell."""
+    rows = [{"model": result.name, **result.measures()} for result in results]
+    table = pd.DataFrame(rows)
+    last = [OWN_RECALL] if OWN_RECALL in table else []
+    return table.reindex(columns=["model", *MEASURES, *last])
+
+
+def interval_table(named: Mapping[str, Mapping[str, Interval]]) -> pd.DataFrame:
+    """One row for each measure, one column for each model: value and 95 % interval as text."""
+    columns = {
+        name: pd.Series({key: _text(key, interval) for key, interval in intervals.items()})
+        for name, intervals in named.items()
+    }
+    table = pd.DataFrame(columns).reindex([*MEASURES, OWN_RECALL]).dropna(how="all")
+    return table.fillna("–").rename_axis("measure").reset_index()
+
+
+def undefined_table(results: Sequence[PracoResult]) -> pd.DataFrame:
+    """One row for each kind of cell, one column for each model: how many there are."""
+    columns = {result.name: pd.Series(result.undefined(), dtype="Int64") for result in results}
+    table = pd.DataFrame(columns)
+    order = max((list(result.undefined()) for result in results), key=len)
+    return table.reindex(order).rename_axis("cells").reset_index()
+
+
+def class_table(result: PracoResult) -> pd.DataFrame:
+    """One row for each true class: the measures of its images, the class most counted instead."""
+    table = negative_by_class(result.by_image)
+    groups = result.by_image.groupby("category", sort=False)
+    if result.measured is not None:
+        table["CntP"] = groups["precision"].mean()
+        table["CntR"] = groups["recall"].mean()
+        table["CntF1"] = groups["f1"].mean()
+    wrong = result.by_image[result.by_image["negative_max"] > 0]
+    most = wrong.groupby("category")["negative_class"].agg(lambda names: names.mode().iloc[0])
+    table["most confused with"] = most.reindex(table.index).fillna("–")
+    return table.rename_axis("true class")
+
+
+def image_table(result: PracoResult) -> pd.DataFrame:
+    """One row for each image, everything that was measured on it."""
+    return result.by_image.reset_index(names="image")
+
+
+def _text(measure: str, interval: Interval) -> str:
+    if interval.value != interval.value:
+        return "–"
+    spec = FORMATS[measure]
+    value, low, high = (spec.format(x) for x in (interval.value, interval.low, interval.high))
+    return f"{value} [{low}, {high}]"
