@@ -68,10 +68,18 @@ class CaptureItem:
         """Centres (M, 2) of the objects that are neither hidden nor outside the image."""
         if self.points is None or self.hidden is None:
             return None
-        keep = ~self.hidden
-        if "canvas_size" in self.record:
-            keep &= on_canvas(self.points, self.record["radius"], self.record["canvas_size"])
-        return self.points[keep]
+        return self.points[~self.hidden & self._in_image()]
+
+    @property
+    def points_in_image(self) -> np.ndarray | None:
+        """Centres (M, 2) of the objects that the original image shows."""
+        return None if self.points is None else self.points[self._in_image()]
+
+    def _in_image(self) -> np.ndarray:
+        assert self.points is not None
+        if "canvas_size" not in self.record:
+            return np.ones(len(self.points), bool)
+        return on_canvas(self.points, self.record["radius"], self.record["canvas_size"])
 
 
 def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from autoeval.counting.capture.records import METADATA, CaptureItem, read_items
 from autoeval.counting.capture.render import contact_sheet
 from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
 from autoeval.errors import InputError
+from autoeval.metasets.images import read_image
 from autoeval.runtime.files import atomic_path, write_text
 from autoeval.runtime.progress import progress_bar
 
@@ -38,14 +39,10 @@ class CaptureSplit:
 
         Raises
         ------
-        OSError
+        UnreadableImageError
             If the file is missing or is no image.
         """
-        path = self.image_path(item, variant)
-        image = cv2.imread(str(path), cv2.IMREAD_COLOR)
-        if image is None:
-            raise OSError(f"{path} is missing or is no image")
-        return image
+        return read_image(self.image_path(item, variant))
 
 
 def open_split(folder: str | os.PathLike[str]) -> CaptureSplit:

@@ -15,36 +15,39 @@ POLICIES = ("fewest", "median", "most")
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """A completed pattern.
+    """What may be behind the box.
 
     Parameters
     ----------
-    hidden : ndarray of shape (H, 2)
-        Centres of the objects supposed behind the box.
-    alternatives : tuple of int
-        The numbers of hidden objects that agree with the evidence, ascending; empty where no
-        pattern was found and one hidden object was supposed.
+    alternatives : tuple of ndarray of shape (H, 2)
+        Hidden centres, one set for every number of hidden objects that agrees with the evidence,
+        ascending.
+    found : bool
+        False where no pattern agrees; one object in the middle of the box is supposed then.
     """
 
-    hidden: np.ndarray
-    alternatives: tuple[int, ...]
+    alternatives: tuple[np.ndarray, ...]
+    found: bool = True
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers of hidden objects that agree with the evidence, ascending."""
+        return tuple(map(len, self.alternatives))
+
+    def hidden(self, policy: str = "most") -> np.ndarray:
+        """Return one set of hidden centres (H, 2).
+
+        Parameters
+        ----------
+        policy : {'fewest', 'median', 'most'}
+            Which number is taken where several agree; ``median`` is the lower one of two.
+        """
+        last = len(self.alternatives) - 1
+        return self.alternatives[{"fewest": 0, "median": last // 2, "most": last}[policy]]
 
 
-def complete(evidence: Evidence, *, policy: str = "most") -> Completion:
-    """Continue the visible pattern behind the box.
-
-    Parameters
-    ----------
-    evidence : Evidence
-    policy : {'fewest', 'median', 'most'}
-        Which number of hidden objects is taken where several agree with the evidence; ``median`` is
-        the lower median of the different numbers.
-
-    Returns
-    -------
-    Completion
-        Without any pattern that agrees, one object in the middle of the box.
-    """
+def complete(evidence: Evidence) -> Completion:
+    """Continue the visible pattern behind the box, which is taken to hide something."""
     found: dict[int, np.ndarray] = {}
     for family in (ring_hypotheses, lattice_hypotheses):
         for sites in family(evidence):
@@ -52,7 +55,6 @@ def complete(evidence: Evidence, *, policy: str = "most") -> Completion:
             if hidden is not None and len(hidden):
                 found.setdefault(len(hidden), hidden)
     if not found:
-        return Completion((evidence.box[:2] + evidence.box[2:])[None] / 2, ())
-    numbers = sorted(found)
-    place = {"fewest": 0, "median": (len(numbers) - 1) // 2, "most": -1}[policy]
-    return Completion(found[numbers[place]], tuple(numbers))
+        middle = (evidence.box[:2] + evidence.box[2:])[None] / 2
+        return Completion((middle,), found=False)
+    return Completion(tuple(found[number] for number in sorted(found)))

@@ -1,0 +1,56 @@
+"""Measure answers to CAPTURe: tables, charts and a report page.
+
+ANSWERS are files that `autoeval count capture run` wrote, folders of them, or JSON lists as the
+authors' scripts write them. Items without an answer score as skipped ones and are named.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from autoeval.counting.capture.page import FORMATS, measures_table, write_report
+from autoeval.counting.capture.results import collect, group_rows, read_answers
+from autoeval.counting.capture.split import open_split
+from autoeval.counting.capture.tasks import get_task
+from autoeval.errors import InputError
+from autoeval.report.tables import format_cells, to_terminal
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
+    parser.add_argument("answers", type=Path, nargs="+", metavar="ANSWERS")
+    parser.add_argument(
+        "--task",
+        default="total-occluded",
+        help="of answers in JSON lists, which do not say (default: %(default)s)",
+    )
+    parser.add_argument("--out", type=Path, default=Path("capture_report"), metavar="DIR")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    split = open_split(args.split)
+    rows = [row for path in _files(args.answers) for row in read_answers(path, task=args.task)]
+    results = [
+        collect(split, get_task(task), model, found)
+        for (model, task), found in group_rows(rows).items()
+    ]
+    if not results:
+        raise InputError(f"No answers in {', '.join(map(str, args.answers))}.")
+    written = write_report(split, results, args.out)
+    print(to_terminal(format_cells(measures_table(results), FORMATS)))
+    for result in results:
+        for problem in result.problems:
+            print(f"{result.model}, {result.task.name}: {problem}")
+    print("written:\n" + "\n".join(f"  {path}" for path in written))
+    return 0
+
+
+def _files(paths: list[Path]) -> list[Path]:
+    return [
+        file
+        for path in paths
+        for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])
+    ]

@@ -1,0 +1,211 @@
+"""Measures of CAPTURe with bootstrap intervals, whole and by any factor of the items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.capture.results import FAILED, MISSING, SKIPPED, TaskResult
+from autoeval.counting.capture.tasks import CHOICE
+from autoeval.counting.measures.intervals import Interval, bootstrap_intervals
+from autoeval.counting.measures.overall import smape
+
+
+def measure(result: TaskResult, *, n_resamples: int = 1000, seed: int = 0) -> dict[str, Any]:
+    """Measure the answers to one task.
+
+    An item without a value, whether skipped, failed or missing, scores a sMAPE of 100 and is not
+    exact; the rates beside it say how many there were. The MAE is over the items with a value.
+
+    Parameters
+    ----------
+    result : TaskResult
+    n_resamples, seed : int
+        Of the bootstrap over items.
+
+    Returns
+    -------
+    dict
+        ``model``, ``task``, ``n``, ``skipped %``, ``missing`` (no answer, failed ones included),
+        the main measure with ``low`` and ``high`` (its 95 % interval), and the others. The main
+        measure is ``sMAPE`` for counts and ``accuracy`` (%) for patterns.
+    """
+    frame = result.frame
+    row: dict[str, Any] = {
+        "model": result.model,
+        "task": result.task.name,
+        "n": len(frame),
+        "skipped %": 100 * float((frame["status"] == SKIPPED).mean()),
+        "missing": int(frame["status"].isin([FAILED, MISSING]).sum()),
+    }
+    if result.task.kind == CHOICE:
+        right = _right(frame)
+        interval = _interval(lambda rows: float(100 * right[rows].mean()), frame, n_resamples, seed)
+        return row | {"accuracy": interval.value, "low": interval.low, "high": interval.high}
+    truth, value = counts(frame)
+    interval = smape_interval(truth, value, n_resamples=n_resamples, seed=seed)
+    given = ~np.isnan(value)
+    error = np.abs(value - truth)[given]
+    return row | {
+        "sMAPE": interval.value,
+        "low": interval.low,
+        "high": interval.high,
+        "MAE": float(error.mean()) if given.any() else np.nan,
+        "exact %": 100 * float(_right(frame).mean()),
+    }
+
+
+def by_factor(
+    result: TaskResult, factor: str, *, n_resamples: int = 1000, seed: int = 0
+) -> pd.DataFrame:
+    """Measure the sMAPE at every level of a factor (Fig. 6 and 7).
+
+    Parameters
+    ----------
+    result : TaskResult
+        Of a counting task.
+    factor : {'num_occluded', 'ground_truth', 'shape'}
+    n_resamples, seed : int
+
+    Returns
+    -------
+    DataFrame
+        ``model``, the factor, ``n``, ``sMAPE``, ``low``, ``high``; empty where the metadata lack
+        the factor.
+    """
+    rows = []
+    for level, part in result.frame.dropna(subset=[factor]).groupby(factor):
+        interval = smape_interval(*counts(part), n_resamples=n_resamples, seed=seed)
+        ends = {"sMAPE": interval.value, "low": interval.low, "high": interval.high}
+        rows.append({"model": result.model, factor: level, "n": len(part), **ends})
+    return pd.DataFrame(rows, columns=["model", factor, "n", "sMAPE", "low", "high"])
+
+
+def paired_difference(
+    original: TaskResult, occluded: TaskResult, *, n_resamples: int = 1000, seed: int = 0
+) -> dict[str, Any]:
+    """Compare both versions of the same images (Table 2).
+
+    Returns
+    -------
+    dict
+        ``model``, ``n``, ``original`` and ``occluded`` sMAPE over the items that both have, and
+        ``difference`` (occluded - original) with ``low`` and ``high`` from a bootstrap that draws
+        both versions of an item together.
+    """
+    both = original.frame.merge(occluded.frame, on="image_file", suffixes=("_a", "_b"))
+    truth, first, second = (
+        both[name].to_numpy(float) for name in ("truth_a", "value_a", "value_b")
+    )
+    interval = _interval(
+        lambda rows: smape(truth[rows], second[rows]) - smape(truth[rows], first[rows]),
+        both,
+        n_resamples,
+        seed,
+    )
+    return {
+        "model": original.model,
+        "n": len(both),
+        "original": smape(truth, first),
+        "occluded": smape(truth, second),
+        "difference": interval.value,
+        "low": interval.low,
+        "high": interval.high,
+    }
+
+
+def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
+    """Count the items by truth (rows) and answer (columns), as in Fig. 11.
+
+    Parameters
+    ----------
+    result : TaskResult
+    most : int
+        Larger counts share the last row and column; None-answers have the column "none".
+
+    Returns
+    -------
+    DataFrame of int
+        Of patterns, with the task's patterns; of counts, with 0 to ``most`` and beyond.
+    """
+    truth, value = result.frame["truth"], result.frame["value"]
+    if result.task.kind != CHOICE:
+        truth, value = _levels(truth, most), _levels(value, most)
+    answered = value.where(value.notna(), "none")
+    table = pd.crosstab(truth, answered)
+    order = sorted({*truth, *value.dropna()}, key=_order)
+    return table.reindex(index=order, columns=[*order, "none"], fill_value=0)
+
+
+def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
+    """Compare confidence with error, in equal steps of confidence (Fig. 9 and 10).
+
+    Parameters
+    ----------
+    result : TaskResult
+        Of a task with prompted or sampled confidence.
+    bins : int
+
+    Returns
+    -------
+    DataFrame
+        ``model``, mean ``confidence``, ``n``, ``sMAPE``, ``exact %`` of every step that occurs;
+        items without confidence are left out.
+    """
+    frame = result.frame.dropna(subset=["confidence"])
+    step = np.minimum((frame["confidence"] * bins).astype(int), bins - 1)
+    rows = [
+        {
+            "model": result.model,
+            "confidence": part["confidence"].mean(),
+            "n": len(part),
+            "sMAPE": smape(*counts(part)),
+            "exact %": 100 * float(_right(part).mean()),
+        }
+        for _, part in frame.groupby(step)
+    ]
+    return pd.DataFrame(rows, columns=["model", "confidence", "n", "sMAPE", "exact %"])
+
+
+def smape_interval(
+    truth: np.ndarray, value: np.ndarray, *, n_resamples: int = 1000, seed: int = 0
+) -> Interval:
+    """Return the sMAPE of counts (N,), NaN for a skipped answer, with its 95 % interval."""
+    return _interval(lambda rows: smape(truth[rows], value[rows]), truth, n_resamples, seed)
+
+
+def counts(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return true counts and answers (N,), float64; NaN where there is no answer."""
+    return frame["truth"].to_numpy(float), frame["value"].to_numpy(float)
+
+
+def _interval(
+    statistic: Callable[[np.ndarray], float],
+    rows: np.ndarray | pd.DataFrame,
+    n_resamples: int,
+    seed: int,
+) -> Interval:
+    images = np.arange(len(rows))
+    return bootstrap_intervals(
+        lambda drawn: {"": statistic(drawn)}, images, n_resamples=n_resamples, seed=seed
+    )[""]
+
+
+def _right(frame: pd.DataFrame) -> np.ndarray:
+    return (frame["value"] == frame["truth"]).to_numpy(bool)
+
+
+def _levels(values: pd.Series, most: int) -> pd.Series:
+    def level(value: Any) -> Any:
+        if pd.isna(value):
+            return None
+        return f"> {most}" if value > most else round(float(value))
+
+    return values.map(level).astype(object)
+
+
+def _order(level: Any) -> tuple[bool, Any]:
+    return (isinstance(level, str), level)

@@ -1,0 +1,190 @@
+"""Answers beside the truth: collecting them, from this program or from elsewhere, and checking."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.capture.split import CaptureSplit
+from autoeval.counting.capture.tasks import CHOICE, Task
+from autoeval.counting.praco.asking import is_answered
+from autoeval.errors import InputError
+from autoeval.metasets.wording import listed
+
+Row = Mapping[str, Any]
+OK, SKIPPED, FAILED, MISSING = "ok", "skipped", "failed", "missing"
+
+
+@dataclass(frozen=True, eq=False)
+class TaskResult:
+    """The answers of one model to one task.
+
+    Parameters
+    ----------
+    model : str
+    task : Task
+    frame : DataFrame
+        One row an item of the task: ``image_file``, ``truth``, ``value`` (NaN or None where there
+        is none), ``status`` (ok, skipped, failed or missing), ``confidence``, and the item's
+        ``shape``, ``ground_truth`` and ``num_occluded``.
+    problems : tuple of str
+        What was wrong with the answers, one sentence each.
+    """
+
+    model: str
+    task: Task
+    frame: pd.DataFrame
+    problems: tuple[str, ...]
+
+
+def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") -> list[dict]:
+    """Read answers.
+
+    Parameters
+    ----------
+    path : path-like
+        A ``.jsonl`` file of this program, or a JSON list as the authors' scripts write it: records
+        with ``image_file`` and ``processed_results`` or ``results``, where -1 is a skipped answer.
+        The name of such a file is taken as the model's.
+    task : str
+        Of the answers of a JSON list.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or has neither form.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".jsonl":
+            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+        else:
+            rows = [_foreign(record, path.stem, task) for record in json.loads(text)]
+        return [dict(row, image_file=str(row["image_file"]), task=row["task"]) for row in rows]
+    except FileNotFoundError:
+        raise InputError(f"No answers at {path}.") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} does not hold answers: {error!r}.") from None
+
+
+def collect(split: CaptureSplit, task: Task, model: str, rows: Iterable[Row]) -> TaskResult:
+    """Put the answers of one model to one task beside the truth.
+
+    Items without an answer stay in the frame as ``missing``. Of several answers to one question
+    the last counts. Both, and answers about unknown images, are named in the problems. Of several
+    samples, the commonest answer is the value and its share the confidence; skipped samples are
+    part of the whole.
+
+    Parameters
+    ----------
+    split : CaptureSplit
+    task : Task
+    model : str
+    rows : iterable of mapping
+        As `read_answers` returns them.
+    """
+    items = task.items(split.items)
+    kept, problems = _one_each(rows, {item.image_file for item in items})
+    by_image: dict[str, list[Row]] = {}
+    for row in kept:
+        by_image.setdefault(row["image_file"], []).append(row)
+    records = [
+        {
+            "image_file": item.image_file,
+            "truth": task.truth(item),
+            **_combine(by_image.get(item.image_file, []), task),
+            "shape": item.shape,
+            "ground_truth": item.ground_truth,
+            "num_occluded": item.num_occluded,
+        }
+        for item in items
+    ]
+    frame = pd.DataFrame(records)
+    for status in (MISSING, FAILED):
+        names = frame.loc[frame["status"] == status, "image_file"].tolist()
+        if names:
+            problems.append(f"{len(names)} of {len(frame)} items {status}: {listed(names)}")
+    few = [name for name, found in by_image.items() if len(found) < task.samples]
+    if few:
+        problems.append(f"{len(few)} items with fewer than {task.samples} samples: {listed(few)}")
+    return TaskResult(model, task, frame, tuple(problems))
+
+
+def group_rows(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Sort answers by model and task."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((str(row.get("model", "model")), row["task"]), []).append(row)
+    return groups
+
+
+def _foreign(record: Mapping[str, Any], model: str, task: str) -> dict[str, Any]:
+    value = record["processed_results"] if "processed_results" in record else record["results"]
+    skipped = value is None or (isinstance(value, (int, float)) and value < 0)
+    return {
+        "image_file": record["image_file"],
+        "task": task,
+        "model": model,
+        "value": None if skipped else value,
+        "status": SKIPPED if skipped else OK,
+        "text": record.get("answer"),
+    }
+
+
+def _one_each(rows: Iterable[Row], known: set[str]) -> tuple[list[Row], list[str]]:
+    answers: dict[tuple[str, int], Row] = {}
+    times: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
+    for row in rows:
+        name, place = row["image_file"], (row["image_file"], int(row.get("sample", 0)))
+        if name not in known:
+            unknown[name] += 1
+            continue
+        before = answers.get(place)
+        if before is not None and is_answered(before):
+            times[name] += 1
+            if not is_answered(row):
+                continue
+        answers[place] = row
+    problems = []
+    if times:
+        problems.append(
+            f"{len(times)} items answered more than once, the last counts: {listed(list(times))}"
+        )
+    if unknown:
+        problems.append(
+            f"{len(unknown)} images are not in this task of the split: {listed(list(unknown))}"
+        )
+    return list(answers.values()), problems
+
+
+def _combine(rows: Sequence[Row], task: Task) -> dict[str, Any]:
+    answered = [row for row in rows if is_answered(row)]
+    if not answered:
+        return {"value": None, "status": FAILED if rows else MISSING, "confidence": np.nan}
+    values = Counter(_value(row, task) for row in answered)
+    skips = values.pop(None, 0)
+    if not values:
+        return {"value": None, "status": SKIPPED, "confidence": np.nan}
+    value, times = values.most_common(1)[0]
+    share = times / (values.total() + skips)
+    stated = answered[-1].get("confidence")
+    confidence = share if task.samples > 1 else np.nan if stated is None else stated
+    return {"value": value, "status": OK, "confidence": confidence}
+
+
+def _value(row: Row, task: Task) -> Any:
+    value = row.get("value")
+    if value is None or task.kind == CHOICE:
+        return value
+    number = float(value)
+    return number if np.isfinite(number) else None

@@ -1,0 +1,186 @@
+"""What is asked of an item, what a counter is told, and what the right answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autoeval.counting.capture.prompts import PromptBook
+from autoeval.counting.capture.records import CaptureItem
+from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL
+from autoeval.errors import InputError
+
+COUNT, CHOICE = "count", "choice"
+Question = Callable[[CaptureItem, PromptBook], str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of CAPTURe.
+
+    Parameters
+    ----------
+    name : str
+    variant : {'original', 'occluded', 'inpainted'}
+        Which image is shown.
+    question : callable of (CaptureItem, PromptBook) -> str
+    truth : callable of CaptureItem -> int, str or None
+        The right answer; None where the metadata do not hold it, so the item has no such task.
+    kind : {'count', 'choice'}
+        Whether a number or a pattern is asked for.
+    told : str or None
+        Which fact of the item the question gives away; see `facts`.
+    samples : int
+        How often each question is asked.
+    prompted_confidence : bool
+        Whether the question asks for a confidence too.
+    """
+
+    name: str
+    variant: str
+    question: Question
+    truth: Callable[[CaptureItem], int | str | None]
+    kind: str = COUNT
+    told: str | None = None
+    samples: int = 1
+    prompted_confidence: bool = False
+
+    def items(self, items: tuple[CaptureItem, ...]) -> list[CaptureItem]:
+        """Return the items that have this task."""
+        return [
+            item
+            for item in items
+            if self.truth(item) is not None
+            and (self.told is None or fact(item, self.told) is not None)
+            and (self.variant != INPAINTED or item.box is not None)
+        ]
+
+
+def fact(item: CaptureItem, name: str, variant: str = OCCLUDED) -> Any:
+    """Return something privileged about an item, fit for JSON; None where it is not known.
+
+    Parameters
+    ----------
+    item : CaptureItem
+    name : {'all_points', 'visible_points', 'box', 'radius'}
+    variant : str
+        Of the image it is about: the original hides nothing and has no box.
+    """
+    if name == "radius":
+        return item.record.get("radius")
+    original = variant == ORIGINAL
+    values = {
+        "all_points": item.points,
+        "visible_points": item.points_in_image if original else item.visible_points,
+        "box": None if original else item.box,
+    }
+    return None if values[name] is None else np.asarray(values[name]).tolist()
+
+
+def coordinates(points: list[list[float]]) -> str:
+    """Write centres as a question does.
+
+    Examples
+    --------
+    >>> coordinates([[115.45, 147.55], [50.0, 100.0]])
+    '(115, 148), (50, 100)'
+    """
+    return ", ".join(f"({x:.0f}, {y:.0f})" for x, y in points)
+
+
+def get_task(name: str) -> Task:
+    """Return a task by its name.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists all.
+    """
+    if name not in TASKS:
+        raise InputError(f"No task '{name}'. There are {', '.join(TASKS)}.")
+    return TASKS[name]
+
+
+def _total(variant: str) -> Question:
+    return lambda item, book: book.total(item, variant)
+
+
+def _confident(variant: str) -> Question:
+    return lambda item, book: book.fill("confidence", item, question=book.total(item, variant))
+
+
+def _oracle(told: str, prompt: str) -> Question:
+    return lambda item, book: book.fill(
+        prompt,
+        item,
+        question=book.total(item, OCCLUDED),
+        coordinates=coordinates(fact(item, told)),
+    )
+
+
+def _occluded_only(item: CaptureItem, book: PromptBook) -> str:
+    return book.fill("occluded_only", item)
+
+
+def _pattern(item: CaptureItem, book: PromptBook) -> str:
+    return book.fill("pattern", item, choices=", ".join(PATTERN_CHOICES))
+
+
+def _ground_truth(item: CaptureItem) -> int:
+    return item.ground_truth
+
+
+def _num_occluded(item: CaptureItem) -> int | None:
+    return item.num_occluded
+
+
+def _shape(item: CaptureItem) -> str | None:
+    return item.shape if item.shape in PATTERN_CHOICES else None
+
+
+PATTERN_CHOICES = ("rectangle", "triangle", "circle")
+SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
+TASKS = {
+    task.name: task
+    for task in (
+        Task("total-original", ORIGINAL, _total(ORIGINAL), _ground_truth),
+        Task("total-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth),
+        Task("occluded-only", OCCLUDED, _occluded_only, _num_occluded),
+        Task("pattern-original", ORIGINAL, _pattern, _shape, kind=CHOICE),
+        Task("pattern-occluded", OCCLUDED, _pattern, _shape, kind=CHOICE),
+        Task(
+            "oracle-all",
+            OCCLUDED,
+            _oracle("all_points", "oracle_all"),
+            _ground_truth,
+            told="all_points",
+        ),
+        Task(
+            "oracle-visible",
+            OCCLUDED,
+            _oracle("visible_points", "oracle_visible"),
+            _ground_truth,
+            told="visible_points",
+        ),
+        Task("inpainted", INPAINTED, _total(ORIGINAL), _ground_truth),
+        Task(
+            "confidence-original",
+            ORIGINAL,
+            _confident(ORIGINAL),
+            _ground_truth,
+            prompted_confidence=True,
+        ),
+        Task(
+            "confidence-occluded",
+            OCCLUDED,
+            _confident(OCCLUDED),
+            _ground_truth,
+            prompted_confidence=True,
+        ),
+        Task("sampled-original", ORIGINAL, _total(ORIGINAL), _ground_truth, samples=SAMPLES),
+        Task("sampled-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth, samples=SAMPLES),
+    )
+}
