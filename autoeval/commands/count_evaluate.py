@@ -2,7 +2,8 @@
 
 PRED is CSV or Parquet with id,target,pred (or id,target-pred,target,pred without a header; or
 id,pred where --truth is given). Several files make a comparison on the images that all of them
-answered. Prints the table and writes CSV, JSON and report.html into the folder --out.
+answered, unless they are --separate. Prints the table and writes CSV, JSON and report.html into the
+folder --out.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--truth", type=Path, metavar="FILE", help="true counts, points or boxes")
     parser.add_argument("--category", help="which category of COCO boxes to count (default: all)")
+    parser.add_argument(
+        "--separate",
+        action="store_true",
+        help="the files are of different data sets: side by side instead of image by image",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
     parser.add_argument(
         "--out",
@@ -66,25 +72,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     models, notes = _read_models(args)
-    bins, fitted_on_test = _bins(args, models)
-    if fitted_on_test:
-        notes.append(
-            "The bins were fitted on the true counts that are evaluated here: bins of the training "
-            "counts (--fit-bins) or published ones (--bins) make results comparable"
-        )
-    counted = np.all([model.answered for model in models], axis=0)
-    if len(models) > 1 and not counted.all():
-        notes.append(
-            f"{(~counted).sum()} images that a model skipped enter no measure but its sMAPE"
-        )
-    evaluations = [
-        evaluate_counts(m, bins, mode=args.mode, counted=counted, seed=args.seed) for m in models
-    ]
-    comparison = compare_models(evaluations, seed=args.seed) if len(models) > 1 else None
+    compared = len(models) > 1 and not args.separate
+    counted = np.all([m.answered for m in models], axis=0) if compared else None
+    evaluations = _evaluate(args, models, counted)
+    comparison = compare_models(evaluations, seed=args.seed) if compared else None
+    notes += _notes(args, counted)
     write_files(args.out, evaluations, comparison, notes)
     _print(evaluations, comparison, notes)
     print(f"\nReport: {args.out / 'report.html'}")
     return 0
+
+
+def _evaluate(
+    args: argparse.Namespace, models: Sequence[Predictions], counted: np.ndarray | None
+) -> list[CountEvaluation]:
+    given = _given_bins(args)
+    evaluations = []
+    for model in models:
+        bins = given or _fit_to_target(args, model if args.separate else models[0])
+        evaluations.append(
+            evaluate_counts(model, bins, mode=args.mode, counted=counted, seed=args.seed)
+        )
+    return evaluations
+
+
+def _notes(args: argparse.Namespace, counted: np.ndarray | None) -> list[str]:
+    notes = []
+    if counted is not None and not counted.all():
+        notes.append(
+            f"{(~counted).sum()} images that a model skipped enter no measure but its sMAPE"
+        )
+    if args.bins is None and args.fit_bins is None:
+        notes.append(
+            "The bins were fitted on the true counts that are evaluated here: bins of the training "
+            "counts (--fit-bins) or published ones (--bins) make results comparable"
+        )
+    return notes
 
 
 def _gamma(text: str) -> float | None:
@@ -98,7 +121,7 @@ def _read_models(args: argparse.Namespace) -> tuple[list[Predictions], list[str]
         truth, notes = ground_truth.counts, list(ground_truth.notes)
     names = _names(args.predictions)
     models = [read_predictions(p, truth, n) for p, n in zip(args.predictions, names, strict=True)]
-    return (align(models) if len(models) > 1 else models), notes
+    return (models if args.separate else align(models)), notes
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -110,20 +133,23 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return [str(path.with_suffix("")) for path in paths]
 
 
-def _bins(args: argparse.Namespace, models: Sequence[Predictions]) -> tuple[CountBins, bool]:
+def _given_bins(args: argparse.Namespace) -> CountBins | None:
     if args.bins is not None:
-        return load_bins(args.bins, args.bins_name), False
+        return load_bins(args.bins, args.bins_name)
     if args.fit_bins is not None:
         counts = list(read_truth(args.fit_bins, args.category).counts.values())
-        return fit_bins(counts, args.binning, args.gamma), False
-    target = models[0].target
+        return fit_bins(counts, args.binning, args.gamma)
+    return None
+
+
+def _fit_to_target(args: argparse.Namespace, model: Predictions) -> CountBins:
+    target = np.rint(model.target)
     if target.min() == target.max():
         raise InputError(
-            f"All true counts are {target[0]:g}, which makes no bins: give --bins or --fit-bins."
+            f"All true counts of {model.name} are {target[0]:g}, which makes no bins: give --bins "
+            "or --fit-bins."
         )
-    return fit_bins(
-        np.concatenate([np.floor(target), np.ceil(target)]), args.binning, args.gamma
-    ), True
+    return fit_bins(target, args.binning, args.gamma)
 
 
 def _print(
@@ -131,14 +157,14 @@ def _print(
     comparison: CountComparison | None,
     notes: Sequence[str],
 ) -> None:
-    table = evaluations[0].table[["bin", "n", "mean", "std", "bias"]]
-    if comparison is not None:
-        table = comparison.per_bin
-    formats = {name: "{:.2f}" for name in table.columns if table[name].dtype == float}
-    print(to_terminal(format_cells(table, formats)))
+    columns = ["bin", "n", "mean", "std", "bias"]
+    tables = [e.table[columns] for e in evaluations] if comparison is None else [comparison.per_bin]
+    for table in tables:
+        formats = {name: "{:.2f}" for name in table.columns if table[name].dtype == float}
+        print(to_terminal(format_cells(table, formats)) + "\n")
     measures = measures_table(evaluations)[["model", *SHOWN, "TPER AUC relative"]]
     formats = {name: "{:.2f}" for name in SHOWN} | {"TPER AUC relative": "{:.3f}"}
-    print("\n" + to_terminal(format_cells(measures, formats)))
+    print(to_terminal(format_cells(measures, formats)))
     if comparison is not None:
         pairs = comparison.pairs
         formats = {c: "{:.3g}" for c in pairs.columns if pairs[c].dtype == float}

@@ -33,7 +33,8 @@ def write_files(
 ) -> None:
     """Write ``measures.csv``, ``per_bin.csv``, ``bins.json``, ``evaluation.json``, ``report.html``.
 
-    Of several models also ``comparison.csv`` and ``pairs.csv``.
+    With a comparison also ``comparison.csv`` and ``pairs.csv``; without ``bins.json`` where models
+    have bins of their own, which ``evaluation.json`` holds.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def write_files(
     evaluations : sequence of CountEvaluation
         At least one.
     comparison : CountComparison or None
-        Of several models.
+        Of several models on the same images.
     notes : sequence of str
         On the evaluation as a whole.
     """
@@ -53,7 +54,8 @@ def write_files(
     for name, table in tables.items():
         with atomic_path(folder / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
-    evaluations[0].bins.save(folder / "bins.json")
+    if all(e.bins == evaluations[0].bins for e in evaluations):
+        evaluations[0].bins.save(folder / "bins.json")
     content: dict[str, Any] = {"models": [e.to_dict() for e in evaluations], "notes": list(notes)}
     if comparison is not None:
         content["pairs"] = comparison.pairs.to_dict("records")
@@ -88,13 +90,14 @@ def _add_bins(
 ) -> None:
     page.add_heading("Error by bin of the true count")
     caption = "Mean and standard deviation of the absolute error in each bin, logarithmic above 1."
-    if comparison is not None:
-        caption += " A square below a bin has the colour of the model that is better there."
-    page.add_figure(plot_bins(evaluations, comparison), caption)
     if comparison is None:
-        table = evaluations[0].table[["bin", "n", "mean", "std", "bias"]]
-        page.add_table(table, "Bins are (lo, hi], the first closed on both sides.")
+        for e in evaluations:
+            page.add_figure(plot_bins([e]), caption)
+            table = e.table[["bin", "n", "mean", "std", "bias"]]
+            page.add_table(table, f"{e.name}: bins are (lo, hi], the first closed on both sides.")
         return
+    caption += " A square below a bin has the colour of the model that is better there."
+    page.add_figure(plot_bins(evaluations, comparison), caption)
     page.add_table(comparison.per_bin, "Mean and std of |error| in each bin, and who is better.")
     page.add_table(
         comparison.pairs,

@@ -175,6 +175,20 @@ def test_the_command_twice_gives_the_same_bytes(files, tmp_path):
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 
 
+def test_different_data_sets_side_by_side(files, tmp_path, capsys):
+    (tmp_path / "other.csv").write_text("x,0,1\ny,7,7\nz,90,80\n")
+    assert cli.main(["count", "evaluate", files[0], "other.csv"]) == 2
+    assert "no image in common" in capsys.readouterr().err
+    assert cli.main(["count", "evaluate", files[0], "other.csv", "--separate", "--out", "o"]) == 0
+    assert "winner" not in capsys.readouterr().out
+    content = json.loads((tmp_path / "o" / "evaluation.json").read_text())
+    assert [m["measures"]["images"] for m in content["models"]] == [40, 3]
+    assert content["models"][1]["bins"]["edges"] == list(released_bins(0, 90).edges)
+    assert not (tmp_path / "o" / "bins.json").exists()
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert page.count("data:image/") == 4  # bars of each, one of all curves, one of all points
+
+
 def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys):
     frame = pd.read_csv(files[0], names=["id", "target", "pred"])
     frame[["id", "target"]].rename(columns={"target": "count"}).to_csv("truth.csv", index=False)
