@@ -7,9 +7,10 @@ from autoeval.metasets.recipe import Recipe, draw_recipes, load_recipes, own_ima
 from autoeval.metasets.sample_set import Sample, SampleSet
 from autoeval.metasets.seed_set import ImageRecord, SeedSet, load_seed_set
 from autoeval.metasets.task import Task, load_task
-from autoeval.metasets.transforms import MILD, TransformStep
+from autoeval.metasets.transforms import CORRUPTIONS, MILD, TransformStep
 
 __all__ = [
+    "CORRUPTIONS",
     "MILD",
     "ImageFile",
     "ImageRecord",

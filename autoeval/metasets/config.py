@@ -23,6 +23,8 @@ class MetaSetConfig:
         Sample sets for each seed set, images for each sample set, transforms for each.
     per_image : bool
         Whether magnitudes are drawn for each image.
+    in_turn : bool
+        Whether sample sets take one transform each, in turn, with one magnitude after the other.
     min_visibility : float
         Boxes with less than this share of their area left in the image are dropped.
     """
@@ -32,6 +34,7 @@ class MetaSetConfig:
     n_images: int = 250
     n_transforms: int = 3
     per_image: bool = False
+    in_turn: bool = False
     min_visibility: float = 0.25
 
 

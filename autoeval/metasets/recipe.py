@@ -95,6 +95,7 @@ def draw_recipes(
     seed: int = 0,
     transforms: Sequence[str] = MILD,
     per_image: bool = False,
+    in_turn: bool = False,
     min_visibility: float = 0.25,
 ) -> list[Recipe]:
     """Draw the recipes of a seed set's sample sets (BoS, section 5.4).
@@ -115,6 +116,10 @@ def draw_recipes(
         Names to draw from.
     per_image : bool, default=False
         Draw magnitudes for each image instead of once for the sample set.
+    in_turn : bool, default=False
+        Instead of drawing, give each sample set one transform, in turn and in a random order; each
+        time that a transform comes round, it takes its next magnitude. So any n sample sets in a
+        row hold each of n transforms once, and n times m of them hold each of its m magnitudes.
     min_visibility : float, default=0.25
         See `Recipe`.
 
@@ -124,11 +129,19 @@ def draw_recipes(
         If a number is out of its range or a transform is unknown.
     """
     _check_numbers(n_sets, n_images, n_transforms, transforms, min_visibility)
+    if in_turn and n_transforms != 1:
+        raise InputError(f"Transforms in turn need n_transforms = 1, got {n_transforms}.")
     recipes = []
     for index in range(n_sets):
         rng = named_rng(seed, seed_set.name, index)
         image_ids = _draw_images(seed_set, n_images, rng)
-        steps = _draw_steps(transforms, n_transforms, per_image, rng)
+        steps: tuple[TransformStep, ...]
+        if in_turn:
+            steps = _step_in_turn(transforms, index, named_rng(seed, seed_set.name, "in turn"))
+        else:
+            steps = _draw_steps(transforms, n_transforms, rng)
+        if per_image:
+            steps = tuple(TransformStep(step.name, None) for step in steps)
         own_seed = int(rng.integers(2**31))
         recipes.append(Recipe(seed_set.name, image_ids, steps, own_seed, min_visibility))
     return recipes
@@ -174,14 +187,21 @@ def load_recipes(path: str | os.PathLike[str]) -> list[Recipe]:
 
 
 def _draw_steps(
-    transforms: Sequence[str], n_transforms: int, per_image: bool, rng: np.random.Generator
+    transforms: Sequence[str], n_transforms: int, rng: np.random.Generator
 ) -> tuple[TransformStep, ...]:
-    chosen = rng.choice(len(transforms), n_transforms, replace=False)
-    magnitudes = [get_transform(transforms[i]).draw(rng) for i in chosen]
-    return tuple(
-        TransformStep(transforms[i], None if per_image else magnitude)
-        for i, magnitude in zip(chosen, magnitudes, strict=True)
-    )
+    chosen = [transforms[i] for i in rng.choice(len(transforms), n_transforms, replace=False)]
+    return tuple(TransformStep(name, get_transform(name).draw(rng)) for name in chosen)
+
+
+def _step_in_turn(
+    transforms: Sequence[str], index: int, rng: np.random.Generator
+) -> tuple[TransformStep]:
+    order, offset = rng.permutation(len(transforms)), int(rng.integers(2**31))
+    turn, place = divmod(index, len(transforms))
+    transform = get_transform(transforms[order[place]])
+    # Neighbours are a magnitude apart, so that a few sample sets hold each magnitude already.
+    magnitude = transform.magnitude((offset + place + turn) % transform.n_magnitudes)
+    return (TransformStep(transform.name, magnitude),)
 
 
 def _draw_images(seed_set: SeedSet, n_images: int, rng: np.random.Generator) -> tuple[str, ...]:

@@ -10,6 +10,11 @@ from pictures import picture
 
 
 @pytest.fixture
+def configs(request) -> Path:
+    return request.config.rootpath / "configs"
+
+
+@pytest.fixture
 def make_coco(tmp_path) -> Callable[..., tuple[Path, Path]]:
     """Write a COCO data set: boxes are (image id, category, x, y, w, h[, iscrowd])."""
 

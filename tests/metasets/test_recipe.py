@@ -6,7 +6,7 @@ import pytest
 from autoeval.errors import InputError
 from autoeval.metasets.recipe import Recipe, draw_recipes, load_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import ImageRecord, SeedSet
-from autoeval.metasets.transforms import MILD, TransformStep, get_transform
+from autoeval.metasets.transforms import CORRUPTIONS, MILD, TransformStep, get_transform
 
 
 def seed_set(n_images=300, name="street"):
@@ -52,6 +52,31 @@ def test_magnitudes_can_vary_by_image():
         assert {step.magnitude for step in other.steps} == {None}
 
 
+def in_turn(**options):
+    options = {"n_sets": 70, "n_images": 5, **options}
+    return draw_recipes(seed_set(), transforms=CORRUPTIONS, n_transforms=1, in_turn=True, **options)
+
+
+def test_in_turn_each_transform_meets_each_magnitude_once():
+    steps = [recipe.steps[0] for recipe in in_turn()]
+    assert len({(step.name, step.magnitude) for step in steps}) == len(steps) == 14 * 5
+    for first in range(70 - 13):  # any fourteen in a row
+        assert {step.name for step in steps[first : first + 14]} == set(CORRUPTIONS)
+    for first in (0, 14, 56):  # ten sample sets already are two of each severity
+        counts = np.bincount([int(step.magnitude) for step in steps[first : first + 10]])
+        assert counts.tolist() == [0, 2, 2, 2, 2, 2]
+    assert [recipe.steps[0] for recipe in in_turn(n_sets=75)][70:] == steps[:5]
+
+
+def test_in_turn_the_first_do_not_depend_on_the_rest_and_orders_differ_by_seed():
+    base = in_turn()
+    assert in_turn(n_sets=9) == base[:9]
+    assert [recipe.steps for recipe in in_turn(seed=1)] != [recipe.steps for recipe in base]
+    varied = [recipe.steps[0] for recipe in in_turn(per_image=True)]
+    assert {step.magnitude for step in varied} == {None}
+    assert [step.name for step in varied] == [recipe.steps[0].name for recipe in base]
+
+
 def test_own_images_are_untransformed_and_capped():
     recipe = own_images(seed_set(20))
     assert recipe.steps == () and recipe.image_ids == tuple(map(str, range(20)))
@@ -69,6 +94,7 @@ def test_own_images_are_untransformed_and_capped():
         ({"transforms": ["Rotate", "Rotate"], "n_transforms": 2}, "between 0 and 1"),
         ({"transforms": ["Blur"]}, "No transform named 'Blur'"),
         ({"min_visibility": 1.5}, "min_visibility"),
+        ({"in_turn": True}, "in turn need n_transforms = 1, got 3"),
     ],
 )
 def test_options_out_of_range(options, message):

@@ -9,12 +9,13 @@ import cv2
 import numpy as np
 
 from autoeval.metasets.images import read_image
-from autoeval.metasets.transforms import MILD, TransformStep, apply_step, get_transform
+from autoeval.metasets.transforms import CORRUPTIONS, MILD, TransformStep, apply_step, get_transform
 
 OLD_PROCESSOR = {
     "OPENCV_IPP": "disabled",
     "OPENCV_CPU_DISABLE": "SSE4.1,SSE4.2,AVX,FP16,FMA3,AVX2,AVX512-SKX",
     "JSIMD_FORCENONE": "1",
+    "NPY_DISABLE_CPU_FEATURES": "FMA3 AVX2 AVX512F AVX512_SKX X86_V3 X86_V4",
     "OMP_NUM_THREADS": "1",
 }
 
@@ -24,7 +25,7 @@ def fingerprints(jpeg: str) -> list[str]:
     blocks = np.random.default_rng(0).integers(0, 256, (20, 31, 3), dtype=np.uint8)
     images = [blocks.repeat(7, 0).repeat(7, 1), read_image(jpeg)]
     found = []
-    for name in MILD:
+    for name in (*MILD, *CORRUPTIONS):
         rng, digest = np.random.default_rng(1), hashlib.sha256()
         for magnitude in [get_transform(name).draw(rng) for _ in range(10)]:
             for image in images:

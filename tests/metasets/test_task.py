@@ -22,11 +22,6 @@ def no_root(monkeypatch):
     monkeypatch.delenv(ROOT_VARIABLE, raising=False)
 
 
-@pytest.fixture
-def configs(request):
-    return request.config.rootpath / "configs"
-
-
 def write(tmp_path, text=None, root=None):
     path = tmp_path / "task.py"
     path.write_text(TASK.format(root=root) if text is None else text)

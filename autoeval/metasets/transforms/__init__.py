@@ -1,10 +1,25 @@
 """Transforms that turn a seed set's images into new ones, labels along with them."""
 
 from autoeval.metasets.transforms.base import Transform, TransformStep, apply_step, get_transform
+from autoeval.metasets.transforms.blur import BLUR
+from autoeval.metasets.transforms.digital import DIGITAL
 from autoeval.metasets.transforms.geometric import ROTATE, rotate_boxes
+from autoeval.metasets.transforms.noise import NOISE
 from autoeval.metasets.transforms.photometric import PHOTOMETRIC
+from autoeval.metasets.transforms.weather import WEATHER
 
 MILD = (*PHOTOMETRIC, ROTATE)
 """The seven transforms of the paper (BoS, section 5.4), by name."""
 
-__all__ = ["MILD", "Transform", "TransformStep", "apply_step", "get_transform", "rotate_boxes"]
+CORRUPTIONS = (*NOISE, *BLUR, *WEATHER, *DIGITAL)
+"""The common corruptions, by name; their magnitude is a severity from 1 to 5."""
+
+__all__ = [
+    "CORRUPTIONS",
+    "MILD",
+    "Transform",
+    "TransformStep",
+    "apply_step",
+    "get_transform",
+    "rotate_boxes",
+]

@@ -45,10 +45,18 @@ class Transform:
     change: ChangeImage
     move: MoveBoxes | None = None
 
+    @property
+    def n_magnitudes(self) -> int:
+        """Number of different magnitudes."""
+        return round((self.high - self.low) / self.step) + 1
+
+    def magnitude(self, index: int) -> float:
+        """Get the magnitude at a position in their order, from 0 on."""
+        return round(float(self.low + self.step * index), 6)
+
     def draw(self, rng: np.random.Generator) -> float:
         """Draw a magnitude."""
-        n_steps = round((self.high - self.low) / self.step)
-        return round(float(self.low + self.step * rng.integers(n_steps + 1)), 6)
+        return self.magnitude(int(rng.integers(self.n_magnitudes)))
 
 
 @dataclass(frozen=True)
