@@ -1,0 +1,102 @@
+"""What `observe` promises beyond the known detectors."""
+
+import numpy as np
+import pytest
+
+from autoeval.detectors import Detector, DropoutSpec
+from autoeval.errors import InputError
+
+
+def test_repeats_and_seeds(build, images):
+    detector, spec = build("yolox_nano"), DropoutSpec("before", (1, 2), 0.3)
+
+    def scores(seed=0, name="a", repeats=2):
+        (seen,) = detector.observe(images[:1], [name], dropout=spec, repeats=repeats, seed=seed)
+        return [tuple(boxes.scores) for boxes in seen.perturbed]
+
+    base = scores()
+    assert len(base) == 2 and base[0] != base[1]
+    assert scores(repeats=3)[:2] == base  # more repeats leave the first ones as they are
+    assert scores(seed=1) != base and scores(name="b") != base
+
+
+def test_without_dropout(build, images):
+    seen = build("yolox_nano").observe(images, ["a", "b", "c"])
+    assert [one.image_id for one in seen] == ["a", "b", "c"]
+    assert all(one.perturbed == () for one in seen)
+
+
+def test_no_images(build):
+    assert build("yolox_nano").observe([], []) == []
+
+
+def test_labels_index_the_categories(build, images):
+    detector = build("yolox_nano")
+    labels = detector.observe(images[:1], ["a"])[0].clean.labels
+    assert labels.min() >= 0 and labels.max() < len(detector.categories)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"image_ids": ["a", "b"]}, "one id for each image"),
+        ({"images": [np.zeros((4, 4, 3))]}, r"\(4, 4, 3\) float64"),
+        ({"images": [np.zeros((4, 4), np.uint8)]}, r"\(4, 4\) uint8"),
+        ({"images": [np.zeros((0, 4, 3), np.uint8)]}, r"\(0, 4, 3\)"),
+        ({"repeats": 1}, "with a `dropout`"),
+        ({"repeats": -1, "dropout": DropoutSpec()}, "0 or more"),
+    ],
+)
+def test_bad_calls(build, changes, message):
+    call = {"images": [np.zeros((4, 4, 3), np.uint8)], "image_ids": ["a"], **changes}
+    with pytest.raises(ValueError, match=message):
+        build("yolox_nano").observe(**call)
+
+
+@pytest.fixture
+def unsplittable(build, monkeypatch):
+    """A detector whose backbone has a forward of its own, and the one it is made from."""
+    known = build("retinanet_r18")
+    backbone = known.model.backbone
+
+    class Other(type(backbone)):
+        def forward(self, x):
+            return super().forward(x)
+
+    monkeypatch.setattr(backbone, "__class__", Other)
+    with pytest.warns(UserWarning, match="Other.*cannot be split"):
+        other = Detector(known.model, known.config, known.categories)
+    return known, other
+
+
+@pytest.mark.parametrize("position", ["after", "before"])
+def test_fallback_gives_the_same_boxes(unsplittable, images, position):
+    known, other = unsplittable
+    assert known.splits_backbone and not other.splits_backbone
+    spec = DropoutSpec(position, (0, 2), 0.3)
+    for one, two in zip(
+        known.observe(images, ["a", "b", "c"], dropout=spec, repeats=2),
+        other.observe(images, ["a", "b", "c"], dropout=spec, repeats=2),
+        strict=True,
+    ):
+        for a, b in zip((one.clean, *one.perturbed), (two.clean, *two.perturbed), strict=True):
+            assert np.array_equal(a.boxes, b.boxes) and np.array_equal(a.scores, b.scores)
+
+
+def test_fallback_without_stages(unsplittable, images, monkeypatch):
+    _, other = unsplittable
+    monkeypatch.setattr("autoeval.detectors.fallback.STAGE_LISTS", ())
+    assert len(other.observe(images[:1], ["a"])[0].clean)
+    with pytest.raises(InputError, match="Cannot find the stages of the backbone Other"):
+        other.observe(images[:1], ["a"], dropout=DropoutSpec(), repeats=1)
+
+
+def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):
+    """As on an accelerator: images of one size together, all repeats together."""
+    detector, spec = build("yolox_nano"), DropoutSpec("before", (1, 2), 0.3)
+    alone = detector.observe(images, ["a", "b", "c"], dropout=spec, repeats=3)
+    monkeypatch.setattr(detector, "max_batch", 4)
+    together = detector.observe(images, ["a", "b", "c"], dropout=spec, repeats=3)
+    for one, two in zip(alone, together, strict=True):
+        for a, b in zip((one.clean, *one.perturbed), (two.clean, *two.perturbed), strict=True):
+            np.testing.assert_allclose(a.scores[:5], b.scores[:5], atol=1e-3)

@@ -1,0 +1,137 @@
+"""From a name, a config and a file to a detector, and what bad input gets."""
+
+import pytest
+import torch
+
+from autoeval.detectors import load_detector
+from autoeval.detectors.aliases import detector_names
+from autoeval.detectors.categories import coco_categories
+from autoeval.detectors.loading import build_model, read_config
+from autoeval.errors import InputError
+
+CONFIG = """
+_base_ = "mmdet::yolox/yolox_nano_8xb8-300e_coco.py"
+model = dict(bbox_head=dict(num_classes=2))
+"""
+METAINFO = 'test_dataloader = dict(dataset=dict(metainfo=dict(classes=("bus", "van"))))\n'
+
+
+@pytest.fixture(scope="module")
+def weights():
+    """Weights of a detector of two categories."""
+    torch.manual_seed(0)
+    config = read_config("yolox_nano", {"model.bbox_head.num_classes": 2})
+    return build_model(config).state_dict()
+
+
+def write(folder, config=CONFIG, **checkpoint):
+    (folder / "config.py").write_text(config)
+    torch.save(checkpoint, folder / "a.pth")
+    return folder / "config.py", folder / "a.pth"
+
+
+def test_config_and_checkpoint(tmp_path, weights):
+    """Categories of the checkpoint come before those of the config."""
+    meta = {"dataset_meta": {"CLASSES": ("lorry", "tram")}}
+    config, checkpoint = write(tmp_path, CONFIG + METAINFO, state_dict=weights, meta=meta)
+    detector = load_detector(config, checkpoint=checkpoint)
+    assert detector.categories == ("lorry", "tram")
+    assert not detector.model.training
+    loaded = detector.model.state_dict()
+    assert all(torch.equal(loaded[name], value) for name, value in weights.items())
+
+
+def test_categories_of_the_config(tmp_path, weights):
+    config, checkpoint = write(tmp_path, CONFIG + METAINFO, state_dict=weights)
+    assert load_detector(config, checkpoint=checkpoint).categories == ("bus", "van")
+
+
+def test_categories_of_old_checkpoints(tmp_path, weights):
+    config, checkpoint = write(tmp_path, state_dict=weights, meta={"CLASSES": ["a", "b"]})
+    assert load_detector(config, checkpoint=checkpoint).categories == ("a", "b")
+
+
+def test_no_categories(tmp_path, weights):
+    config, checkpoint = write(tmp_path, state_dict=weights)
+    with pytest.raises(InputError, match=r"2 classes.*lists 0.*metainfo"):
+        load_detector(config, checkpoint=checkpoint)
+
+
+def test_categories_of_another_number(tmp_path, weights):
+    meta = {"dataset_meta": {"classes": ("only",)}}
+    config, checkpoint = write(tmp_path, state_dict=weights, meta=meta)
+    with pytest.raises(InputError, match=r"2 classes.*lists 1"):
+        load_detector(config, checkpoint=checkpoint)
+
+
+def test_coco_categories():
+    names = coco_categories()
+    assert len(names) == 80 and names[0] == "person" and names[2] == "car" and names[7] == "truck"
+
+
+def test_a_checkpoint_that_does_not_fit(tmp_path, weights):
+    _, checkpoint = write(tmp_path, state_dict=weights)
+    with pytest.raises(InputError, match=r"does not fit.*multi_level_conv_cls\.0"):
+        load_detector("yolox_nano", checkpoint=checkpoint)
+
+
+def test_unknown_names_are_answered_with_the_known():
+    with pytest.raises(InputError, match=r"'retina'.*retinanet_r50, retinanet_swin_t"):
+        load_detector("retina")
+
+
+@pytest.mark.parametrize("name", ["faster_rcnn_swin_t", "retinanet_swin_t", "yolox_nano"])
+def test_no_published_checkpoint(name):
+    with pytest.raises(InputError, match=f"{name}.*--checkpoint FILE"):
+        load_detector(name)
+
+
+def test_published_checkpoints_are_those_of_mmdet():
+    """Each address stands in the model index that mmdet ships, beside the same config."""
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    import yaml
+
+    index = Path(find_spec("mmdet").origin).parent / ".mim" / "configs"
+    published = {}
+    for name in ("retinanet", "faster_rcnn", "yolox", "rtmdet", "swin"):
+        for entry in yaml.safe_load((index / name / "metafile.yml").read_text())["Models"]:
+            published[entry["Config"].removeprefix("configs/")] = entry["Weights"]
+    checked = 0
+    for name in detector_names():
+        path = Path(__file__).parents[2] / "configs" / "detectors" / f"{name}.py"
+        base = path.read_text().partition('_base_ = "mmdet::')[2].partition('"')[0]
+        if base and "faster_rcnn_swin" not in name:
+            assert read_config(name).detector.checkpoint == published.get(base), name
+            checked += 1
+    assert checked == 7
+
+
+def test_bad_configs(tmp_path):
+    for text in ("model = dict(", "model = None", "a = 1", "_base_ = 'mmdet::nothing.py'"):
+        (tmp_path / "bad.py").write_text(text)
+        with pytest.raises(InputError, match=r"bad\.py"):
+            read_config(tmp_path / "bad.py")
+
+
+def test_a_model_that_mmdet_does_not_know(tmp_path):
+    (tmp_path / "odd.py").write_text("model = dict(type='Oracle', backbone=dict(type='ResNet'))")
+    with pytest.raises(InputError, match=r"odd\.py.*Oracle"):
+        build_model(read_config(tmp_path / "odd.py"))
+
+
+def test_bad_devices():
+    for name in ("warp", "cuda:99"):
+        with pytest.raises(InputError, match=f"device '{name}'"):
+            load_detector("yolox_nano", device=name)
+
+
+def test_pretrained_backbones_are_not_fetched():
+    assert read_config("retinanet_r50").model.backbone.init_cfg is None
+
+
+def test_without_the_checkout(monkeypatch, tmp_path):
+    monkeypatch.setattr("autoeval.detectors.aliases.FOLDER", tmp_path / "none")
+    with pytest.raises(InputError, match="part of the repository"):
+        load_detector("retinanet_r50")

@@ -1,0 +1,49 @@
+"""Test pipelines made to take arrays."""
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+
+from autoeval.detectors.loading import build_model, read_config
+from autoeval.detectors.preprocessing import Preprocessor, adapt_pipeline, collate, test_pipeline
+from autoeval.errors import InputError
+
+test_pipeline.__test__ = False  # not a test, whatever its name
+
+
+def test_files_and_annotations_are_not_read():
+    steps = [
+        {"type": "LoadImageFromFile", "to_float32": True},
+        {"type": "Resize", "scale": (8, 8)},
+        {"type": "mmdet.LoadAnnotations", "with_bbox": True},
+        {"type": "LoadPanopticAnnotations"},
+        {"type": "PackDetInputs"},
+    ]
+    adapted = adapt_pipeline(steps)
+    assert adapted[0] == {"type": "mmdet.LoadImageFromNDArray", "to_float32": True}
+    assert [step["type"] for step in adapted[1:]] == ["Resize", "PackDetInputs"]
+    assert steps[0]["type"] == "LoadImageFromFile"
+
+
+def test_a_pipeline_that_begins_otherwise():
+    with pytest.raises(InputError, match="found Resize"):
+        adapt_pipeline([{"type": "Resize"}])
+    with pytest.raises(InputError, match="found nothing"):
+        adapt_pipeline([])
+
+
+def test_no_pipeline():
+    with pytest.raises(InputError, match="no test pipeline"):
+        test_pipeline(Config({"model": {}}))
+
+
+def test_values_and_scale():
+    """YOLOX-nano: to 416 x 416 with 114 below, values as they are; (100, 200) doubles and more."""
+    config = read_config("yolox_nano")
+    model = build_model(config)
+    image = np.full((100, 200, 3), (10, 20, 30), np.uint8)
+    inputs, (sample,) = collate(model, [Preprocessor(config)(image)])
+    assert inputs.shape == (1, 3, 416, 416)
+    assert inputs[0, :, 0, 0].tolist() == [10, 20, 30]
+    assert inputs[0, :, 300, 0].tolist() == [114, 114, 114]
+    assert sample.ori_shape == (100, 200) and sample.scale_factor == (2.08, 2.08)
