@@ -11,7 +11,9 @@ import pandas as pd
 from autoeval.counting.capture.results import FAILED, MISSING, SKIPPED, TaskResult
 from autoeval.counting.capture.tasks import CHOICE
 from autoeval.counting.measures.intervals import Interval, bootstrap_intervals
-from autoeval.counting.measures.overall import smape
+from autoeval.counting.measures.overall import smape, smape_terms
+
+NONE = "none"
 
 
 def measure(result: TaskResult, *, n_resamples: int = 1000, seed: int = 0) -> dict[str, Any]:
@@ -29,33 +31,30 @@ def measure(result: TaskResult, *, n_resamples: int = 1000, seed: int = 0) -> di
     Returns
     -------
     dict
-        ``model``, ``task``, ``n``, ``skipped %``, ``missing`` (no answer, failed ones included),
-        the main measure with ``low`` and ``high`` (its 95 % interval), and the others. The main
-        measure is ``sMAPE`` for counts and ``accuracy`` (%) for patterns.
+        ``model``, ``task``, ``n``, the main measure with ``low`` and ``high`` (its 95 % interval),
+        ``MAE`` and ``exact %`` of counts, ``skipped %``, and ``missing`` (no answer, failed ones
+        included). The main measure is ``sMAPE`` for counts and ``accuracy`` (%) for patterns.
     """
     frame = result.frame
-    row: dict[str, Any] = {
-        "model": result.model,
-        "task": result.task.name,
-        "n": len(frame),
-        "skipped %": 100 * float((frame["status"] == SKIPPED).mean()),
-        "missing": int(frame["status"].isin([FAILED, MISSING]).sum()),
-    }
+    row: dict[str, Any] = {"model": result.model, "task": result.task.name, "n": len(frame)}
     if result.task.kind == CHOICE:
         right = _right(frame)
         interval = _interval(lambda rows: float(100 * right[rows].mean()), frame, n_resamples, seed)
-        return row | {"accuracy": interval.value, "low": interval.low, "high": interval.high}
-    truth, value = counts(frame)
-    interval = smape_interval(truth, value, n_resamples=n_resamples, seed=seed)
-    given = ~np.isnan(value)
-    error = np.abs(value - truth)[given]
-    return row | {
-        "sMAPE": interval.value,
-        "low": interval.low,
-        "high": interval.high,
-        "MAE": float(error.mean()) if given.any() else np.nan,
-        "exact %": 100 * float(_right(frame).mean()),
-    }
+        row |= {"accuracy": interval.value, "low": interval.low, "high": interval.high}
+    else:
+        truth, value = counts(frame)
+        interval = smape_interval(truth, value, n_resamples=n_resamples, seed=seed)
+        error = np.abs(value - truth)[~np.isnan(value)]
+        row |= {
+            "sMAPE": interval.value,
+            "low": interval.low,
+            "high": interval.high,
+            "MAE": float(error.mean()) if len(error) else np.nan,
+            "exact %": 100 * float(_right(frame).mean()),
+        }
+    row["skipped %"] = 100 * float((frame["status"] == SKIPPED).mean())
+    row["missing"] = int(frame["status"].isin([FAILED, MISSING]).sum())
+    return row
 
 
 def by_factor(
@@ -100,12 +99,8 @@ def paired_difference(
     truth, first, second = (
         both[name].to_numpy(float) for name in ("truth_a", "value_a", "value_b")
     )
-    interval = _interval(
-        lambda rows: smape(truth[rows], second[rows]) - smape(truth[rows], first[rows]),
-        both,
-        n_resamples,
-        seed,
-    )
+    change = smape_terms(truth, second) - smape_terms(truth, first)
+    interval = _interval(lambda rows: float(change[rows].mean()), change, n_resamples, seed)
     return {
         "model": original.model,
         "n": len(both),
@@ -124,20 +119,21 @@ def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
     ----------
     result : TaskResult
     most : int
-        Larger counts share the last row and column; None-answers have the column "none".
+        Larger counts share a row and a column; items without a value have the column ``none``.
 
     Returns
     -------
     DataFrame of int
-        Of patterns, with the task's patterns; of counts, with 0 to ``most`` and beyond.
+        A row for every truth that occurs, a column for every answer or truth that does.
     """
     truth, value = result.frame["truth"], result.frame["value"]
     if result.task.kind != CHOICE:
         truth, value = _levels(truth, most), _levels(value, most)
-    answered = value.where(value.notna(), "none")
+    answered = value.where(value.notna(), NONE)
+    rows = sorted(set(truth), key=_order)
+    columns = sorted({*truth, *value.dropna()}, key=_order)
     table = pd.crosstab(truth, answered)
-    order = sorted({*truth, *value.dropna()}, key=_order)
-    return table.reindex(index=order, columns=[*order, "none"], fill_value=0)
+    return table.reindex(index=rows, columns=[*columns, NONE], fill_value=0)
 
 
 def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
@@ -174,7 +170,8 @@ def smape_interval(
     truth: np.ndarray, value: np.ndarray, *, n_resamples: int = 1000, seed: int = 0
 ) -> Interval:
     """Return the sMAPE of counts (N,), NaN for a skipped answer, with its 95 % interval."""
-    return _interval(lambda rows: smape(truth[rows], value[rows]), truth, n_resamples, seed)
+    terms = smape_terms(truth, value)
+    return _interval(lambda rows: float(terms[rows].mean()), terms, n_resamples, seed)
 
 
 def counts(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -204,7 +201,7 @@ def _levels(values: pd.Series, most: int) -> pd.Series:
             return None
         return f"> {most}" if value > most else round(float(value))
 
-    return values.map(level).astype(object)
+    return pd.Series([level(value) for value in values], values.index, dtype=object)
 
 
 def _order(level: Any) -> tuple[bool, Any]:

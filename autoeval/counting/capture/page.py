@@ -71,7 +71,7 @@ def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> Page:
     page = Page(f"CAPTURe, {kind} split: counting behind an occluder")
     page.add_text(f"{len(split.items)} pairs of images.", ABOUT)
     page.add_warnings(f"{r.model}, {r.task.name}: {text}" for r in results for text in r.problems)
-    page.add_table(measures_table(results), "Measures", formats=FORMATS)
+    _add_measures(page, results)
     differences = difference_table(results)
     if len(differences):
         page.add_heading("Original against occluded")
@@ -109,6 +109,13 @@ def write_report(
     return written
 
 
+def _add_measures(page: Page, results: Sequence[TaskResult]) -> None:
+    for title, choice in (("Counts", False), ("Patterns, accuracy in %", True)):
+        chosen = [result for result in results if (result.task.kind == CHOICE) == choice]
+        if chosen:
+            page.add_table(measures_table(chosen), title, formats=FORMATS)
+
+
 def _add_task(page: Page, results: Sequence[TaskResult]) -> None:
     task = results[0].task
     page.add_heading(task.name)
@@ -134,9 +141,7 @@ def _add_reliability(page: Page, results: Sequence[TaskResult]) -> None:
     counted = [result for result in results if result.task.kind != CHOICE]
     found = _tables(counted, reliability)
     if found:
-        caption = (
-            "Error by confidence; numbers are items. A calibrated model falls from left to right"
-        )
+        caption = "Error by confidence, with the number of items; it should fall to the right"
         page.add_figure(reliability_chart(found), caption)
 
 

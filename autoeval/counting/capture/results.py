@@ -151,9 +151,9 @@ def _one_each(rows: Iterable[Row], known: set[str]) -> tuple[list[Row], list[str
             continue
         before = answers.get(place)
         if before is not None and is_answered(before):
-            times[name] += 1
             if not is_answered(row):
                 continue
+            times[name] += 1
         answers[place] = row
     problems = []
     if times:

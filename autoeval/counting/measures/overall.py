@@ -65,9 +65,20 @@ def smape(target: Any, pred: Any) -> float:
     >>> smape([2, 0, 5], [6, 0, float("nan")])
     50.0
     """
+    return float(smape_terms(target, pred).mean())
+
+
+def smape_terms(target: Any, pred: Any) -> np.ndarray:
+    """Return the share (N,) of each image in `smape`, in [0, 100].
+
+    Examples
+    --------
+    >>> smape_terms([2, 0, 5], [6, 0, float("nan")]).tolist()
+    [50.0, 0.0, 100.0]
+    """
     pred = np.asarray(pred, np.float64).ravel()
     skipped = np.isnan(pred)
     target, filled = as_pairs(target, np.where(skipped, 0.0, pred))
     scale = np.abs(target) + np.abs(filled)
     share = np.divide(np.abs(filled - target), scale, out=np.zeros_like(scale), where=scale > 0)
-    return float(100 * np.where(skipped, 1.0, share).mean())
+    return 100 * np.where(skipped, 1.0, share)

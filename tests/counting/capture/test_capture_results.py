@@ -1,0 +1,281 @@
+"""Answers beside the truth: measures by hand, and answer files with something wrong in them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.counting.capture.baseline_table import (
+    IN_CANVAS,
+    answer_all,
+    by_pattern,
+    column,
+    released_answers,
+    summarise,
+)
+from autoeval.counting.capture.charts import confusion_chart, factor_chart, reliability_chart
+from autoeval.counting.capture.lmms_eval_task import process_choice, process_count
+from autoeval.counting.capture.measures import (
+    by_factor,
+    confusion,
+    measure,
+    paired_difference,
+    reliability,
+)
+from autoeval.counting.capture.page import capture_page, write_report
+from autoeval.counting.capture.published import published_table
+from autoeval.counting.capture.records import read_items, to_items
+from autoeval.counting.capture.results import collect, group_rows, read_answers
+from autoeval.counting.capture.split import CaptureSplit
+from autoeval.counting.capture.synthetic import SyntheticSpec
+from autoeval.counting.capture.tasks import get_task
+from autoeval.counting.measures.overall import smape
+from autoeval.errors import InputError
+
+NAMES = ("a.png", "b.png", "c.png", "d.png")
+TRUTH, HIDDEN = (6, 8, 10, 10), (1, 1, 2, 3)
+SHAPES = ("circle", "circle", "rectangle", "triangle")
+
+
+def make_split(tmp_path):
+    records = [
+        {
+            "image_file": name,
+            "ground_truth": truth,
+            "shape": shape,
+            "dot_shape": "circle",
+            "num_occluded": hidden,
+            "positions": [[10, 10]],
+        }
+        for name, truth, shape, hidden in zip(NAMES, TRUTH, SHAPES, HIDDEN, strict=True)
+    ]
+    return CaptureSplit(tmp_path, tuple(to_items(records)))
+
+
+@pytest.fixture
+def split(tmp_path):
+    return make_split(tmp_path)
+
+
+def row(name, value, status="ok", task="total-occluded", **more):
+    return {"image_file": name, "task": task, "value": value, "status": status, **more}
+
+
+ROWS = [row("a.png", 6), row("b.png", 12), row("c.png", None, "skipped"), row("d.png", 15)]
+
+
+def result_of(split, rows, task="total-occluded"):
+    return collect(split, get_task(task), "m", rows)
+
+
+def test_measures_by_hand(split):
+    found = measure(result_of(split, ROWS))
+    # Relative errors 0, 4/20, 1 (skipped) and 5/25; absolute ones 0, 4 and 5.
+    assert found["sMAPE"] == pytest.approx(100 * (0 + 0.2 + 1 + 0.2) / 4)
+    assert found["MAE"] == 3 and found["exact %"] == 25 and found["skipped %"] == 25
+    assert found["low"] < found["sMAPE"] < found["high"] and found["missing"] == 0
+
+
+def test_errors_by_factor_by_hand(split):
+    result = result_of(split, ROWS)
+    by_shape = by_factor(result, "shape").set_index("shape")
+    assert by_shape["sMAPE"].to_dict() == {
+        "circle": pytest.approx(10),
+        "rectangle": 100,
+        "triangle": pytest.approx(20),
+    }
+    assert by_factor(result, "num_occluded")["n"].tolist() == [2, 1, 1]
+    assert by_factor(result, "ground_truth")["sMAPE"].tolist() == pytest.approx([0, 20, 60])
+
+
+def test_paired_difference_by_hand(split):
+    original = result_of(
+        split,
+        [row(n, v, task="total-original") for n, v in zip(NAMES, (6, 8, 10, 15), strict=True)],
+        "total-original",
+    )
+    found = paired_difference(original, result_of(split, ROWS))
+    assert found["original"] == pytest.approx(5) and found["occluded"] == pytest.approx(35)
+    assert found["difference"] == pytest.approx(30) and found["n"] == 4
+    same = paired_difference(original, original)
+    assert (same["difference"], same["low"], same["high"]) == (0, 0, 0)
+
+
+def test_confusion_by_hand(split):
+    table = confusion(result_of(split, ROWS))
+    assert table.index.tolist() == [6, 8, 10]
+    assert table.columns.tolist() == [6, 8, 10, 12, 15, "none"]
+    assert table.loc[10].tolist() == [0, 0, 0, 0, 1, 1] and table.loc[8, 12] == 1
+    assert confusion(result_of(split, ROWS), most=9).columns.tolist() == [6, 8, "> 9", "none"]
+
+
+def test_sampled_answers_give_the_commonest_and_its_share(split):
+    values = [7, 7, 7, 8, None]
+    rows = [
+        row("a.png", v, "ok" if v else "skipped", "sampled-occluded", sample=k)
+        for k, v in enumerate(values)
+    ]
+    frame = result_of(split, rows, "sampled-occluded").frame.set_index("image_file")
+    assert frame.loc["a.png", "value"] == 7 and frame.loc["a.png", "confidence"] == 3 / 5
+    problems = result_of(split, rows, "sampled-occluded").problems
+    assert any("1 items with fewer than 20 samples: a.png" in text for text in problems)
+
+
+def test_reliability_by_hand(split):
+    values = zip(NAMES, (6, 8, 10, 30), (1.0, 0.96, 0.31, 0.35), strict=True)
+    rows = [row(n, v, task="confidence-occluded", confidence=c) for n, v, c in values]
+    table = reliability(result_of(split, rows, "confidence-occluded"))
+    assert table["n"].tolist() == [2, 2]
+    assert table["confidence"].tolist() == pytest.approx([0.33, 0.98])
+    assert table["sMAPE"].tolist() == pytest.approx([25, 0])  # 0 and 20/40
+    assert reliability(result_of(split, ROWS)).empty
+
+
+def test_patterns_are_measured_by_accuracy(split):
+    answers = ("circle", "rectangle", None, "triangle")
+    rows = [
+        row(n, v, "ok" if v else "skipped", "pattern-occluded")
+        for n, v in zip(NAMES, answers, strict=True)
+    ]
+    result = result_of(split, rows, "pattern-occluded")
+    assert measure(result)["accuracy"] == 50 and "sMAPE" not in measure(result)
+    table = confusion(result)
+    assert table.loc["circle", ["circle", "rectangle"]].tolist() == [1, 1]
+    assert table.loc["rectangle", "none"] == 1
+
+
+def test_missing_failed_repeated_and_unknown_answers_are_named(split):
+    rows = [
+        row("a.png", 5),
+        row("a.png", 6),
+        row("b.png", None, "failed: EndpointError: gave up"),
+        row("c.png", 10),
+        row("c.png", None, "failed: later"),
+        row("z.png", 3),
+    ]
+    result = result_of(split, rows)
+    assert result.problems == (
+        "1 items answered more than once, the last counts: a.png",
+        "1 images are not in this task of the split: z.png",
+        "1 of 4 items missing: d.png",
+        "1 of 4 items failed: b.png",
+    )
+    frame = result.frame.set_index("image_file")
+    assert frame["status"].tolist() == ["ok", "failed", "ok", "missing"]
+    assert frame.loc["a.png", "value"] == 6 and frame.loc["c.png", "value"] == 10
+    # Missing and failed items score as skipped ones.
+    assert measure(result)["sMAPE"] == 50 and measure(result)["missing"] == 2
+
+
+def test_no_answers_at_all_score_100(split):
+    found = measure(result_of(split, []))
+    assert found["sMAPE"] == 100 and np.isnan(found["MAE"]) and found["missing"] == 4
+
+
+def test_a_failure_then_an_answer_is_no_repetition(split):
+    rows = [row("a.png", None, "failed: x"), row("a.png", 6)]
+    assert not any("more than once" in text for text in result_of(split, rows).problems)
+
+
+def test_json_of_the_authors_scripts_is_read(split, tmp_path):
+    path = tmp_path / "qwen2_syn_results.json"
+    records = [
+        {"image_file": "a.png", "answer": "six", "results": 6},
+        {"image_file": "b.png", "results": 5, "processed_results": 8},
+        {"image_file": "c.png", "results": -1},
+    ]
+    path.write_text(json.dumps(records))
+    (((model, task), rows),) = group_rows(read_answers(path)).items()
+    assert (model, task) == ("qwen2_syn_results", "total-occluded")
+    frame = result_of(split, rows).frame
+    assert frame["status"].tolist() == ["ok", "ok", "skipped", "missing"]
+    assert frame["value"].tolist()[:2] == [6, 8]
+
+
+BROKEN = [
+    ("a.json", "{"),
+    ("a.json", "[1]"),
+    ("a.jsonl", '{"image_file": "a"}\n'),
+    ("a.jsonl", "x"),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), BROKEN)
+def test_broken_answer_files_are_refused(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match="does not hold answers"):
+        read_answers(tmp_path / name)
+    with pytest.raises(InputError, match="No answers at"):
+        read_answers(tmp_path / "absent.json")
+
+
+def test_the_report_shows_models_problems_and_charts(split, tmp_path):
+    results = [
+        collect(split, get_task("total-occluded"), "<b>m</b>", ROWS[:3]),
+        collect(split, get_task("pattern-occluded"), "other", []),
+    ]
+    text = capture_page(split, results).render()
+    assert "&lt;b&gt;m&lt;/b&gt;" in text and "<b>m</b>" not in text
+    assert "1 of 4 items missing: d.png" in text and "http" not in text.split("</style>")[0]
+    written = write_report(split, results, tmp_path / "out")
+    assert [path.name for path in written] == [
+        *("report.html", "measures.csv", "items.csv"),
+    ]
+    items = pd.read_csv(tmp_path / "out/items.csv")
+    assert len(items) == 8 and items["status"].tolist().count("missing") == 5
+
+
+def test_charts_are_drawn_for_one_and_for_several_models(split):
+    tables = [by_factor(result_of(split, ROWS), "num_occluded")] * 2
+    (axes,) = factor_chart(tables, "num_occluded").axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "2", "3"]
+    (axes,) = confusion_chart(confusion(result_of(split, ROWS))).axes
+    assert [text.get_text() for text in axes.texts] == ["1"] * 4
+    rows = [row(n, 8, task="confidence-occluded", confidence=0.7) for n in NAMES]
+    (axes,) = reliability_chart([reliability(result_of(split, rows, "confidence-occluded"))]).axes
+    assert axes.texts[0].get_text() == "4"
+
+
+def test_harness_scores_are_the_measures(split):
+    answers = ["6", "There are 12.", "I cannot tell.", "a total of 15"]
+    items = [
+        process_count({"target": str(i.ground_truth)}, [text])
+        for i, text in zip(split.items, answers, strict=True)
+    ]
+    mean = pd.DataFrame(items).mean()
+    found = measure(result_of(split, ROWS))
+    assert mean["smape"] == pytest.approx(found["sMAPE"])
+    assert 100 * mean["exact"] == found["exact %"] and 100 * mean["skipped"] == found["skipped %"]
+    assert process_count({"target": "0"}, ["0"])["smape"] == smape([0], [0]) == 0
+    doc = {"target": "circle", "choices": "rectangle, triangle, circle"}
+    assert process_choice(doc, ["A ring."]) == {"exact": 1.0, "skipped": 0.0}
+
+
+def test_baselines_come_near_to_a_perfect_count_and_far_from_counting_what_is_visible():
+    answers = answer_all(SyntheticSpec(seed=2, fit_canvas=True), every=100)
+    names = [IN_CANVAS, "visible-only", column("oracle", "most"), column("detected", "most")]
+    table = summarise(answers, names).set_index("counter")["sMAPE"]
+    assert table[IN_CANVAS] == 0 and table["visible-only"] > 10
+    assert table[names[2]] < 4 and table[names[3]] < 4
+    assert by_pattern(answers, names)["circle"].tolist()[2:] == [0, 0]
+
+
+def test_released_items_bound_what_can_be_seen(shared):
+    items = read_items(shared / "golden/capture/synthetic_metadata.json")
+    answers = released_answers(items)
+    truth = answers["truth"].to_numpy(float)
+    off = (truth != answers[IN_CANVAS]).to_numpy()
+    assert off.sum() == 151
+    # One object less of n scores 1 / (2n - 1).
+    expected = 100 * (1 / (2 * truth[off] - 1)).sum() / 1150
+    assert smape(truth, answers[IN_CANVAS]) == pytest.approx(expected)
+
+
+def test_published_figures_are_those_of_the_paper():
+    table = published_table("real").set_index("model")
+    assert table.loc["GPT-4o"].tolist() == [13.34, 14.75]
+    # Table 2 prints the averages over the four models.
+    for split_name, expected in (("real", (21.09, 27.37)), ("synthetic", (9.34, 14.19))):
+        means = published_table(split_name).iloc[1:, 1:].astype(float).mean()
+        assert means.tolist() == pytest.approx(expected, abs=0.01)

@@ -1,0 +1,265 @@
+"""Tasks put to counters: questions, context, back-off, samples, failures, going on after a stop."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from autoeval.counting.capture.ask import BACKOFF
+from autoeval.counting.capture.baselines import PatternCompletion, VisibleOnly
+from autoeval.counting.capture.inpainting import load_inpainter
+from autoeval.counting.capture.prompts import PromptBook, load_prompts
+from autoeval.counting.capture.run import MOST_FAILURES, RunOptions, run_task
+from autoeval.counting.capture.split import write_synthetic
+from autoeval.counting.capture.synthetic import SyntheticSpec
+from autoeval.counting.capture.tasks import TASKS, coordinates, get_task
+from autoeval.counting.counters.endpoint import EndpointError
+from autoeval.counting.counters.text import TextCounter
+from autoeval.counting.praco.journal import CellJournal
+from autoeval.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory):
+    spec = SyntheticSpec(counts=(6,), patterns=("triangle",), colors=("blue",), fit_canvas=True)
+    return write_synthetic(spec, tmp_path_factory.mktemp("split"))
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return CellJournal(tmp_path / "answers.jsonl", ["key"])
+
+
+class Speaker:
+    """Keeps what it is asked and answers by a function of the number of the question."""
+
+    def __init__(self, answer):
+        self.answer, self.asked, self.lock = answer, [], threading.Lock()
+
+    def __call__(self, image, question, **options):
+        with self.lock:
+            self.asked.append((image, question, options))
+            n = len(self.asked)
+        return self.answer(n)
+
+    def counter(self):
+        return TextCounter(self, lambda text: None, name="speaker")
+
+
+def run(split, name, speaker, journal, book=None, **options):
+    book = book or load_prompts()
+    return run_task(split, get_task(name), speaker.counter(), book, journal, RunOptions(**options))
+
+
+def test_published_prompts_are_asked_with_the_plural(split):
+    book = load_prompts(model="molmo")
+    item = split.items[0]
+    assert book.total(item, "occluded") == (
+        "Your task is to count objects in the image. Assume the pattern of circles continues "
+        "behind the black box. First, state what the pattern is, then give your final count."
+    )
+    assert book.total(item, "original") == (
+        "Count the exact number of circles in the image. Only count circles that are visible "
+        "within the frame."
+    )
+    assert load_prompts().total(item, "original") == load_prompts(model="qwen2-vl").total(
+        item, "occluded"
+    )
+
+
+def test_every_task_has_a_complete_question(split):
+    for task in TASKS.values():
+        item = task.items(split.items)[0]
+        question = task.question(item, load_prompts())
+        assert "{" not in question and "circles" in question, task.name
+    question = get_task("oracle-visible").question(split.items[0], load_prompts())
+    assert coordinates(split.items[0].visible_points.tolist()) in question
+    assert get_task("occluded-only").truth(split.items[0]) == split.items[0].num_occluded
+    assert get_task("pattern-original").truth(split.items[0]) == "triangle"
+
+
+def test_prompts_that_lack_something_are_refused(tmp_path):
+    with pytest.raises(InputError, match="lack total, occluded_only"):
+        PromptBook({})
+    with pytest.raises(InputError, match="'gpt-9'; there are some for default, gpt-4o"):
+        load_prompts(model="gpt-9")
+    with pytest.raises(InputError, match="No task 'sum'"):
+        get_task("sum")
+
+
+def test_each_variant_is_shown_and_each_answer_read(split, journal):
+    speaker = Speaker(lambda n: f"There are {n}.")
+    counts = run(split, "total-original", speaker, journal)
+    assert (counts.answered, counts.reused, counts.failed) == (10, 0, {})
+    images = [image for image, _, _ in speaker.asked]
+    assert all((image.max(2) > 40).all() for image in images)  # no black box
+    rows = list(journal.read().values())
+    assert [row["value"] for row in rows] == list(range(1, 11))
+    assert rows[0]["text"] == "There are 1." and rows[0]["question"] == speaker.asked[0][1]
+    occluded = Speaker(lambda n: "5")
+    run(split, "total-occluded", occluded, journal)
+    assert all((image == 0).all(2).any() for image, _, _ in occluded.asked)
+
+
+def test_nothing_is_asked_twice_and_failures_again(split, journal):
+    def first(n):
+        if n == 3:
+            raise EndpointError("gave up")
+        return "no idea" if n == 4 else "6"
+
+    counts = run(split, "total-occluded", Speaker(first), journal)
+    assert (counts.answered, counts.skipped, len(counts.failed)) == (8, 1, 1)
+    assert next(iter(counts.failed.values())) == "failed: EndpointError: gave up"
+    speaker = Speaker(lambda n: "7")
+    counts = run(split, "total-occluded", speaker, journal)
+    assert (counts.reused, counts.answered, len(speaker.asked)) == (9, 1, 1)
+    statuses = [row["status"] for row in journal.read().values()]
+    assert sorted(statuses) == ["ok"] * 9 + ["skipped"]
+
+
+def test_a_torn_line_is_asked_again_and_the_rest_kept(split, journal):
+    run(split, "total-occluded", Speaker(lambda n: "6"), journal)
+    whole = journal.path.read_bytes()
+    journal.path.write_bytes(whole[: len(whole) - 40])
+    speaker = Speaker(lambda n: "6")
+    assert run(split, "total-occluded", speaker, journal).reused == 9
+    assert len(speaker.asked) == 1
+    assert len(journal.path.read_text().splitlines()) == 10
+
+
+def test_another_box_or_question_or_model_is_another_answer(split, journal, tmp_path):
+    run(split, "total-occluded", Speaker(lambda n: "6"), journal)
+    spec = SyntheticSpec(
+        seed=9, counts=(6,), patterns=("triangle",), colors=("blue",), fit_canvas=True
+    )
+    other = write_synthetic(spec, tmp_path / "other")
+    assert run(other, "total-occluded", Speaker(lambda n: "6"), journal).reused == 0
+    molmo = load_prompts(model="molmo")
+    assert run(split, "total-occluded", Speaker(lambda n: "6"), journal, molmo).reused == 0
+    assert run(split, "total-occluded", Speaker(lambda n: "6"), journal).reused == 10
+
+
+def test_temperature_falls_by_a_tenth_until_an_answer_can_be_read(split, journal):
+    one = type(split)(split.folder, split.items[:2])
+    speaker = Speaker(lambda n: "hm" if n <= 3 or n > 4 else "six")
+    counts = run(one, "total-occluded", speaker, journal, temperatures=BACKOFF)
+    used = [options["temperature"] for _, _, options in speaker.asked]
+    assert used[:4] == [1.0, 0.9, 0.8, 0.7]
+    assert used[4:] == [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0]
+    assert (counts.answered, counts.skipped) == (1, 1)
+    row = next(iter(journal.read().values()))
+    assert row["temperature"] == 0.7 and [a["text"] for a in row["attempts"]] == ["hm"] * 3
+
+
+def test_sampled_questions_are_asked_20_times_with_seeds_of_their_own(split, journal):
+    one = type(split)(split.folder, split.items[:2])
+    speaker = Speaker(lambda n: "6")
+    assert run(one, "sampled-occluded", speaker, journal).answered == 40
+    options = [options for _, _, options in speaker.asked]
+    assert {option["temperature"] for option in options} == {1.0}
+    assert len({option["seed"] for option in options}) == 40
+    again = Speaker(lambda n: "6")
+    run(one, "sampled-occluded", again, CellJournal(journal.path.parent / "b", ["key"]))
+    assert [option for _, _, option in again.asked] == options
+
+
+def test_several_workers_give_the_same_answers(split, journal):
+    speaker = Speaker(lambda n: "6")
+    assert run(split, "total-occluded", speaker, journal, workers=4).answered == 10
+    assert run(split, "total-occluded", speaker, journal, workers=2).reused == 10
+
+
+def test_privileged_facts_are_recorded(split, journal):
+    run(split, "oracle-visible", Speaker(lambda n: "6"), journal)
+    for row in journal.read().values():
+        item = next(i for i in split.items if i.image_file == row["image_file"])
+        assert row["context"] == {"visible_points": item.visible_points.tolist()}
+
+
+def test_prompted_confidence_and_patterns_are_read(split, journal):
+    run(split, "confidence-occluded", Speaker(lambda n: "6.\nConfidence: 80 %"), journal)
+    run(split, "pattern-occluded", Speaker(lambda n: "A triangle."), journal)
+    rows = list(journal.read().values())
+    assert {(r["task"], r["value"], r["confidence"]) for r in rows} == {
+        ("confidence-occluded", 6, 0.8),
+        ("pattern-occluded", "triangle", None),
+    }
+
+
+def test_inpainting_shows_what_the_hook_returns(split, journal):
+    with pytest.raises(InputError, match="needs an inpainter"):
+        run(split, "inpainted", Speaker(lambda n: "6"), journal)
+    speaker = Speaker(lambda n: "6")
+    run(split, "inpainted", speaker, journal, inpainter=load_inpainter("telea"))
+    assert all((image.max(2) > 40).all() for image, _, _ in speaker.asked)
+    assert "continues" in speaker.asked[0][1]
+    assert load_inpainter("numpy.copy") is np.copy
+    for name in ("nothing.here", "numpy.pi"):
+        with pytest.raises(InputError, match=name):
+            load_inpainter(name)
+
+
+def test_unreadable_images_are_failures_of_their_item(split, journal):
+    item = split.items[4]
+    path = split.image_path(item, "occluded")
+    content = path.read_bytes()
+    path.unlink()
+    try:
+        counts = run(split, "total-occluded", Speaker(lambda n: "6"), journal)
+    finally:
+        path.write_bytes(content)
+    assert counts.answered == 9
+    assert list(counts.failed) == [f"{item.image_file} (0)"]
+    assert "no such file" in counts.failed[f"{item.image_file} (0)"]
+    assert run(split, "total-occluded", Speaker(lambda n: "6"), journal).answered == 1
+
+
+def test_an_endpoint_that_is_gone_ends_the_run_early(split, journal):
+    def gone(n):
+        raise EndpointError("refused")
+
+    with pytest.raises(InputError, match=r"10 questions in a row failed.*goes on from here"):
+        run(split, "sampled-occluded", Speaker(gone), journal)
+    rows = journal.read().values()
+    assert len(rows) == MOST_FAILURES and all(r["status"].startswith("failed") for r in rows)
+
+
+def test_fatal_errors_keep_what_was_answered(split, journal):
+    def refuse(n):
+        if n == 5:
+            raise InputError("the key is refused")
+        return "6"
+
+    with pytest.raises(InputError, match="the key is refused"):
+        run(split, "total-occluded", Speaker(refuse), journal)
+    assert run(split, "total-occluded", Speaker(lambda n: "6"), journal).reused >= 4
+
+
+def test_counters_without_speech_get_the_name_and_the_facts_they_need(split, journal):
+    task = get_task("total-occluded")
+    book = load_prompts()
+    for counter in (VisibleOnly(), PatternCompletion(), PatternCompletion(centres="detected")):
+        assert run_task(split, task, counter, book, journal).answered == 10
+    rows = [row for row in journal.read().values() if row["model"] == "visible-only"]
+    truth = {item.image_file: len(item.visible_points) for item in split.items}
+    assert all(row["value"] == truth[row["image_file"]] for row in rows)
+    assert set(rows[0]["context"]) == {"visible_points"}
+    # Nothing is hidden in the originals.
+    run_task(split, get_task("total-original"), VisibleOnly(), book, journal)
+    rows = [row for row in journal.read().values() if row["task"] == "total-original"]
+    assert {row["value"] for row in rows} == {6.0}
+    for name in ("pattern-occluded", "occluded-only", "sampled-occluded", "oracle-all"):
+        with pytest.raises(InputError, match="answers no questions"):
+            run_task(split, get_task(name), VisibleOnly(), book, journal)
+    with pytest.raises(InputError, match="'visible_points'"):
+        VisibleOnly().count(np.zeros((2, 2, 3)), "dots")
+    with pytest.raises(InputError, match="'box'"):
+        PatternCompletion().count(np.zeros((2, 2, 3)), "dots", {"visible_points": [[1, 1]]})
+
+
+def test_rows_are_plain_json(split, journal):
+    run(split, "oracle-all", Speaker(lambda n: "6\u2028 dots"), journal)
+    for line in journal.path.read_bytes().split(b"\n")[:-1]:
+        assert json.loads(line)["text"] == "6\u2028 dots"
+    assert len(journal.read()) == 10
