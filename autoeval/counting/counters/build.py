@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import inspect
 import os
 from collections.abc import Mapping
@@ -58,7 +60,8 @@ def load_counter(
     counter = make(**given)
     if not isinstance(counter, Counter):
         raise InputError(f"{path}: {arguments['type']} made {type(counter).__name__}, no counter.")
-    fingerprint = getattr(getattr(counter, "detector", None), "fingerprint", None)
+    model = counter if hasattr(counter, "fingerprint") else getattr(counter, "detector", None)
+    fingerprint = getattr(model, "fingerprint", None)
     return counter, {"counter": arguments, "fingerprint": fingerprint}
 
 
@@ -108,11 +111,66 @@ def detector(
     return DetectorCounter(loaded, score_thr=score_thr, name=name or f"{stem}@{score_thr:g}")
 
 
-def _find(dotted: str, path: str | os.PathLike[str]) -> Any:
-    from mmengine.utils import get_object_from_string
+def open_vocabulary(
+    config: str,
+    *,
+    checkpoint: str | None = None,
+    language_model: str | None = None,
+    score_thr: float = 0.3,
+    name: str | None = None,
+    device: str = "cpu",
+    cfg_options: Mapping[str, Any] | None = None,
+    trust_checkpoint: bool = False,
+) -> Counter:
+    """Make a counter of a detector that takes words.
 
+    Parameters
+    ----------
+    config : str
+        Path of an mmdet config file, such as one of Grounding DINO.
+    checkpoint : str
+        File or address of its weights.
+    language_model : str, optional
+        Name on the hub, or local folder, of the text encoder; by default that of the config.
+    score_thr : float
+        A box counts where its score exceeds this.
+    name : str, optional
+        In result files; by default the config's, with the threshold.
+    device, cfg_options, trust_checkpoint
+        See `autoeval.detectors.load_detector`.
+
+    Raises
+    ------
+    InputError
+        If transformers is not installed, there are no weights, or a file cannot be used.
+    """
+    from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
+    from autoeval.detectors.checkpoints import find_checkpoint, read_checkpoint
+    from autoeval.detectors.loading import build_model, read_config
+    from autoeval.detectors.weights import load_weights
+
+    if importlib.util.find_spec("transformers") is None:
+        raise InputError(
+            "Detectors that take words need transformers: pip install 'autoeval[open-vocabulary]'"
+        )
+    if checkpoint is None:
+        raise InputError(f"{config} needs weights: pass --cfg-options counter.checkpoint=FILE.")
+    options = dict(cfg_options or {})
+    if language_model is not None:
+        options["model.language_model.name"] = language_model
+    read = read_config(config, options)
+    model = build_model(read)
+    path = find_checkpoint(checkpoint)
+    load_weights(model, read_checkpoint(path, trust=trust_checkpoint)["state_dict"], path)
+    stem = os.path.splitext(os.path.basename(config))[0]
+    called = name or f"{stem}@{score_thr:g}"
+    return OpenVocabularyCounter(model.to(device), read, score_thr=score_thr, name=called)
+
+
+def _find(dotted: str, path: str | os.PathLike[str]) -> Any:
+    module, _, name = dotted.rpartition(".")
     try:
-        found = get_object_from_string(dotted)
+        found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"{path}: cannot import the counter {dotted!r}: {error}.") from error
     if not callable(found):

@@ -1,0 +1,102 @@
+"""Detectors that take words as a counter: Grounding DINO, GLIP and others of mmdet that do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from mmengine.config import Config
+
+from autoeval.counting.counters.base import COUNT, POINTS, CountResult
+from autoeval.counting.counters.mmdet import result_of_boxes
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from mmdet.models.detectors import BaseDetector
+
+
+class OpenVocabularyCounter:
+    """Counts the boxes that a detector finds for a prompt.
+
+    Each prompt is a caption of its own, so that the answer to one does not depend on the others;
+    the image goes through the backbone once for all of them.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        A model of mmdet whose `predict` reads ``text`` from the data sample, with its weights, on
+        its device. Its ``test_cfg.chunked_size`` is set to 1.
+    config : Config
+        Its configuration.
+    score_thr : float
+        A box counts where its score exceeds this.
+    name : str
+        Identifies the counter in result files.
+
+    Raises
+    ------
+    InputError
+        If the model takes no words.
+    """
+
+    capabilities = frozenset({COUNT, POINTS})
+
+    def __init__(
+        self,
+        model: BaseDetector,
+        config: Config,
+        *,
+        score_thr: float = 0.3,
+        name: str = "open_vocabulary",
+    ) -> None:
+        from autoeval.detectors.preprocessing import Preprocessor
+
+        if not hasattr(model, "language_model"):
+            raise InputError(
+                f"{type(model).__name__} takes no words: expected a detector with a language "
+                "model, such as Grounding DINO."
+            )
+        self.model = model.eval()
+        self.model.test_cfg["chunked_size"] = 1
+        self.config = config
+        self.score_thr = score_thr
+        self.name = name
+        self._preprocess = Preprocessor(config)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Another for other weights, architecture or test settings."""
+        from autoeval.detectors.settings import describe, fingerprint
+
+        return fingerprint(describe(self.model, self.config, ()))
+
+    def count(
+        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
+    ) -> CountResult:
+        """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
+        return self.count_prompts(image, [prompt], context)[0]
+
+    @torch.inference_mode()
+    def count_prompts(
+        self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
+    ) -> list[CountResult]:
+        """Count what each prompt names."""
+        from autoeval.detectors.preprocessing import collate
+
+        inputs, samples = collate(self.model, [self._preprocess(image)])
+        samples[0].set_metainfo({"text": tuple(prompts), "custom_entities": True})
+        found = self.model.predict(inputs, samples, rescale=True)[0].pred_instances
+        parts = (found[name].cpu().numpy() for name in ("bboxes", "scores", "labels"))
+        boxes = Detections(*parts).above(self.score_thr)
+        return [self._result(boxes[boxes.labels == k], context or {}) for k in range(len(prompts))]
+
+    def _result(self, boxes: Detections, context: Mapping[str, Any]) -> CountResult:
+        limit = self.model.test_cfg.get("max_per_img", None)
+        notes: tuple[str, ...] = ()
+        if limit is not None and len(boxes) >= limit:
+            notes = (f"as many boxes as max_per_img = {limit} allows: some may be missing",)
+        return result_of_boxes(boxes, context, notes)

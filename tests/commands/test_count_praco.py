@@ -1,0 +1,190 @@
+"""``autoeval count praco`` from the command line to the files it leaves."""
+
+import json
+
+import cv2
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.cli import main
+
+SIZE, PER_CLASS = 40, 4
+CLASSES = ["red", "green", "blue"]
+
+COUNTER = """
+import cv2
+import numpy as np
+from autoeval.counting.counters.base import CountResult
+
+class ColourCounter:
+    '''Counts dots of the named colour; exact, also at half the height.'''
+
+    def __init__(self, name="colours", always=None, kinds=("count", "points")):
+        self.name, self.always, self.capabilities = name, always, frozenset(kinds)
+
+    def count(self, image, prompt, context=None):
+        channel = ["blue", "green", "red"].index(self.always or prompt)
+        others = [k for k in range(3) if k != channel]
+        hit = (image[..., channel] > 90) & (image[..., others] < 60).all(-1)
+        points = cv2.connectedComponentsWithStats(hit.astype(np.uint8))[3][1:]
+        if "points" not in self.capabilities:
+            return CountResult(float(len(points)))
+        return CountResult(float(len(points)), points=points)
+"""
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Black images with dots of one colour, in FSC-147's layout, and three counters."""
+    root = tmp_path / "fsc"
+    (root / "images_384_VarV2").mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    names, annotation, lines = [], {}, []
+    for k in range(PER_CLASS * len(CLASSES)):
+        name, colour = f"{k}.png", CLASSES[k % 3]
+        image = np.zeros((SIZE, SIZE, 3), np.uint8)
+        at = rng.choice(100, 1 + k, replace=False)
+        points = [[4 * int(p % 10) + 1, 4 * int(p // 10) + 1] for p in at]
+        for x, y in points:
+            image[y - 1 : y + 1, x - 1 : x + 1, ["blue", "green", "red"].index(colour)] = 255
+        cv2.imwrite(str(root / "images_384_VarV2" / name), image)
+        annotation[name] = {"points": points}
+        names.append(name)
+        lines.append(f"{name}\t{colour}\n")
+    (root / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
+    (root / "Train_Test_Val_FSC_147.json").write_text(json.dumps({"test": names}))
+    (root / "ImageClasses_FSC147.txt").write_text("".join(lines))
+    (tmp_path / "colour_counter.py").write_text(COUNTER)
+    for name, more in (
+        ("good", ""),
+        ("stubborn", ", name='stubborn', always='red'"),
+        ("speaks", ", name='speaks', kinds=['count']"),
+    ):
+        text = f"counter = dict(type='colour_counter.ColourCounter'{more})"
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    return main(["count", "praco", "--data", "fsc", "--n-resamples", "50", *map(str, words)])
+
+
+def test_two_counters_end_to_end(data, capsys):
+    """The one reads its prompt, the other counts red dots whatever it is asked."""
+    assert run("--counter", "good.py", "--counter", "stubborn.py", "--out", "out") == 0
+    table = pd.read_csv("out/measures.csv", index_col="model")
+    assert table.loc["colours", ["NMN", "PCCN", "MAE"]].tolist() == [0, 100, 0]
+    assert table.loc["colours", ["CntP", "CntR", "CntF1"]].tolist() == [1, 1, 1]
+    # Right on red images, where it says as much of green and blue: NMN 1; 0 on all others.
+    assert table.loc["stubborn", "NMN"] == pytest.approx(1 / 3)
+    assert table.loc["stubborn", "PCCN"] == 0, "red: 0 < 0 is a tie; others: g < g is one, too"
+    differences = pd.read_csv("out/differences.csv").set_index("measure")
+    assert differences.loc["NMN", "better"] == "colours"
+    page = (data / "out" / "report.html").read_text()
+    assert page.count("data:image/") >= 3 + 12, "heat maps, a box plot and panels"
+    assert "stubborn" in page and "spurious" in page
+    assert (data / "out" / "colours" / "Inference_Test2_Upper_colours_test.csv").exists()
+    per_class = pd.read_csv("out/stubborn/per_class.csv", index_col=0)
+    assert per_class.loc["red", "NMN"] == 1
+    assert per_class.loc["red", "most confused with"] in ("green", "blue")
+    assert len(pd.read_csv("out/colours/per_image.csv")) == 12
+    assert "colours" in capsys.readouterr().out
+
+
+def test_its_own_prediction_files_give_the_same_measures(data):
+    run("--counter", "stubborn.py", "--out", "out")
+    assert run("--predictions", "out/stubborn", "--out", "again") == 0
+    first, second = (pd.read_csv(f"{name}/measures.csv") for name in ("out", "again"))
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_the_paper_mode_and_a_file_of_pairs(data):
+    run("--counter", "good.py", "--out", "out")
+    words = ("--counter", "good.py", "--mode", "paper", "--pairs", "out/mosaic_pairs.csv")
+    assert run(*words, "--out", "paper") == 0
+    assert "spurious" not in (data / "paper" / "report.html").read_text()
+    pairs = [(data / name / "mosaic_pairs.csv").read_text() for name in ("out", "paper")]
+    assert pairs[0] == pairs[1]
+
+
+def test_all_pairs_in_the_paper_layout(data):
+    words = ("--pairs", "all", "--layout", "paper", "--mode", "paper")
+    run("--counter", "good.py", *words, "--out", "out")
+    table = pd.read_csv("out/measures.csv", index_col="model")
+    assert len(pd.read_csv("out/mosaic_pairs.csv")) == 12 * 8
+    assert table.loc["colours", ["CntP", "CntR", "CntF1"]].tolist() == [1, 1, 1]
+
+
+def test_counts_only_take_the_negative_test_alone(data, capsys):
+    assert run("--counter", "speaks.py", "--out", "out") == 0
+    table = pd.read_csv("out/measures.csv", index_col="model")
+    assert table.loc["speaks", "PCCN"] == 100 and np.isnan(table.loc["speaks", "CntF1"])
+    assert "speaks gives counts only" in capsys.readouterr().out
+
+
+def test_excluded_images_are_named(data, capsys):
+    (data / "multi.txt").write_text("0\n1.png\n")
+    assert run("--counter", "good.py", "--exclude", "multi.txt", "--out", "out") == 0
+    assert "excluded, on the exclusion list: 2 images (0.png, 1.png)" in capsys.readouterr().out
+    assert len(pd.read_csv("out/colours/per_image.csv")) == 10
+
+
+def test_several_classes_in_an_image(data):
+    """PrACo++ on a COCO file with an image of two classes."""
+    names = ["red", "green"]
+    (data / "coco" / "images").mkdir(parents=True)
+    image = np.zeros((SIZE, SIZE, 3), np.uint8)
+    image[5, [3, 30]] = (0, 0, 255)
+    image[35, 10] = (0, 255, 0)
+    cv2.imwrite(str(data / "coco" / "images" / "x.png"), image)
+    boxes = [(1, [2.5, 4.5, 1, 1]), (1, [29.5, 4.5, 1, 1]), (2, [9.5, 34.5, 1, 1])]
+    document = {
+        "images": [{"id": 1, "file_name": "x.png", "height": SIZE, "width": SIZE}],
+        "categories": [{"id": k, "name": name} for k, name in enumerate(names, 1)],
+        "annotations": [
+            {"id": k, "image_id": 1, "category_id": c, "bbox": box}
+            for k, (c, box) in enumerate(boxes)
+        ],
+    }
+    (data / "coco" / "annotations.json").write_text(json.dumps(document))
+    words = ["--data", "coco", "--counter", "stubborn.py", "--multi-class", "--out", "out"]
+    assert main(["count", "praco", *words]) == 0
+    found = pd.read_csv("out/measures.csv", index_col="model").loc["stubborn"]
+    # Red: 2 of 2; green: 2 red dots for 1, both in tiles where there is no green one.
+    assert found["MAE macro"] == 0.5
+    assert found["localised TP"] == pytest.approx((2 + 0) / 2)
+    assert found["localised FP"] == pytest.approx((0 + 2) / 2)
+    places = pd.read_csv("out/stubborn/localised.csv").set_index("class")
+    assert places.loc["red", "f1"] == 1 and places.loc["green", "recall"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Nobody to ask"),
+        (("--counter", "none.py"), "No configuration file none.py"),
+        (("--counter", "good.py", "--prompt", "dots"), "needs {} where the class goes"),
+        (("--counter", "good.py", "--counter", "good.py"), "colours came twice"),
+        (("--counter", "good.py", "--split", "val"), "has no split 'val'"),
+        (("--predictions", "fsc"), "No file Inference_Test1_MODEL_test.csv"),
+        (("--counter", "good.py", "--prompt", "dogs {}"), "failed on all 36 prompts"),
+        (("--predictions", "fsc", "--multi-class"), "needs a --counter"),
+    ],
+)
+def test_bad_input_ends_with_a_sentence(data, capsys, words, message):
+    assert run(*words, "--out", "out") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_with_other_settings_is_refused(data, capsys):
+    run("--counter", "good.py", "--out", "out")
+    assert run("--counter", "good.py", "--reference-class", "--out", "out") == 2
+    assert "reference: False, now True" in capsys.readouterr().err
+
+
+def test_unknown_data(data, capsys):
+    assert main(["count", "praco", "--data", "nowhere", "--counter", "good.py"]) == 2
+    assert "Cannot tell what data set nowhere is" in capsys.readouterr().err

@@ -1,0 +1,107 @@
+"""Counters from config files, and categories counted as one."""
+
+import numpy as np
+import pytest
+
+from autoeval.counting.counters.build import load_counter
+from autoeval.counting.counters.merging import MergedCategories
+from autoeval.counting.counters.mmdet import DetectorCounter
+from autoeval.detections import Detections, Evidence
+from autoeval.errors import InputError
+
+MODULE = """
+class Fixed:
+    capabilities = frozenset({"count"})
+    fingerprint = "f1"
+    def __init__(self, value, *, name="fixed"):
+        self.value, self.name = value, name
+    def count(self, image, prompt, context=None):
+        return self.value
+def nothing():
+    return 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "my_counters.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def write(folder, text):
+    (folder / "counter.py").write_text(text)
+    return folder / "counter.py"
+
+
+def test_any_importable_counter(module):
+    path = write(module, "counter = dict(type='my_counters.Fixed', value=3)")
+    counter, settings = load_counter(path, {"counter.value": 4})
+    assert (counter.value, counter.name) == (4, "fixed")
+    assert settings == {"counter": {"type": "my_counters.Fixed", "value": 4}, "fingerprint": "f1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "describes no counter"),
+        ("counter = dict(value=3)", "describes no counter"),
+        ("counter = dict(type='my_counters.Missing')", "cannot import the counter"),
+        ("counter = dict(type='no_such_module.X')", "cannot import the counter"),
+        ("counter = dict(type='my_counters.Fixed', valu=3)", "wrong options for my_counters.Fixed"),
+        ("counter = dict(type='my_counters.nothing')", "made int, no counter"),
+        ("counter = dict(", "Cannot read the configuration file"),
+    ],
+)
+def test_wrong_configs(module, text, message):
+    with pytest.raises(InputError, match=message):
+        load_counter(write(module, text))
+
+
+class Detector:
+    """Boxes an object as a car (.9) and a truck (.8), another as a bus, and a person on both."""
+
+    categories = ("person", "car", "bus", "truck")
+    fingerprint = "abc"
+
+    def __init__(self):
+        self.settings = {"weights": "w"}
+
+    def observe(self, images, image_ids):
+        boxes = np.array(
+            [[0, 0, 10, 10], [0, 0, 10, 9], [20, 0, 30, 10], [0, 0, 10, 10], [4, 0, 14, 10]]
+        )
+        scores, labels = np.array([0.9, 0.8, 0.7, 0.6, 0.5]), np.array([1, 3, 2, 0, 1])
+        return [Evidence(i, (40, 40), Detections(boxes, scores, labels)) for i in image_ids]
+
+
+IMAGE = np.zeros((40, 40, 3), np.uint8)
+MAPPING = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle"}
+
+
+def test_an_object_that_is_car_and_truck_counts_once():
+    """Car and truck overlap by .9 and are one; the second car overlaps by 60 / 140 and stays."""
+    merged = MergedCategories(Detector(), MAPPING)
+    assert merged.categories == ("person", "vehicle")
+    counter = DetectorCounter(merged, score_thr=0.3)
+    vehicles, people = counter.count_prompts(IMAGE, ["vehicles", "person"])
+    assert vehicles.scores.tolist() == pytest.approx([0.9, 0.7, 0.5])
+    assert people.count == 1, "a person on a vehicle is no duplicate of it"
+
+
+def test_what_merging_depends_on_is_recorded():
+    merged = MergedCategories(Detector(), MAPPING, iou_thr=0.5)
+    assert merged.settings == {"weights": "w", "merged": MAPPING, "merged_iou_thr": 0.5}
+    assert merged.fingerprint == "abc"
+
+
+def test_only_categories_of_the_detector_can_be_merged():
+    with pytest.raises(InputError, match="it has no lorry"):
+        MergedCategories(Detector(), {"lorry": "vehicle"})
+
+
+def test_within_one_category_nothing_changes():
+    """Overlaps that the detector itself left alone are its own affair."""
+    merged = MergedCategories(Detector(), {"person": "human"}, iou_thr=0.1)
+    [evidence] = merged.observe([IMAGE], ["x"])
+    assert len(evidence.clean) == 5

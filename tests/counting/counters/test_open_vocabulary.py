@@ -1,0 +1,143 @@
+"""Grounding DINO with random weights and a small text encoder, against mmdet's own inference."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autoeval.counting.counters.base import Counter
+from autoeval.counting.counters.build import load_counter
+from autoeval.errors import InputError
+
+transformers = pytest.importorskip(
+    "transformers", reason="needs transformers: pip install 'autoeval[open-vocabulary]'"
+)
+
+CONFIGS = Path(__file__).resolve().parents[3] / "configs" / "counting" / "praco"
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = [*SPECIAL, ".", "car", "zebra", "person", "traffic", "light"]
+PROMPTS = ["car", "traffic light", "zebra"]
+BOXES = 10
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory):
+    """Shrink the config until it runs in a second: another text encoder, backbone and depth."""
+    import torch
+
+    folder = tmp_path_factory.mktemp("bert")
+    (folder / "vocab.txt").write_text("\n".join(WORDS))
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    small = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2}
+    torch.manual_seed(0)
+    config = transformers.BertConfig(vocab_size=len(WORDS), num_hidden_layers=1, **small)
+    transformers.BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    backbone = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}
+    return {
+        "model.language_model.name": str(folder),
+        "model.backbone": {"_delete_": True, "out_indices": (1, 2, 3), **backbone},
+        "model.neck.in_channels": [16, 32, 64],
+        "model.num_queries": 25,
+        "model.encoder.num_layers": 1,
+        "model.decoder.num_layers": 1,
+        "model.test_cfg.max_per_img": BOXES,
+        "test_dataloader.dataset.pipeline.1.scale": (96, 128),
+        "test_pipeline.1.scale": (96, 128),
+    }
+
+
+@pytest.fixture(scope="module")
+def checkpoint(options, tmp_path_factory):
+    """Random weights, saved as a checkpoint."""
+    import torch
+
+    from autoeval.detectors.loading import build_model, read_config
+
+    torch.manual_seed(1)
+    model = build_model(read_config(CONFIGS / "models" / "grounding_dino_swin_t.py", options))
+    model.init_weights()
+    path = tmp_path_factory.mktemp("weights") / "tiny.pth"
+    torch.save({"state_dict": model.state_dict()}, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def counter(options, checkpoint):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_counter(
+            CONFIGS / "grounding_dino.py",
+            {
+                "counter.checkpoint": str(checkpoint),
+                "counter.score_thr": 0.0,
+                "counter.cfg_options": options,
+            },
+        )[0]
+
+
+IMAGE = np.random.default_rng(0).integers(0, 256, (90, 120, 3), np.uint8)
+
+
+def test_it_is_a_counter_that_locates(counter):
+    assert isinstance(counter, Counter)
+    assert counter.capabilities == {"count", "points"}
+    assert counter.name == "grounding_dino_swin_t@0"
+
+
+def test_answers_equal_those_of_mmdet_prompt_by_prompt(counter):
+    """mmdet asked about one prompt at a time, without chunks of prompts."""
+    from mmdet.apis import inference_detector
+
+    found = counter.count_prompts(IMAGE, PROMPTS, {"image_id": "x"})
+    counter.model.cfg = counter.config
+    counter.model.test_cfg["chunked_size"] = -1
+    try:
+        for prompt, result in zip(PROMPTS, found, strict=True):
+            asked = {"text_prompt": prompt, "custom_entities": True}
+            expected = inference_detector(counter.model, IMAGE, **asked).pred_instances
+            assert result.count == BOXES == len(expected)
+            assert np.allclose(result.boxes, expected.bboxes.numpy(), atol=1e-3)
+            assert np.allclose(result.scores, expected.scores.numpy(), atol=1e-5)
+    finally:
+        counter.model.test_cfg["chunked_size"] = 1
+
+
+def test_an_answer_does_not_depend_on_the_other_prompts(counter):
+    alone = counter.count(IMAGE, "zebra")
+    among = counter.count_prompts(IMAGE, PROMPTS)[2]
+    assert np.allclose(alone.boxes, among.boxes, atol=1e-3)
+    centres = (alone.boxes[:, :2] + alone.boxes[:, 2:]) / 2
+    assert np.allclose(alone.points, centres)
+
+
+def test_the_image_is_encoded_once(counter, monkeypatch):
+    calls = []
+    extract = counter.model.extract_feat
+    monkeypatch.setattr(counter.model, "extract_feat", lambda x: calls.append(1) or extract(x))
+    counter.count_prompts(IMAGE, PROMPTS)
+    assert len(calls) == 1
+
+
+def test_the_threshold_and_the_limit(counter, monkeypatch):
+    everything = counter.count(IMAGE, "traffic light")
+    assert "max_per_img" in everything.warnings[0], "ten boxes of at most ten"
+    middle = float(np.median(everything.scores))
+    monkeypatch.setattr(counter, "score_thr", middle)
+    fewer = counter.count(IMAGE, "traffic light")
+    assert fewer.count == (everything.scores > middle).sum() and not fewer.warnings
+
+
+def test_what_it_needs(tmp_path):
+    with pytest.raises(InputError, match="needs weights"):
+        load_counter(CONFIGS / "grounding_dino.py")
+
+
+def test_a_closed_set_detector_is_refused():
+    from mmengine.config import Config
+    from torch import nn
+
+    from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
+
+    with pytest.raises(InputError, match="Linear takes no words"):
+        OpenVocabularyCounter(nn.Linear(1, 1), Config())
