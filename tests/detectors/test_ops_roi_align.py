@@ -17,11 +17,6 @@ SETTINGS = [
 ]
 
 
-@pytest.fixture
-def pure(monkeypatch):
-    monkeypatch.setattr(roi_align, "torchvision_ops", lambda device: None)
-
-
 def pool(features, rois, bins, scale=1.0, ratio=0, aligned=True):
     output = features.new_zeros(len(rois), features.shape[1], *bins)
     empty = features.new_zeros(0)
@@ -93,7 +88,7 @@ def sample(feature, y, x):
     return upper * (1 - y + top) + lower * (y - top)
 
 
-def test_ramp_by_hand(pure):
+def test_ramp_by_hand():
     # On f(x, y) = x + 10 y a bin's average is f at its centre. Region (0, 0, 4, 4) in 2 x 2 bins:
     # centres at 1 and 3, which are pixels .5 and 2.5.
     x = torch.arange(4.0)
@@ -102,24 +97,24 @@ def test_ramp_by_hand(pure):
     assert pooled[0, 0].tolist() == [[5.5, 7.5], [25.5, 27.5]]
 
 
-def test_region_outside_gives_zero(pure):
+def test_region_outside_gives_zero():
     pooled = pool(torch.ones(1, 1, 4, 4), torch.tensor([[0.0, 50, 50, 60, 60]]), (2, 2))
     assert pooled.abs().sum() == 0
 
 
-def test_no_regions(pure):
+def test_no_regions():
     assert pool(torch.ones(1, 1, 4, 4), torch.zeros(0, 5), (2, 2)).shape == (0, 1, 2, 2)
 
 
 @pytest.mark.parametrize(("scale", "ratio", "aligned"), SETTINGS)
-def test_equals_a_naive_loop(pure, scale, ratio, aligned):
+def test_equals_a_naive_loop(scale, ratio, aligned):
     features, rois = random_case()
     expected = naive(features, rois, (3, 2), scale, ratio, aligned)
     pooled = pool(features, rois, (3, 2), scale, ratio, aligned)
     torch.testing.assert_close(pooled, expected, atol=2e-6, rtol=0)
 
 
-def test_a_region_does_not_depend_on_the_others(pure):
+def test_a_region_does_not_depend_on_the_others():
     features, rois = random_case()
     together = pool(features, rois, (3, 2), 0.25)
     alone = torch.cat([pool(features, roi[None], (3, 2), 0.25) for roi in rois])
@@ -127,7 +122,7 @@ def test_a_region_does_not_depend_on_the_others(pure):
 
 
 @pytest.mark.parametrize(("scale", "ratio", "aligned"), SETTINGS)
-def test_backward_is_the_adjoint(pure, scale, ratio, aligned):
+def test_backward_is_the_adjoint(scale, ratio, aligned):
     features, rois = random_case(torch.float64)
     bins, empty = (3, 2), features.new_zeros(0)
     grad = torch.randn(len(rois), 3, *bins, generator=torch.Generator().manual_seed(1)).double()
@@ -139,7 +134,7 @@ def test_backward_is_the_adjoint(pure, scale, ratio, aligned):
     assert (forth * grad).sum().item() == pytest.approx((features * back).sum().item())
 
 
-def test_gradient_through_mmcv(pure):
+def test_gradient_through_mmcv():
     ops.register()
     from mmcv.ops import roi_align as mmcv_roi_align
 
@@ -150,7 +145,7 @@ def test_gradient_through_mmcv(pure):
     )
 
 
-def test_maximum_pooling_is_refused(pure):
+def test_maximum_pooling_is_refused():
     features, rois = random_case()
     empty = features.new_zeros(0)
     with pytest.raises(NotImplementedError, match="pool_mode='max'"):
@@ -167,7 +162,7 @@ def test_equals_torchvision(monkeypatch, scale, ratio, aligned):
     grad = torch.randn(len(rois), 3, *bins)
     answers = []
     for library in (torchvision_ops("cpu"), None):
-        monkeypatch.setattr(roi_align, "torchvision_ops", lambda device, lib=library: lib)
+        monkeypatch.setattr(roi_align, "_library", lambda tensor, lib=library: lib)
         back = torch.zeros_like(features)
         roi_align.roi_align_backward(
             grad, rois, empty, empty, back, **_options(bins, scale, ratio, aligned)
