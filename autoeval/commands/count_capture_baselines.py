@@ -29,6 +29,10 @@ from autoeval.report.tables import format_cells, to_markdown
 from autoeval.runtime.files import write_text
 
 CHOSEN = "most"
+ABOUT = """Written by `autoeval count capture baselines --seed {seed} --development {development}
+--every {every} --released FILE --out FILE`. sMAPE, `low` and `high` in % (95 % bootstrap interval
+over images), lower is better. Counters: a perfect count of what the frame holds, of what the box
+leaves untouched, and pattern completion with oracle and with detected centres."""
 LAYOUTS = {"published layout": False, "--fit-canvas": True}
 
 
@@ -45,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    parts = [f"Boxes of seed {args.seed}; ways to choose compared on seed {args.development}."]
+    parts = ["# Counting behind a box without a model", ABOUT.format(**vars(args))]
     for title, fit in LAYOUTS.items():
         spec = SyntheticSpec(seed=args.seed, fit_canvas=fit)
         answers = answer_all(spec, every=args.every)

@@ -1,19 +1,17 @@
 """The HTTP endpoint against a stub server on this machine, and the transformers adapter."""
 
 import base64
-import json
 import logging
 import socket
 import sys
-import threading
 import time
 import types
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import cv2
 import numpy as np
 import pytest
+from stub_endpoint import KEY, ok
 
 from autoeval.counting.counters.endpoint import EndpointAsk
 from autoeval.counting.counters.http_json import EndpointError, JsonPoster
@@ -22,59 +20,6 @@ from autoeval.counting.counters.transformers import TransformersAsk
 from autoeval.errors import InputError
 
 IMAGE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
-KEY = "sk-very-secret-0123456789"
-
-
-def ok(text):
-    return 200, {}, {"choices": [{"message": {"content": text}}]}
-
-
-class Stub(ThreadingHTTPServer):
-    """Answers with a script of (status, headers, body); the last line repeats."""
-
-    def __init__(self, script):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.script, self.requests = list(script), []
-        self.url = f"http://127.0.0.1:{self.server_port}/v1"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append((self.path, dict(self.headers), body))
-        script = self.server.script
-        step = script.pop(0) if len(script) > 1 else script[0]
-        if callable(step):
-            return step(self)
-        status, headers, answer = step
-        content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def serve(monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    servers = []
-
-    def start(*script):
-        server = Stub(script)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        servers.append(server)
-        return server
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
 
 
 def ask_of(server, **options):

@@ -1,0 +1,235 @@
+"""The commands from end to end, and a run that is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from stub_endpoint import KEY, ok
+
+from autoeval.cli import COMMANDS, main
+from autoeval.counting.capture.split import open_split
+
+CONFIGS = Path(__file__).resolve().parents[3] / "configs/counting/capture"
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli") / "split"
+    words = f"count capture generate {folder} --counts 6 --patterns triangle --size 100"
+    assert main(words.split()) == 0
+    return folder
+
+
+def capture(*words):
+    return main(["count", "capture", *map(str, words)])
+
+
+def test_help_of_every_command(capsys):
+    names = [name for name in COMMANDS if name.startswith("count capture")]
+    assert len(names) == 7
+    for name in names:
+        with pytest.raises(SystemExit) as ended:
+            main([*name.split(), "--help"])
+        assert ended.value.code == 0
+    assert "usage: autoeval count capture generate" in capsys.readouterr().out
+
+
+def test_generate_writes_pairs_metadata_and_a_sheet(split, capsys, tmp_path):
+    assert len(open_split(split).items) == 50
+    assert len(list((split / "occluded").iterdir())) == 50
+    assert cv2.imread(str(split / "contact_sheet.png")) is not None
+    assert capture("generate", tmp_path, "--counts", "5", "--patterns", "rectangle") == 0
+    assert "40 of them have an object outside" in capsys.readouterr().out
+
+
+BAD_OPTIONS = [
+    (["--counts", "15-5"], "like 5-15"),
+    (["--counts", "many"], "like 5-15"),
+    (["--counts", "0,3"], "like 5-15"),
+    (["--size", "10"], "at least 40"),
+    (["--counts", "7", "--patterns", "triangle"], "None of these patterns"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS)
+def test_bad_options_are_explained(tmp_path, capsys, options, message):
+    assert capture("generate", tmp_path / "out", *options) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_run_and_report_a_baseline(split, tmp_path, capsys):
+    config = CONFIGS / "visible_only.py"
+    words = ("run", split, "--counter", config, "--out", tmp_path / "answers")
+    assert capture(*words) == 0
+    assert "visible-only, total-occluded: 50 answered" in capsys.readouterr().out
+    assert capture(*words) == 0
+    assert "0 answered, 0 skipped, 0 failed, 50 from before" in capsys.readouterr().out
+    assert capture("report", split, tmp_path / "answers", "--out", tmp_path / "report") == 0
+    table = pd.read_csv(tmp_path / "report/measures.csv").set_index("task")
+    assert table.loc["total-original", "sMAPE"] == 0
+    items = open_split(split).items
+    expected = np.mean([100 * i.num_occluded / (12 - i.num_occluded) for i in items])
+    assert table.loc["total-occluded", "sMAPE"] == pytest.approx(expected)
+    differences = pd.read_csv(tmp_path / "report/differences.csv")
+    assert differences.loc[0, "difference"] == pytest.approx(expected)
+    assert (tmp_path / "report/report.html").stat().st_size > 50_000
+
+
+def test_settings_of_a_model_must_not_change_within_a_folder(split, tmp_path, capsys, serve):
+    server = serve(ok("6"))
+    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--out", tmp_path]
+    words += ["--task", "pattern-occluded", "--cfg-options", f"counter.url={server.url}"]
+    assert capture(*words) == 0
+    assert capture(*words, "counter.max_tokens=5") == 2
+    assert "other settings" in capsys.readouterr().err
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert written and not any(KEY.encode() in path.read_bytes() for path in written)
+
+
+def test_failed_questions_give_status_1(split, tmp_path, capsys, serve):
+    server = serve((400, {}, {"error": "no"}), ok("6"))
+    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--out", tmp_path, "--workers", 3]
+    words += ["--task", "total-occluded", "--cfg-options", f"counter.url={server.url}"]
+    assert capture(*words) == 1
+    shown = capsys.readouterr().out
+    assert "49 answered, 0 skipped, 1 failed" in shown and "asks them again" in shown
+    assert capture(*words) == 0
+    assert len(server.requests) == 51
+
+
+def test_a_model_may_read_the_answers(split, tmp_path, serve):
+    speaker, reader = serve(ok("a good many")), serve(ok("6"))
+    config = tmp_path / "reader.py"
+    config.write_text(
+        'counter = dict(type="autoeval.counting.capture.counters.endpoint", '
+        f'url="{reader.url}", model="reader")\n'
+    )
+    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--out", tmp_path]
+    words += ["--task", "total-occluded", "--extractor", config]
+    assert capture(*words, "--cfg-options", f"counter.url={speaker.url}") == 0
+    (answers,) = tmp_path.rglob("total-occluded.jsonl")
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    assert {row["value"] for row in rows} == {6}
+    asked = reader.requests[0][2]["messages"][0]["content"][0]["text"]
+    assert asked.endswith("a good many") and "-1" in asked
+    assert capture(*words[:-1], CONFIGS / "visible_only.py") == 2
+
+
+def test_a_killed_run_goes_on_and_asks_nothing_twice(split, tmp_path, serve):
+    def slow(handler):
+        time.sleep(0.02)
+        body = json.dumps(ok("6")[2]).encode()
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    server = serve(slow)
+    command = [sys.executable, "-m", "autoeval.cli", "count", "capture", "run", str(split)]
+    command += ["--counter", str(CONFIGS / "endpoint.py"), "--out", str(tmp_path)]
+    command += ["--task", "total-occluded", "--cfg-options", f"counter.url={server.url}"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while len(server.requests) < 10 and time.monotonic() < until:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    (answers,) = tmp_path.rglob("total-occluded.jsonl")
+    kept = answers.read_bytes().count(b"\n")
+    asked = len(server.requests)
+    assert 5 <= kept < 50 and asked - kept <= 2  # only what was under way is lost
+    assert main(command[3:]) == 0
+    assert len(server.requests) == asked + 50 - kept
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    assert len({row["image_file"] for row in rows}) == len(rows) == 50
+
+
+def test_report_names_what_is_wrong_with_foreign_answers(split, tmp_path, capsys):
+    items = open_split(split).items
+    records = [{"image_file": i.image_file, "results": 6} for i in items[:48]]
+    records += [dict(records[0], results=5), {"image_file": "elsewhere.png", "results": 1}]
+    (tmp_path / "model.json").write_text(json.dumps(records))
+    words = ("report", split, tmp_path / "model.json", "--out", tmp_path / "report")
+    assert capture(*words) == 0
+    shown = capsys.readouterr().out
+    assert f"1 items answered more than once, the last counts: {items[0].image_file}" in shown
+    assert "1 images are not in this task of the split: elsewhere.png" in shown
+    assert f"2 of 50 items missing: {items[48].image_file}" in shown
+    measures = pd.read_csv(tmp_path / "report/measures.csv")
+    assert measures.loc[0, "sMAPE"] == pytest.approx((100 / 11 + 2 * 100) / 50)
+
+
+def test_report_without_answers_is_refused(split, tmp_path, capsys):
+    assert capture("report", split, tmp_path) == 2
+    assert "No answers in" in capsys.readouterr().err
+
+
+def test_build_real_prints_its_problems(tmp_path, capsys):
+    (tmp_path / "images").mkdir()
+    cv2.imwrite(str(tmp_path / "images/1.jpg"), np.full((60, 80, 3), 200, np.uint8))
+    box = {"x": 5, "y": 5, "width": 20, "height": 20}
+    records = [
+        {"image_file": f"{k}.jpg", "object": "cups", "ground_truth": 2, "bbox": box} for k in (1, 2)
+    ]
+    (tmp_path / "meta.json").write_text(json.dumps(records))
+    words = ["build-real", tmp_path / "out", "--images", tmp_path / "images"]
+    assert capture(*words, "--metadata", tmp_path / "meta.json") == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("1 pairs in") and "2.jpg: left out" in shown
+    grid = [[x, y] for x in range(10, 80, 10) for y in range(10, 60, 10)]
+    (tmp_path / "points.json").write_text(json.dumps({"1.jpg": {"points": grid}}))
+    assert capture(*words, "--points", tmp_path / "points.json", "--object", "pins") == 0
+    assert open_split(tmp_path / "out").items[0].object_name == "pins"
+    assert capture(*words, "--metadata", tmp_path / "absent.json") == 2
+
+
+def test_extractor_report_is_printed(capsys):
+    assert capture("answers") == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("| kind | answers | right")
+
+
+def test_exported_tasks_hold_images_questions_and_answers(split, tmp_path, capsys):
+    words = ("export", split, tmp_path, "--task", "total-occluded", "pattern-original")
+    assert capture(*words, "--prompts-of", "molmo", "--max-tokens", "2000") == 0
+    assert "capture_synthetic_total_occluded,capture_synthetic_pattern" in capsys.readouterr().out
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_constructor("!function", lambda loader, node: f"function {node.value}")
+    text = (tmp_path / "capture_synthetic_total_occluded.yaml").read_text()
+    task = yaml.load(text, Loader)
+    assert task["process_results"] == "function utils.process_count"
+    assert task["generation_kwargs"]["max_new_tokens"] == 2000
+    assert [metric["metric"] for metric in task["metric_list"]] == ["smape", "exact", "skipped"]
+    table = pq.read_table(task["dataset_kwargs"]["data_files"]["test"])
+    notes = json.loads(table.schema.metadata[b"huggingface"])
+    assert notes["info"]["features"]["image"] == {"_type": "Image"}
+    assert set(notes["info"]["features"]) == set(table.column_names)
+    rows, items = table.to_pylist(), open_split(split).items
+    assert [row["target"] for row in rows] == ["6"] * 50
+    assert rows[0]["question"].startswith("Your task is to count") and "{" not in text
+    picture = (split / "occluded" / items[0].image_file).read_bytes()
+    assert rows[0]["image"] == {"bytes": picture, "path": items[0].image_file}
+    namespace = {}
+    exec((tmp_path / "utils.py").read_text(), namespace)
+    assert namespace["process_count"](rows[0], ["6"])["smape"] == 0
+    assert capture("export", split, tmp_path, "--task", "sampled-occluded") == 2
+
+
+def test_baselines_are_written_as_markdown(tmp_path, shared, capsys):
+    released = shared / "golden/capture/synthetic_metadata.json"
+    out = tmp_path / "table.md"
+    assert capture("baselines", "--every", 1000, "--released", released, "--out", out) == 0
+    text = out.read_text()
+    assert text.count("\n## ") == 8 and "| visible-only |" in text and "GPT-4o" in text
