@@ -68,7 +68,10 @@ class TransformersAsk:
         picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
         content = [{"type": "image", "image": picture}, {"type": "text", "text": prompt}]
         chosen = self.temperature if temperature is None else temperature
-        sampling: dict[str, Any] = {"do_sample": chosen > 0}
+        sampling: dict[str, Any] = {
+            "max_new_tokens": self.max_new_tokens,
+            "do_sample": chosen > 0,
+        }
         if chosen > 0:
             sampling["temperature"] = chosen
         if seed is not None:
@@ -77,8 +80,7 @@ class TransformersAsk:
             set_seed(seed)
         [answer] = self.pipeline(
             text=[{"role": "user", "content": content}],
-            max_new_tokens=self.max_new_tokens,
             return_full_text=False,
-            **sampling,
+            generate_kwargs=sampling,
         )
         return answer["generated_text"].strip()

@@ -215,13 +215,15 @@ def test_transformers_get_the_chat_the_image_and_the_limits(monkeypatch):
     assert (
         task == "image-text-to-text" and made["model"] == "some/model" and made["dtype"] == "auto"
     )
-    assert (call["max_new_tokens"], call["do_sample"], call["temperature"]) == (8192, True, 0.5)
+    # Given to the pipeline itself, sampling options would go to the processor, which drops them.
+    sampling = {"max_new_tokens": 8192, "do_sample": True, "temperature": 0.5}
+    assert call["generate_kwargs"] == sampling
     assert seeds == [3]
     message = call["text"][0]
     assert message["role"] == "user" and message["content"][1]["text"] == "How many?"
     np.testing.assert_array_equal(np.asarray(message["content"][0]["image"]), IMAGE[..., ::-1])
     ask(IMAGE, "How many?")
-    assert calls[-1]["do_sample"] is False and "temperature" not in calls[-1]
+    assert calls[-1]["generate_kwargs"] == {"max_new_tokens": 8192, "do_sample": False}
 
 
 def test_without_transformers_the_extra_is_named(monkeypatch):
