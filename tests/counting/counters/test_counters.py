@@ -225,7 +225,8 @@ def test_transformers_is_asked_with_an_rgb_picture(monkeypatch):
     )
     picture, question = calls[1][0][0]["content"]
     assert picture["image"].getpixel((0, 0)) == (255, 0, 0) and question["text"] == "How many?"
-    assert calls[1][1]["do_sample"] and calls[1][1]["temperature"] == 0.3
+    sampling = {"max_new_tokens": 128, "do_sample": True, "temperature": 0.3}
+    assert calls[1][1]["generate_kwargs"] == sampling
 
 
 def test_predictions_made_elsewhere():
