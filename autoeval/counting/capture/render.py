@@ -84,20 +84,26 @@ def contact_sheet(
     -------
     ndarray of shape (H, W, 3), uint8, BGR
     """
-    tiles = [_tile(name, [original, occluded], side) for name, original, occluded in pairs]
-    blank = np.full_like(tiles[0], 255)
-    tiles += [blank] * (-len(tiles) % columns)
+    pairs = [
+        (name, _fit(original, side), _fit(occluded, side)) for name, original, occluded in pairs
+    ]
+    height = max(image.shape[0] for _, *images in pairs for image in images)
+    tiles = [_tile(name, images, side, height) for name, *images in pairs]
+    tiles += [np.full_like(tiles[0], 255)] * (-len(tiles) % columns)
     rows = [np.hstack(tiles[k : k + columns]) for k in range(0, len(tiles), columns)]
     return np.vstack(rows)
 
 
-def _tile(name: str, images: list[np.ndarray], side: int) -> np.ndarray:
-    tile = np.full((side + 18, 2 * side + 12, 3), 255, np.uint8)
+def _fit(image: np.ndarray, side: int) -> np.ndarray:
+    scale = (side - 4) / max(image.shape[:2])
+    small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    return cv2.copyMakeBorder(small, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=(190,) * 3)
+
+
+def _tile(name: str, images: list[np.ndarray], side: int, height: int) -> np.ndarray:
+    tile = np.full((height + 20, 2 * side + 12, 3), 255, np.uint8)
     for k, image in enumerate(images):
-        scale = (side - 4) / max(image.shape[:2])
-        small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-        small = cv2.copyMakeBorder(small, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=(190,) * 3)
         left = 4 + k * (side + 2)
-        tile[16 : 16 + small.shape[0], left : left + small.shape[1]] = small
+        tile[16 : 16 + image.shape[0], left : left + image.shape[1]] = image
     cv2.putText(tile, name, (5, 12), cv2.FONT_HERSHEY_SIMPLEX, 0.34, (60,) * 3, 1, cv2.LINE_AA)
     return tile

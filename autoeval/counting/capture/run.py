@@ -97,7 +97,8 @@ def run_task(
     task : Task
     counter : Counter
         One that answers in text is asked the question of the task through its ``ask``; any other
-        is given the object's name, with the facts that its ``needs`` lists as context.
+        is given the object's name, with ``image_id`` and the facts that its ``needs`` lists as
+        context.
     book : PromptBook
     journal : CellJournal
         Receives one row an answer, under its field ``key``.
@@ -149,7 +150,9 @@ def _queries(
     told = [task.told] if task.told else [] if speaks else list(getattr(counter, "needs", ()))
     for item in task.items(split.items):
         question = task.question(item, book) if speaks else item.object_name
-        context = {name: fact(item, name, task.variant) for name in told}
+        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in told}
+        if not speaks:
+            context["image_id"] = item.image_file
         box = None if item.box is None else item.box.tolist()
         for sample in range(task.samples):
             identity = [item.image_file, box, task.name, sample, question, counter.name]

@@ -244,7 +244,7 @@ def test_counters_without_speech_get_the_name_and_the_facts_they_need(split, jou
     rows = [row for row in journal.read().values() if row["model"] == "visible-only"]
     truth = {item.image_file: len(item.visible_points) for item in split.items}
     assert all(row["value"] == truth[row["image_file"]] for row in rows)
-    assert set(rows[0]["context"]) == {"visible_points"}
+    assert set(rows[0]["context"]) == {"image_id", "visible_points"}
     # Nothing is hidden in the originals.
     run_task(split, get_task("total-original"), VisibleOnly(), book, journal)
     rows = [row for row in journal.read().values() if row["task"] == "total-original"]
