@@ -70,7 +70,7 @@ def evaluate_counter(
         notes += _failures("mosaics", mosaics)
         with atomic_path(folder / "mosaics.parquet") as temporary:
             mosaics.to_parquet(temporary, index=False)
-    notes += _write_released(folder, asker.counter.name, counting_set, counts, mosaics)
+    _write_released(folder, asker.counter.name, counting_set, counts, mosaics)
     name = asker.counter.name
     return PracoResult(name, counts, counting_set.truth(), mosaics, mode, tuple(notes))
 
@@ -138,12 +138,11 @@ def _write_released(
     counting_set: CountingSet,
     counts: pd.DataFrame,
     mosaics: pd.DataFrame | None,
-) -> list[str]:
+) -> None:
+    """Write the authors' files, those of the mosaics only where the form can hold them."""
     if mosaics is not None and mosaics.duplicated(["positive", "negative_class"]).any():
-        write_released(folder, model, counting_set, counts)
-        return ["the mosaics are in Parquet only: the authors' CSV has one for each class"]
+        mosaics = None
     write_released(folder, model, counting_set, counts, mosaics)
-    return []
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.praco.tables import (
     FORMATS,
     class_table,
+    difference_table,
     measures_table,
     undefined_table,
 )
@@ -70,14 +71,16 @@ def praco_page(
         found = result.measures()
         f1 = found.get("CntF1", float("nan"))
         page.add_headline(
-            result.name, f"NMN {found['NMN']:.2f}", f"PCCN {found['PCCN']:.1f} %, CntF1 {f1:.3f}"
+            result.name, f"NMN {found['NMN']:.3f}", f"PCCN {found['PCCN']:.1f} %, CntF1 {f1:.3f}"
         )
     page.add_warnings([*notes, *(f"{r.name}: {note}" for r in results for note in r.notes)])
     page.add_text(_data_text(counting_set), *ABOUT, MODES[mode])
     page.add_table(measures_table(results), "Measures", formats=FORMATS)
     page.add_table(intervals, "With 95 % intervals: bootstrap over images", sortable=False)
     if len(differences):
-        page.add_table(differences, "Differences A − B on the same images, paired bootstrap")
+        shown = difference_table(differences)
+        caption = "Differences on the same images with 95 % intervals: paired bootstrap"
+        page.add_table(shown, caption, sortable=False)
     page.add_table(undefined_table(results), "Cells that are undefined or were changed")
     _add_charts(page, results)
     for name, pictures in panels.items():

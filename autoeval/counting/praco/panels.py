@@ -20,7 +20,7 @@ SIDE = 480
 
 
 def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
-    """Choose mosaics to show: the worst precisions, then a spread over all others.
+    """Choose mosaics of different upper images: the worst precisions, then a spread.
 
     Parameters
     ----------
@@ -30,6 +30,7 @@ def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
         How many; the first third are those with the lowest precision.
     """
     ordered = measured.dropna(subset=["precision"]).sort_values("precision", kind="stable")
+    ordered = ordered.drop_duplicates("positive")
     n_worst = min(len(ordered), n // 3)
     rest = np.linspace(n_worst, len(ordered) - 1, min(n - n_worst, len(ordered) - n_worst))
     return ordered.iloc[[*range(n_worst), *rest.round().astype(int)]]

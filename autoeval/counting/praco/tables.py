@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.intervals import Interval
@@ -20,6 +21,10 @@ FORMATS = {
     "MAE": "{:.2f}",
     "RMSE": "{:.2f}",
     OWN_RECALL: "{:.3f}",
+    "recall alone": "{:.3f}",
+    "recall in mosaics": "{:.3f}",
+    "counted below (%)": "{:.1f}",
+    "mean_count": "{:.1f}",
 }
 
 
@@ -41,6 +46,22 @@ def interval_table(named: Mapping[str, Mapping[str, Interval]]) -> pd.DataFrame:
     return table.fillna("–").rename_axis("measure").reset_index()
 
 
+def difference_table(differences: pd.DataFrame) -> pd.DataFrame:
+    """Put the table of `compare` into words: one column for both models, one for the interval."""
+    text = [
+        _text(row.measure, Interval(row.difference, row.low, row.high))
+        for row in differences.itertuples()
+    ]
+    return pd.DataFrame(
+        {
+            "A − B": differences["A"] + " − " + differences["B"],
+            "measure": differences["measure"],
+            "difference": text,
+            "better": differences["better"].replace("", "–"),
+        }
+    )
+
+
 def undefined_table(results: Sequence[PracoResult]) -> pd.DataFrame:
     """One row for each kind of cell, one column for each model: how many there are."""
     columns = {result.name: pd.Series(result.undefined(), dtype="Int64") for result in results}
@@ -50,14 +71,25 @@ def undefined_table(results: Sequence[PracoResult]) -> pd.DataFrame:
 
 
 def class_table(result: PracoResult) -> pd.DataFrame:
-    """One row for each true class: the measures of its images, the class most counted instead."""
+    """One row for each true class: the measures of its images, and what is counted instead.
+
+    ``recall alone`` is that of each image by itself, against ``recall in mosaics`` (without the
+    spurious cell); ``counted below (%)`` is the share of mosaics in whose lower part anything is
+    counted, ``most confused with`` the class that most often has the highest wrong count.
+    """
     table = negative_by_class(result.by_image)
-    groups = result.by_image.groupby("category", sort=False)
+    by_image = result.by_image
+    found = np.minimum(by_image["positive"].clip(lower=0), by_image["count"]) / by_image["count"]
+    groups = by_image.assign(alone=found).groupby("category", sort=False)
+    table["recall alone"] = groups["alone"].mean()
     if result.measured is not None:
         table["CntP"] = groups["precision"].mean()
         table["CntR"] = groups["recall"].mean()
         table["CntF1"] = groups["f1"].mean()
-    wrong = result.by_image[result.by_image["negative_max"] > 0]
+        table["recall in mosaics"] = groups["own_recall"].mean()
+        below = (result.measured["lower"] > 0).groupby(result.measured["positive_class"])
+        table["counted below (%)"] = 100 * below.mean()
+    wrong = by_image[by_image["negative_max"] > 0]
     most = wrong.groupby("category")["negative_class"].agg(lambda names: names.mode().iloc[0])
     table["most confused with"] = most.reindex(table.index).fillna("–")
     return table.rename_axis("true class")

@@ -44,7 +44,8 @@ def test_points_and_maps_are_drawn():
 
 
 def test_the_lowest_precisions_come_first():
-    table = pd.DataFrame({"precision": [0.9, np.nan, 0.1, 0.5, 0.2, 1.0, 0.7]})
+    table = pd.DataFrame({"precision": [0.9, np.nan, 0.1, 0.5, 0.2, 1.0, 0.7, 0.6]})
+    table["positive"] = [*"abcdefg", "d"]  # of the two of "d", the worse is shown
     assert choose_mosaics(table, 6)["precision"].tolist() == [0.1, 0.2, 0.5, 0.7, 0.9, 1.0]
     assert len(choose_mosaics(table.head(2), 6)) == 1
     assert choose_mosaics(table.iloc[[1]], 6).empty
