@@ -1,6 +1,7 @@
 """Reading FSC-147's layout and COCO files, and what is excluded from them."""
 
 import json
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from autoeval.counting.praco.coco_classes import CocoPart, load_coco_classes
 from autoeval.counting.praco.data import read_exclusions, single_class
 from autoeval.counting.praco.fsc147 import load_fsc147
+from autoeval.counting.praco.loading import load_counting_set
 from autoeval.errors import InputError
 
 
@@ -162,3 +164,12 @@ def test_wrong_coco_options(tmp_path):
     only_dogs = CocoPart(part.ann_file, part.img_dir, keep=["none.png"])
     with pytest.raises(InputError, match="needs images of one class each"):
         single_class(load_coco_classes([only_dogs]))
+
+
+def test_the_shipped_config_of_photographs(shared):
+    """51 pictures of vehicles, 76 of people, and ten classes that are in none."""
+    config = Path(__file__).resolve().parents[3] / "configs/counting/praco/vehicle_person.py"
+    found = single_class(load_counting_set(config, data_root=shared / "real"))
+    assert found.problems == () and not found.excluded
+    assert found.truth()["category"].value_counts().to_dict() == {"person": 76, "vehicle": 51}
+    assert len(found.classes) == 12 and found.classes[:2] == ("vehicle", "person")
