@@ -16,7 +16,8 @@ from autoeval.counting.capture.answers.model import ModelExtractor
 from autoeval.counting.capture.ask import BACKOFF, Extractor
 from autoeval.counting.capture.inpainting import load_inpainter
 from autoeval.counting.capture.prompts import SHIPPED, PromptBook, load_prompts
-from autoeval.counting.capture.run import RunOptions, run_task
+from autoeval.counting.capture.queries import RunOptions
+from autoeval.counting.capture.run import run_task
 from autoeval.counting.capture.split import open_split
 from autoeval.counting.capture.tasks import TASKS, get_task
 from autoeval.counting.counters.build import load_counter

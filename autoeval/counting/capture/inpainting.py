@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from autoeval.counting.capture.run import Inpainter
+from autoeval.counting.capture.queries import Inpainter
 from autoeval.errors import InputError
 
 _OPENCV = {"telea": cv2.INPAINT_TELEA, "navier-stokes": cv2.INPAINT_NS}

@@ -1,11 +1,11 @@
 """Questions of CAPTURe. `{objects}` is the plural of what is counted.
 
-`total` quotes appendix D of the paper, which chose a prompt for each model, split and variant on 100
-validation items. Its first box runs on into Molmo's prompt ("... count it. Molmo: Your task is ...");
-the run-on is left out, as the next box prints that prompt by itself. For models without a published
-prompt, `default` is Qwen2-VL's, the only one that is the same in all four settings.
+`total` quotes appendix D of the paper, which chose a prompt for each model, split and variant on
+100 validation items. Its first box runs on into Molmo's prompt ("... count it. Molmo: Your task is
+..."); the run-on is left out, as the next box prints that prompt by itself. For models without a
+published prompt, `default` is Qwen2-VL's, the only one that is the same in all four settings.
 
-The other prompts are this project's: the paper describes those tasks without printing their prompts.
+The other prompts are this project's: the paper describes those tasks without printing theirs.
 """
 
 _full = (

@@ -10,7 +10,8 @@ from autoeval.counting.capture.ask import BACKOFF
 from autoeval.counting.capture.baselines import PatternCompletion, VisibleOnly
 from autoeval.counting.capture.inpainting import load_inpainter
 from autoeval.counting.capture.prompts import PromptBook, load_prompts
-from autoeval.counting.capture.run import MOST_FAILURES, RunOptions, run_task
+from autoeval.counting.capture.queries import RunOptions
+from autoeval.counting.capture.run import MOST_FAILURES, run_task
 from autoeval.counting.capture.split import write_synthetic
 from autoeval.counting.capture.synthetic import SyntheticSpec
 from autoeval.counting.capture.tasks import TASKS, coordinates, get_task
