@@ -115,7 +115,7 @@ def roi_align_backward(
 
 
 def _library(tensor: Tensor) -> Any | None:
-    """Return torchvision's ops for an accelerator; its CPU kernels take three times as long."""
+    """Return torchvision's ops for an accelerator; its CPU kernels are slower than ours."""
     return None if tensor.device.type == "cpu" else torchvision_ops(tensor.device.type)
 
 
