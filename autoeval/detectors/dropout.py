@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from autoeval.errors import InputError
 
@@ -125,32 +127,37 @@ def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int])
     Raises
     ------
     InputError
-        If the backbone lacks one of the stages.
+        If the backbone lacks one of the stages, or the body did not run it.
     """
     points.check(spec)
+    dropped: set[int] = set()
+
+    def drop(features: Tensor, stage: int) -> Tensor:
+        dropped.add(stage)
+        return drop_elements(features, spec.rate, seeds, stage)
+
     with ExitStack() as stack:
         for stage in spec.stages:
             handle = (
-                _hook_output(points.exits[stage], spec, seeds, stage)
+                _hook_output(points.exits[stage], partial(drop, stage=stage))
                 if spec.position == "after"
-                else _hook_input(points.entries[stage], spec, seeds, stage)
+                else _hook_input(points.entries[stage], partial(drop, stage=stage))
             )
             stack.callback(handle.remove)
         yield
+    if dropped < set(spec.stages):
+        raise InputError(
+            f"The backbone never ran its stages {sorted(set(spec.stages) - dropped)} as modules, "
+            "so nothing could be dropped there: this backbone is not supported."
+        )
 
 
-def _hook_output(module: nn.Module, spec: DropoutSpec, seeds: Sequence[int], stage: int):
-    def drop(module: nn.Module, inputs: tuple, output: Tensor) -> Tensor:
-        return drop_elements(output, spec.rate, seeds, stage)
-
-    return module.register_forward_hook(drop)
+def _hook_output(module: nn.Module, change: Callable[[Tensor], Tensor]) -> RemovableHandle:
+    return module.register_forward_hook(lambda module, inputs, output: change(output))
 
 
-def _hook_input(module: nn.Module, spec: DropoutSpec, seeds: Sequence[int], stage: int):
-    def drop(module: nn.Module, inputs: tuple) -> tuple:
-        return (drop_elements(inputs[0], spec.rate, seeds, stage), *inputs[1:])
-
-    return module.register_forward_pre_hook(drop)
+def _hook_input(module: nn.Module, change: Callable[[Tensor], Tensor]) -> RemovableHandle:
+    return module.register_forward_pre_hook(lambda module, inputs: (change(inputs[0]), *inputs[1:]))
 
 
 def _keep_mask(shape: Sequence[int], rate: float, seed: int, stage: int) -> Tensor:

@@ -26,7 +26,7 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
             modules = [
                 getattr(backbone, item) if isinstance(item, str) else item for item in listed
             ]
-            last = tuple(m for m in modules if isinstance(m, nn.Module))[-N_STAGES:]
+            last = tuple(m for m in modules if _is_run(m))[-N_STAGES:]
             if last:
                 return HookPoints(last, last)
     raise InputError(
@@ -34,3 +34,8 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
         f"{', '.join(STAGE_LISTS)}. Feature dropout works with ResNet, ResNeXt, RegNet, Swin, "
         "MobileNetV2, CSPDarknet, CSPNeXt and backbones that list their stages."
     )
+
+
+def _is_run(item: object) -> bool:
+    """Say whether an item is a module that is called as a whole, as lists of modules are not."""
+    return isinstance(item, nn.Module) and not isinstance(item, nn.ModuleList)

@@ -98,11 +98,21 @@ def build_model(config: Config) -> BaseDetector:
 
     init_default_scope(config.get("default_scope", "mmdet"))
     try:
-        return revert_sync_batchnorm(MODELS.build(config.model))
+        return _mend(revert_sync_batchnorm(MODELS.build(config.model)))
     except (KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
         raise InputError(
             f"mmdet cannot build the detector of {config.filename}: {error}"
         ) from error
+
+
+def _mend(model: BaseDetector) -> BaseDetector:
+    """Give mmdet 3.3's SSD head the attribute that it reads and never sets."""
+    from mmdet.models import SSDHead
+
+    head = getattr(model, "bbox_head", None)
+    if isinstance(head, SSDHead) and not hasattr(head, "loss_cls"):
+        head.loss_cls = None
+    return model
 
 
 def _source(

@@ -130,6 +130,7 @@ def test_hooks_of_others_stay(network):
     found = hooks(network)
     with feature_dropout(HookPoints(tuple(network), tuple(network)), DropoutSpec(), [1]):
         assert hooks(network) != found
+        network(torch.rand(1, 3, 6, 5))
     assert hooks(network) == found
 
 
@@ -140,6 +141,17 @@ def test_before_by_hand():
     with feature_dropout(points, DropoutSpec("before", (2,), 0.5), [4]):
         seen = chain(FEATURES[:1])
     assert torch.equal(seen, drop_elements(FEATURES[:1], 0.5, [4], stage=2))
+
+
+def test_a_stage_that_never_runs_is_reported(network):
+    """Otherwise the perturbed boxes would equal the clean ones without a word."""
+    points = HookPoints(tuple(network), tuple(network))
+    with (
+        pytest.raises(InputError, match=r"never ran its stages \[2\]"),
+        feature_dropout(points, DropoutSpec("after", (1, 2)), [1]),
+    ):
+        network[:2](torch.rand(1, 3, 6, 5))
+    assert hooks(network) == [({}, {})] * 5
 
 
 def test_a_stage_that_the_backbone_lacks(network):

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.detectors import DropoutSpec
+from autoeval.detectors import Detector, DropoutSpec
 from autoeval.detectors.aliases import detector_names
+from autoeval.detectors.categories import coco_categories
 from autoeval.detectors.dropout import feature_dropout
+from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.passes import Batch, HookedPasses
 from autoeval.detectors.preprocessing import collate
 
@@ -135,6 +137,18 @@ def test_nothing_is_left_behind(detector, images):
     assert hooks == sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
     assert "forward" not in vars(model.backbone)
     assert not model.training
+
+
+def test_ssdlite_runs(images, tmp_path):
+    """It has MobileNetV2, which no known detector has, and a head that mmdet 3.3 left broken."""
+    path = tmp_path / "ssdlite.py"
+    path.write_text('_base_ = "mmdet::ssd/ssdlite_mobilenetv2-scratch_8xb24-600e_coco.py"')
+    config = read_config(path, {"model.test_cfg.score_thr": 0.0, "model.test_cfg.nms_pre": 50})
+    detector = Detector(build_model(config), config, coco_categories())
+    spec = DropoutSpec("before", (1, 2), 0.3)
+    (seen,) = detector.observe(images[:1], ["a"], dropout=spec, repeats=1)
+    assert same(arrays(seen.clean), mmdet_boxes(detector, images[0]))
+    assert len(seen.clean) and not same(arrays(seen.clean), arrays(seen.perturbed[0]))
 
 
 @pytest.mark.parametrize("name", ["faster_rcnn_r50", "retinanet_r18"])
