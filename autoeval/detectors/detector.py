@@ -68,6 +68,11 @@ class Detector:
         return isinstance(self._passes, StagedPasses)
 
     @property
+    def backbone(self) -> str:
+        """Class name of the backbone."""
+        return type(self.model.backbone).__name__
+
+    @property
     def fingerprint(self) -> str:
         """A short name of `settings`: another for other weights, architecture or test settings."""
         return fingerprint(self.settings)

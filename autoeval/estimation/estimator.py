@@ -17,7 +17,13 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.guards import guards
 from autoeval.estimation.intervals import MIN_SOURCES, source_interval
 from autoeval.estimation.methods import Method, make_method
-from autoeval.estimation.score_table import check_score_table, sample_rows, seed_rows, sources
+from autoeval.estimation.score_table import (
+    SEED,
+    Rows,
+    check_score_table,
+    sample_rows,
+    sources,
+)
 
 
 class MapEstimator:
@@ -77,11 +83,12 @@ class MapEstimator:
             name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
             for name in features
         }
-        self._full = self._fit_repeats(table)
+        rows = Rows.of(table, (*features, self.target))
+        self._full = self._fit_repeats(rows)
         self._left_out: list[dict[int, Method]] = []
         self.residuals_ = np.zeros(0)
         if len(self.sources_) >= MIN_SOURCES:
-            self._leave_each_source_out()
+            self._leave_each_source_out(rows)
         return self
 
     def predict(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
@@ -99,9 +106,10 @@ class MapEstimator:
         InputError
             If a repeat was not among those fitted.
         """
-        per_repeat = self._per_repeat(self._full, rows)
+        scores = Rows.of(rows, tuple(self.training_range_))
+        per_repeat = self._per_repeat(self._full, scores)
         raw = float(np.mean(per_repeat))
-        left_out = np.array([self._per_repeat(fit, rows).mean() for fit in self._left_out])
+        left_out = np.array([self._per_repeat(fit, scores).mean() for fit in self._left_out])
         interval = source_interval(raw, left_out, self.residuals_, level=self.level)
         features = {name: float(rows[name].mean()) for name in self.training_range_}
         value = _clip(raw)
@@ -159,34 +167,40 @@ class MapEstimator:
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
         """Return the estimate of each repeat, clipped to [0, 1]."""
-        return np.clip(self._per_repeat(self._full, rows), 0, 1)
+        scores = Rows.of(rows, tuple(self.training_range_))
+        return np.clip(self._per_repeat(self._full, scores), 0, 1)
 
-    def _fit_repeats(self, table: pd.DataFrame) -> dict[int, Method]:
+    def _fit_repeats(self, rows: Rows) -> dict[int, Method]:
         return {
-            int(repeat): make_method(self.method).fit(rows, self.target)
-            for repeat, rows in table.groupby("repeat")
+            int(repeat): make_method(self.method).fit(
+                rows.where(rows["repeat"] == repeat), self.target
+            )
+            for repeat in np.unique(rows["repeat"])
         }
 
-    def _leave_each_source_out(self) -> None:
+    def _leave_each_source_out(self, rows: Rows) -> None:
         residuals = []
         for source in self.sources_:
-            held_out = self.table_["source"] == source
-            fitted = self._fit_repeats(self.table_[~held_out])
-            own = seed_rows(self.table_[held_out])
-            estimate = self._per_repeat(fitted, own).mean()
-            residuals.append(abs(float(own[self.target].iloc[0]) - estimate))
+            held_out = rows["source"] == source
+            fitted = self._fit_repeats(rows.where(~held_out))
+            own = rows.where(held_out).of_kind(SEED)
+            residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
             self._left_out.append(fitted)
         self.residuals_ = np.array(residuals)
 
-    def _per_repeat(self, fitted: dict[int, Method], rows: pd.DataFrame) -> np.ndarray:
-        unknown = sorted(set(rows["repeat"]) - set(fitted))
+    def _per_repeat(self, fitted: dict[int, Method], rows: Rows) -> np.ndarray:
+        """Estimate each row by the regressor of its repeat, shape (n_repeats,)."""
+        unknown = sorted({int(repeat) for repeat in rows["repeat"]} - set(fitted))
         if unknown:
             raise InputError(
                 f"Expected dropout repeats out of {sorted(fitted)} but got {unknown}: "
                 "estimate with at most as many repeats as the estimator was fitted with."
             )
         return np.concatenate(
-            [fitted[int(repeat)].predict(part) for repeat, part in rows.groupby("repeat")]
+            [
+                fitted[int(repeat)].predict(rows.where(rows["repeat"] == repeat))
+                for repeat in np.unique(rows["repeat"])
+            ]
         )
 
 

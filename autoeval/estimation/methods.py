@@ -9,12 +9,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-import pandas as pd
-from sklearn.linear_model import LinearRegression
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import sample_rows, seed_rows
+from autoeval.estimation.score_table import SAMPLE, SEED, Rows
 
 
 class Method(Protocol):
@@ -22,11 +20,11 @@ class Method(Protocol):
 
     features: tuple[str, ...]
 
-    def fit(self, table: pd.DataFrame, target: str) -> Self:
+    def fit(self, rows: Rows, target: str) -> Self:
         """Fit on the rows of the training sources."""
         ...
 
-    def predict(self, rows: pd.DataFrame) -> np.ndarray:
+    def predict(self, rows: Rows) -> np.ndarray:
         """Estimate `target` for each row; NaN where a feature is not finite."""
         ...
 
@@ -39,12 +37,14 @@ class Constant:
 
     features: tuple[str, ...] = ()
 
-    def fit(self, table: pd.DataFrame, target: str) -> Self:
+    def fit(self, rows: Rows, target: str) -> Self:
         """Average `target` over the sources."""
-        self.value_ = float(seed_rows(table).groupby("source")[target].first().mean())
+        own = rows.of_kind(SEED)
+        first = np.unique(own["source"], return_index=True)[1]
+        self.value_ = float(own[target][first].mean())
         return self
 
-    def predict(self, rows: pd.DataFrame) -> np.ndarray:
+    def predict(self, rows: Rows) -> np.ndarray:
         """Return the mean for each row."""
         return np.full(len(rows), self.value_)
 
@@ -56,12 +56,17 @@ class Linear:
     ----------
     *features : str
         Columns of the score table.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_features + 1,)
+        Slopes and, last, the intercept.
     """
 
     def __init__(self, *features: str) -> None:
         self.features = features
 
-    def fit(self, table: pd.DataFrame, target: str) -> Self:
+    def fit(self, rows: Rows, target: str) -> Self:
         """Fit on the sample sets of the training sources.
 
         Raises
@@ -69,27 +74,26 @@ class Linear:
         InputError
             If no row has finite features and a finite target.
         """
-        rows = sample_rows(table)
-        usable = np.isfinite(rows[[*self.features, target]].to_numpy(float)).all(axis=1)
+        samples = rows.of_kind(SAMPLE)
+        x, y = samples.matrix(self.features), samples[target]
+        usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
         if not usable.any():
             raise InputError(
                 f"Expected sample sets with finite {', '.join(self.features)} and {target} but all "
-                f"{len(rows)} lack one of them: no box was found, or none is labelled."
+                f"{len(samples)} lack one of them: no box was found, or none is labelled."
             )
-        rows = rows[usable]
-        self.regression_ = LinearRegression().fit(
-            rows[list(self.features)].to_numpy(float), rows[target].to_numpy(float)
-        )
+        self.coefficients_ = np.linalg.lstsq(_design(x[usable]), y[usable], rcond=None)[0]
         return self
 
-    def predict(self, rows: pd.DataFrame) -> np.ndarray:
+    def predict(self, rows: Rows) -> np.ndarray:
         """Estimate `target` for each row."""
-        x = rows[list(self.features)].to_numpy(float)
+        x = rows.matrix(self.features)
         known = np.isfinite(x).all(axis=1)
-        estimates = np.full(len(rows), np.nan)
-        if known.any():
-            estimates[known] = self.regression_.predict(x[known])
-        return estimates
+        return np.where(known, _design(np.where(known[:, None], x, 0)) @ self.coefficients_, np.nan)
+
+
+def _design(x: np.ndarray) -> np.ndarray:
+    return np.column_stack([x, np.ones(len(x))])
 
 
 METHODS: dict[str, Callable[[], Method]] = {

@@ -7,6 +7,9 @@ images, ``"sample"`` for a transformed subset), ``repeat``, ``n_images``, one co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
@@ -46,3 +49,46 @@ def seed_rows(table: pd.DataFrame) -> pd.DataFrame:
 def sample_rows(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the transformed sample sets."""
     return table[table["kind"] == SAMPLE]
+
+
+class Rows:
+    """Columns of a score table as arrays: what fitting a thousand regressors can afford.
+
+    Parameters
+    ----------
+    **columns : ndarray of shape (N,)
+
+    Examples
+    --------
+    >>> rows = Rows(source=np.array(["a", "b"]), bos=np.array([.5, .7]))
+    >>> rows.where(rows["source"] == "b").matrix(["bos"])
+    array([[0.7]])
+    """
+
+    def __init__(self, **columns: np.ndarray) -> None:
+        self._columns = columns
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, names: Sequence[str]) -> Rows:
+        """Take columns of a table; of those that identify a row, the ones it has."""
+        present = [name for name in dict.fromkeys((*REQUIRED, *names)) if name in table]
+        return cls(**{name: table[name].to_numpy() for name in present})
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values())))
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._columns[name]
+
+    def where(self, mask: np.ndarray) -> Rows:
+        """Keep the rows that a mask of shape (N,) selects."""
+        return Rows(**{name: values[mask] for name, values in self._columns.items()})
+
+    def of_kind(self, kind: str) -> Rows:
+        """Keep the rows of a kind, `SEED` or `SAMPLE`."""
+        return self.where(self["kind"] == kind)
+
+    def matrix(self, names: Sequence[str]) -> np.ndarray:
+        """Stack columns to an array of shape (N, len(names)), float64."""
+        columns = [self._columns[name].astype(np.float64) for name in names]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self), 0))

@@ -1,0 +1,184 @@
+"""From a task to a fitted estimator, and from a fitted estimator to unlabelled images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autoeval.detectors.detector import Detector
+from autoeval.errors import InputError
+from autoeval.estimation.collect import UnlabelledSamples, collect
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.meta_set import context, score_meta_set
+from autoeval.estimation.methods import make_method
+from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
+from autoeval.estimation.score_table import seed_rows, sources
+from autoeval.metasets.config import MetaSetConfig
+from autoeval.metasets.image_folder import ImageFile
+from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
+from autoeval.metasets.seed_set import SeedSet
+from autoeval.metasets.task import Task
+from autoeval.runtime.files import atomic_path
+from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.store import OK, RowStore
+
+BASELINE = "constant"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted estimator with the evidence for and against it.
+
+    Parameters
+    ----------
+    estimator : MapEstimator
+    table : DataFrame
+        Score table it was fitted on.
+    held_out : tuple of LeaveOneSourceOut
+        Results of the estimator's method and of the baselines; empty with fewer than three sources.
+    problems : tuple of str
+        What was left out on the way.
+    """
+
+    estimator: MapEstimator
+    table: pd.DataFrame
+    held_out: tuple[LeaveOneSourceOut, ...]
+    problems: tuple[str, ...]
+
+
+def fit_task(
+    detector: Detector,
+    task: Task,
+    seed_sets: Sequence[SeedSet],
+    *,
+    meta_set: MetaSetConfig,
+    settings: PassSettings,
+    work_dir: Path,
+    methods: Sequence[str] = ("bos",),
+    target: str = "mAP",
+    level: float = 0.9,
+    batch_size: int = 4,
+) -> Fit:
+    """Score a detector on a meta-set, judge the methods source by source, fit the first one.
+
+    Writes ``recipes.json``, ``scores.parquet`` and ``estimator.parquet`` into ``work_dir``, and the
+    rows of each sample set into ``work_dir/rows``, from where an interrupted run goes on.
+
+    Parameters
+    ----------
+    detector : Detector
+    task : Task
+    seed_sets : sequence of SeedSet
+    meta_set : MetaSetConfig
+    settings : PassSettings
+        Its seed also draws the recipes.
+    work_dir : Path
+    methods : sequence of str
+        The first becomes the estimator; the constant predictor is always judged beside them.
+    target : {"mAP", "mAP50", "mAP75"}
+    level : float
+        Nominal coverage of the intervals.
+    batch_size : int
+
+    Raises
+    ------
+    InputError
+        If a method is unknown, or no sample set could be scored.
+    """
+    judged = list(dict.fromkeys([*methods, BASELINE]))
+    for method in judged:
+        make_method(method)
+    recipes = []
+    for seed_set in seed_sets:
+        recipes.append(own_images(seed_set, seed=settings.seed))
+        recipes += draw_recipes(seed_set, **asdict(meta_set), seed=settings.seed)
+    save_recipes(work_dir / "recipes.json", recipes)
+    table, counts = score_meta_set(
+        detector,
+        task,
+        seed_sets,
+        recipes,
+        settings=settings,
+        store=RowStore(work_dir / "rows"),
+        batch_size=batch_size,
+    )
+    problems = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.problems]
+    table = _usable(table, counts.failed, target, problems)
+    with atomic_path(work_dir / "scores.parquet") as temporary:
+        table.to_parquet(temporary, index=False)
+    estimator = MapEstimator(methods[0], target=target, level=level)
+    estimator.fit(table, context=context(detector, task, settings))
+    estimator.save(work_dir / "estimator.parquet")
+    enough = len(sources(table)) >= MIN_SOURCES
+    held_out = tuple(
+        leave_one_source_out(table, method, target=target, level=level)
+        for method in (judged if enough else ())
+    )
+    return Fit(estimator, table, held_out, tuple(problems))
+
+
+def estimate_images(
+    detector: Detector,
+    estimator: MapEstimator,
+    task: Task,
+    files: Sequence[ImageFile],
+    *,
+    settings: PassSettings,
+    batch_size: int = 4,
+) -> tuple[Estimate, dict[str, Any]]:
+    """Estimate the mAP of a detector on images without labels.
+
+    Returns
+    -------
+    estimate : Estimate
+        Its guards also count the images that could not be read.
+    row : dict
+        What the pass says of the first repeat, such as ``n_unreadable`` and ``unreadable``.
+
+    Raises
+    ------
+    InputError
+        If the estimator was fitted with another detector or other settings, or no image can be
+        read.
+    """
+    estimator.check_context(context(detector, task, settings))
+    with progress_bar(len(files), "observing images") as bar:
+        rows = collect(
+            detector,
+            UnlabelledSamples(files),
+            categories=task.categories,
+            lookup=task.lookup(detector.categories),
+            settings=settings,
+            batch_size=batch_size,
+            advance=bar.update,
+        )
+    estimate = estimator.predict(pd.DataFrame(rows), backbone=detector.backbone)
+    lost = rows[0]["n_unreadable"]
+    if lost:
+        reason = f"{lost} of {len(files)} images could not be read and were left out"
+        estimate = replace(estimate, guards=(*estimate.guards, reason))
+    return estimate, rows[0]
+
+
+def _usable(
+    table: pd.DataFrame, failed: dict[str, str], target: str, problems: list[str]
+) -> pd.DataFrame:
+    """Leave out failed jobs, and sources whose own images have no rows or no labels."""
+    if failed:
+        first = next(iter(failed.values()))
+        problems.append(f"{len(failed)} sample sets failed and were left out; first: {first}")
+    table = table[table["status"] == OK] if len(table) else table
+    if table.empty:
+        raise InputError("No sample set could be scored. " + " ".join(problems[-1:]))
+    own = seed_rows(table)
+    known = set(own.loc[own[target].notna(), "source"])
+    for source in [name for name in sources(table) if name not in known]:
+        problems.append(f"{source}: its own images could not be scored, so it was left out")
+    return table[table["source"].isin(known)].reset_index(drop=True)

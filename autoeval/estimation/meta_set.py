@@ -1,0 +1,128 @@
+"""Scoring a meta-set: one job a sample set, resumable, gathered into the score table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval import __version__
+from autoeval.detectors.detector import Detector
+from autoeval.estimation.collect import collect
+from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.metasets.recipe import Recipe
+from autoeval.metasets.sample_set import SampleSet
+from autoeval.metasets.seed_set import SeedSet
+from autoeval.metasets.task import Task
+from autoeval.runtime.jobs import Job, JobCounts, run_jobs
+from autoeval.runtime.store import RowStore
+
+
+def context(detector: Detector, task: Task, settings: PassSettings) -> dict[str, Any]:
+    """Say what scores are made with, for the estimator to remember and to compare.
+
+    The number of repeats is left out: each repeat stands on its own.
+    """
+    described = settings.to_dict()
+    del described["repeats"]
+    return {
+        "detector": detector.settings,
+        "pass": json.loads(json.dumps(described)),
+        "task": {
+            "name": task.name,
+            "categories": list(task.categories),
+            "lookup": [int(k) for k in task.lookup(detector.categories)],
+        },
+    }
+
+
+def score_meta_set(
+    detector: Detector,
+    task: Task,
+    seed_sets: Sequence[SeedSet],
+    recipes: Iterable[Recipe],
+    *,
+    settings: PassSettings,
+    store: RowStore,
+    batch_size: int = 4,
+) -> tuple[pd.DataFrame, JobCounts]:
+    """Score and evaluate a detector on every sample set; what the store holds is not done again.
+
+    Parameters
+    ----------
+    detector : Detector
+    task : Task
+    seed_sets : sequence of SeedSet
+    recipes : iterable of Recipe
+        Recipes without transforms give the rows of a source's own images.
+    settings : PassSettings
+    store : RowStore
+    batch_size : int
+        Changes no number.
+
+    Returns
+    -------
+    table : DataFrame
+        The score table, with the rows of failed jobs (``status`` and ``error`` tell them).
+    counts : JobCounts
+    """
+    by_name = {seed_set.name: seed_set for seed_set in seed_sets}
+    made_with = {"version": __version__, "repeats": settings.repeats}
+    made_with |= context(detector, task, settings)
+    digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
+    jobs = [
+        _job(by_name[recipe.seed_set], recipe, {**made_with, "data": digests[recipe.seed_set]})
+        for recipe in recipes
+    ]
+    lookup = task.lookup(detector.categories)
+
+    def work(job: Job, advance: Callable[[int], None]) -> list[dict[str, Any]]:
+        rows = collect(
+            detector,
+            job.payload,
+            categories=task.categories,
+            lookup=lookup,
+            settings=settings,
+            batch_size=batch_size,
+            advance=advance,
+        )
+        return [{**job.columns, **row} for row in rows]
+
+    counts = run_jobs(jobs, work, store, what="scoring sample sets")
+    return store.table(job.key for job in jobs), counts
+
+
+def seed_set_digest(seed_set: SeedSet) -> str:
+    """Hash the ids, labels and file sizes of a seed set, so that changed data is scored anew."""
+    digest = hashlib.sha256()
+    for image in seed_set.images:
+        size = (image.width, image.height, image.path.stat().st_size)
+        digest.update(repr((image.image_id, size)).encode())
+        for array in (image.boxes, image.labels, image.iscrowd):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _job(seed_set: SeedSet, recipe: Recipe, made_with: dict[str, Any]) -> Job:
+    content = json.dumps({**made_with, "recipe": recipe.to_dict()}, sort_keys=True)
+    columns = {
+        "source": seed_set.name,
+        "sample_set": recipe.recipe_id,
+        "kind": SAMPLE if recipe.steps else SEED,
+        "transforms": ", ".join(_describe(step.name, step.magnitude) for step in recipe.steps),
+    }
+    key = f"{seed_set.name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    return Job(_file_name(key), len(recipe.image_ids), SampleSet(seed_set, recipe), columns)
+
+
+def _describe(name: str, magnitude: float | None) -> str:
+    return name if magnitude is None else f"{name} {magnitude:.3g}"
+
+
+def _file_name(key: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in key)

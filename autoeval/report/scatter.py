@@ -1,0 +1,68 @@
+"""Accuracy against a score: one point a sample set, one colour a source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import cycle
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+MARKERS = "oXPDsv^<>p*h"
+
+
+@dataclass(frozen=True)
+class RegressionBand:
+    """A fitted line with its prediction interval, all of shape (N,) and sorted by ``x``."""
+
+    x: np.ndarray
+    y: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+def plot_scatter(
+    points: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    band: RegressionBand | None = None,
+    highlight: tuple[float, float, str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw `y` against `x`.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Columns ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and `y`.
+    x, y : str
+        Columns; `y` in [0, 1] is shown in points of 100.
+    band : RegressionBand, optional
+    highlight : tuple of (x, y, label), optional
+        One more point, drawn as a star.
+    ax : Axes, optional
+        A new figure by default.
+    """
+    if ax is None:
+        ax = Figure(figsize=(8, 5.2), layout="constrained").subplots()
+    if band is not None:
+        ax.fill_between(band.x, 100 * band.lower, 100 * band.upper, color="0.9", lw=0, zorder=0)
+        ax.plot(band.x, 100 * band.y, color="0.35", lw=1.5, zorder=1)
+    colors = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, points["source"].nunique()))
+    groups = points.groupby("source", sort=False)
+    for (source, rows), color, marker in zip(groups, colors, cycle(MARKERS), strict=False):
+        samples, own = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
+        style = {"color": color, "marker": marker, "zorder": 3}
+        ax.scatter(samples[x], 100 * samples[y], s=22, alpha=0.65, lw=0, label=source, **style)
+        ax.scatter(own[x], 100 * own[y], s=110, edgecolor="black", lw=1, **style)
+    if highlight is not None:
+        at_x, at_y, label = highlight
+        ax.scatter(at_x, 100 * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4)
+    ax.set(xlabel=x, ylabel=f"{y} (%)")
+    ax.grid(alpha=0.25)
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+    return ax

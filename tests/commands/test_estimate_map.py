@@ -1,0 +1,111 @@
+import json
+
+import pandas as pd
+import pytest
+from rectangles import RectangleDetector, rectangle_task, write_world
+
+import autoeval.detectors
+from autoeval.cli import main
+
+TASK = """
+name = "boxes"
+categories = ["box"]
+data_root = "worlds"
+seed_sets = [
+    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
+    for n in {names}
+]
+"""
+SMALL = ["--n-sets", "2", "--n-images", "4", "--repeats", "2"]
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Arguments that run on four small worlds with a stand-in detector."""
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: RectangleDetector())
+    rectangle_task(tmp_path / "worlds")
+    task = tmp_path / "task.py"
+    task.write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
+    work = ["--work-dir", str(tmp_path / "work")]
+    return ["estimate-map", "--detector", "rectangles", "--task", str(task), *SMALL, *work]
+
+
+def test_prints_the_held_out_table_and_names_the_files(command, tmp_path, capsys):
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    for word in ("w0", "w3", "constant", "interval", "mean abs. error"):
+        assert word in shown
+    for name in (
+        "scores.parquet",
+        "estimator.parquet",
+        "scatter.png",
+        "report.html",
+        "held_out.md",
+    ):
+        assert str(tmp_path / "work" / name) in shown and (tmp_path / "work" / name).is_file()
+
+
+def test_json_holds_what_the_score_table_holds(command, tmp_path, capsys):
+    write_world(tmp_path / "new", 205, n_images=5, seed=9)
+    assert main([*command, "--images", str(tmp_path / "new" / "images"), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
+    own = table[table["kind"] == "seed"].groupby("source")["mAP"].first()
+    assert {r["source"]: r["true"] for r in result["per_source"]["bos"]} == own.to_dict()
+    estimate = result["estimate"]
+    assert estimate["lower"] <= estimate["value"] <= estimate["upper"]
+    assert any("only 5 images" in guard for guard in estimate["guards"])
+
+
+def test_a_saved_estimator_gives_the_same_estimate(command, tmp_path, capsys):
+    write_world(tmp_path / "new", 205, n_images=5, seed=9)
+    images = ["--images", str(tmp_path / "new" / "images"), "--json"]
+    assert main([*command, *images]) == 0
+    first = json.loads(capsys.readouterr().out)["estimate"]
+    saved = ["--estimator", str(tmp_path / "work" / "estimator.parquet")]
+    assert main([*command, *images, *saved]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate"] == first
+    assert main([*command, *images, *saved, "--preset", "released"]) == 2
+    assert "pass.dropout.position: fitted with 'after'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--task", "nowhere.py"], "nowhere.py"),
+        (["--data-root", "nowhere"], "nowhere does not exist"),
+        (["--images", "nowhere"], "No folder or annotation file nowhere"),
+        (["--config", "a.py"], "either --detector ALIAS or --config FILE"),
+        (["--repeats", "0"], "at least one dropout repeat"),
+        (["--method", "astrology"], "astrology"),
+        (["--estimator", "nowhere.parquet"], "--estimator needs --images"),
+    ],
+)
+def test_bad_input_is_one_clear_line(command, change, message, capsys):
+    assert main([*command, *change]) == 2
+    shown = capsys.readouterr().err.strip().splitlines()[-1]
+    assert shown.startswith("error: ") and message in shown
+
+
+def test_two_sources_say_that_nothing_can_be_left_out(command, tmp_path, capsys):
+    (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1"]))
+    assert main(command) == 0
+    assert "too few to leave one out" in capsys.readouterr().out
+
+
+def test_an_interrupt_says_how_to_go_on(command, monkeypatch, capsys):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RectangleDetector, "observe", interrupted)
+    assert main(command) == 130
+    assert "The same command goes on from here" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_told_without_a_traceback(command, monkeypatch, capsys):
+    def no_space(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", no_space)
+    assert main(command) == 1
+    assert "No space left on device" in capsys.readouterr().err

@@ -1,0 +1,158 @@
+import json
+import math
+
+import pandas as pd
+import pytest
+from rectangles import RectangleDetector, rectangle_task, write_world
+
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.fitting import estimate_images, fit_task
+from autoeval.estimation.presets import preset
+from autoeval.metasets import MetaSetConfig, load_image_folder
+
+SETTINGS = preset("paper", repeats=2, seed=1)
+# these two keep the rectangles' brightness, which the stand-in detector is sensitive to
+META_SET = MetaSetConfig(transforms=("Rotate", "Sharpness"), n_sets=3, n_images=4, n_transforms=1)
+TIMINGS = ["read_s", "network_s", "scores_s", "map_s"]
+
+
+@pytest.fixture
+def detector():
+    return RectangleDetector()
+
+
+@pytest.fixture
+def task(tmp_path):
+    return rectangle_task(tmp_path / "worlds")
+
+
+def fit(detector, task, work_dir, **options):
+    return fit_task(
+        detector,
+        task,
+        task.load_seed_sets(),
+        meta_set=META_SET,
+        settings=SETTINGS,
+        work_dir=work_dir,
+        **options,
+    )
+
+
+def test_every_sample_set_and_repeat_has_its_row(detector, task, tmp_path):
+    table = fit(detector, task, tmp_path / "work").table
+    assert len(table) == 4 * (1 + 3) * 2
+    assert table.groupby("source")["sample_set"].nunique().tolist() == [4] * 4
+    own = table[table["kind"] == "seed"]
+    assert (own["n_images"] == 6).all() and (own["n_boxes"] == 6).all()
+    assert (table[table["kind"] == "sample"]["n_images"] == 4).all()
+    saved = pd.read_parquet(tmp_path / "work" / "scores.parquet")
+    pd.testing.assert_frame_equal(saved, table)
+
+
+def test_darker_worlds_are_less_stable_and_less_accurate(detector, task, tmp_path):
+    result = fit(detector, task, tmp_path / "work")
+    own = result.table[(result.table["kind"] == "seed") & (result.table["repeat"] == 0)]
+    assert own["mAP"].is_monotonic_decreasing and own["bos"].is_monotonic_decreasing
+    assert [r.method for r in result.held_out] == ["bos", "constant"]
+    bos, constant = (r.summary()["mean_absolute_error"] for r in result.held_out)
+    assert bos < constant
+
+
+def test_nothing_depends_on_the_batch_size(task, tmp_path):
+    tables = [
+        fit(RectangleDetector(), task, tmp_path / str(size), batch_size=size).table
+        for size in (1, 4)
+    ]
+    pd.testing.assert_frame_equal(*(table.drop(columns=TIMINGS) for table in tables))
+
+
+def test_a_second_run_observes_nothing_and_a_part_run_only_the_rest(detector, task, tmp_path):
+    work = tmp_path / "work"
+    first = fit(detector, task, work).table
+    observed = detector.observed
+    pd.testing.assert_frame_equal(fit(detector, task, work).table, first)
+    assert detector.observed == observed
+    gone = sorted((work / "rows").glob("w1-*.parquet"))[0]
+    gone.unlink()
+    again = fit(detector, task, work).table
+    assert 0 < detector.observed - observed <= 6
+    pd.testing.assert_frame_equal(again.drop(columns=TIMINGS), first.drop(columns=TIMINGS))
+
+
+def test_changed_labels_are_scored_anew(detector, task, tmp_path):
+    work = tmp_path / "work"
+    fit(detector, task, work)
+    observed = detector.observed
+    path = task.seed_sets[0].ann_file
+    content = json.loads(path.read_text())
+    content["annotations"][0]["bbox"][2] += 1
+    path.write_text(json.dumps(content))
+    fit(detector, task, work)
+    assert detector.observed - observed == 6 + 3 * 4
+
+
+def test_estimates_on_a_plain_folder(detector, task, tmp_path):
+    result = fit(detector, task, tmp_path / "work")
+    folder = write_world(tmp_path / "new", 205, n_images=8, seed=9) / "images"
+    (folder / "broken.png").write_bytes(b"not an image")
+    estimate, row = estimate_images(
+        detector, result.estimator, task, load_image_folder(folder), settings=SETTINGS
+    )
+    own = result.table[result.table["kind"] == "seed"].groupby("source")["mAP"].first()
+    assert own["w2"] < estimate.value < own["w1"]
+    assert estimate.n_images == 8 and math.isnan(row["mAP"])
+    assert "broken.png" in row["unreadable"]
+    assert any("1 of 9 images could not be read" in guard for guard in estimate.guards)
+
+
+def test_a_folder_without_any_readable_image_fails(detector, task, tmp_path):
+    result = fit(detector, task, tmp_path / "work")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "a.jpg").write_bytes(b"")
+    with pytest.raises(InputError, match=r"None of the 1 images can be read: .*a\.jpg"):
+        estimate_images(
+            detector,
+            result.estimator,
+            task,
+            load_image_folder(tmp_path / "bad"),
+            settings=SETTINGS,
+        )
+
+
+def test_a_saved_estimator_refuses_another_detector_or_preset(detector, task, tmp_path):
+    fit(detector, task, tmp_path / "work")
+    estimator = MapEstimator.load(tmp_path / "work" / "estimator.parquet")
+    files = load_image_folder(task.seed_sets[0].img_dir)
+    with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
+        estimate_images(RectangleDetector(score_thr=0.3), estimator, task, files, settings=SETTINGS)
+    with pytest.raises(InputError, match=r"pass\.dropout\.position"):
+        other = preset("released", repeats=2, seed=1)
+        estimate_images(detector, estimator, task, files, settings=other)
+
+
+def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
+    class Moody(RectangleDetector):
+        def observe(self, images, image_ids, **options):
+            if self.observed == 6:
+                self.observed += 1
+                raise RuntimeError("out of memory")
+            return super().observe(images, image_ids, **options)
+
+    result = fit(Moody(), task, tmp_path / "work")
+    assert len(result.table) == (4 * 4 - 1) * 2
+    assert "1 sample sets failed" in result.problems[0] and "out of memory" in result.problems[0]
+
+
+def test_two_sources_give_an_estimator_without_interval(detector, task, tmp_path):
+    result = fit_task(
+        detector,
+        task,
+        task.load_seed_sets()[:2],
+        meta_set=META_SET,
+        settings=SETTINGS,
+        work_dir=tmp_path / "work",
+    )
+    assert result.held_out == ()
+    rows = result.table[result.table["kind"] == "seed"].head(2)
+    assert result.estimator.predict(rows).interval_method == "none: fewer than 3 sources"
