@@ -6,6 +6,7 @@ detector = dict(
     checkpoint=None,  # mmdet ships the config but publishes no weights for it.
     verified=(
         "Built with random weights and compared with mmdet's own predict: output, all dropout "
-        "positions, cached prefixes."
+        "positions, cached prefixes. With YOLOX's own COCO weights, converted: boxes equal to "
+        "inference_detector's on photographs, average precision as expected of it."
     ),
 )
