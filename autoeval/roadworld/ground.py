@@ -49,12 +49,7 @@ def ground_albedo(
               for road in roads for s, t in [road.locate(x, y)]]  # fmt: skip
     layers: list[Layer] = [(np.ones_like(x), _mix(terrain, SNOW, snow))]
     for frame in frames:
-        if frame.road.pavement:
-            edge = frame.road.half_width
-            layers.append(
-                (frame.within(edge + frame.road.pavement), _mix(PAVING, SNOW, 0.8 * snow))
-            )
-            layers.append((frame.within(edge + 0.18), KERB))
+        layers += _pavement(frame, snow)
     on_road = [frame.within(frame.road.half_width) for frame in frames]
     layers += [(band, _mix(ASPHALT, WET_ASPHALT, 0.6 * wet)) for band in on_road]
     for number, frame in enumerate(frames):
@@ -89,6 +84,14 @@ def _noise_tile() -> np.ndarray:
         large = cv2.resize(wrapped, (size, size), interpolation=cv2.INTER_CUBIC)
         tile += share * large[border : border + 256, border : border + 256]
     return tile / tile.std() * np.float32(0.3)
+
+
+def _pavement(frame: Frame, snow: float) -> list[Layer]:
+    edge, width = frame.road.half_width, frame.road.pavement
+    if not width:
+        return []
+    slabs = _mix(PAVING, SNOW, 0.8 * snow)
+    return [(frame.within(edge + width), slabs), (frame.within(edge + 0.18), KERB)]
 
 
 def _markings(frame: Frame, terrain: tuple[float, ...]) -> list[Layer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,29 +73,28 @@ def _day(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _dusk(rng: np.random.Generator) -> dict[str, Any]:
-    power = rng.uniform(0.75, 1.1)
-    return {
-        "direct": power * np.array([0.10, 0.20, 0.34]),
-        "ambient": power * np.array([0.34, 0.28, 0.27]),
-        "zenith": power * np.array([0.50, 0.34, 0.28]),
-        "horizon": power * np.array([0.38, 0.55, 0.85]),
-        "haze": 0.003,
-        "lamps": 0.6,
-        "lamp_share": 0.6,
+    colours = {
+        "direct": (0.10, 0.20, 0.34),
+        "ambient": (0.34, 0.28, 0.27),
+        "zenith": (0.50, 0.34, 0.28),
+        "horizon": (0.38, 0.55, 0.85),
     }
+    return _dimmed(colours, rng.uniform(0.75, 1.1)) | {"lamps": 0.6, "lamp_share": 0.6}
 
 
 def _night(rng: np.random.Generator) -> dict[str, Any]:
-    power = rng.uniform(0.7, 1.3)
-    return {
-        "direct": power * np.array([0.03, 0.025, 0.02]),
-        "ambient": power * np.array([0.11, 0.095, 0.085]),
-        "zenith": power * np.array([0.07, 0.04, 0.03]),
-        "horizon": power * np.array([0.13, 0.11, 0.11]),
-        "haze": 0.003,
-        "lamps": 1.0,
-        "lamp_share": 0.95,
+    colours = {
+        "direct": (0.03, 0.025, 0.02),
+        "ambient": (0.11, 0.095, 0.085),
+        "zenith": (0.07, 0.04, 0.03),
+        "horizon": (0.13, 0.11, 0.11),
     }
+    return _dimmed(colours, rng.uniform(0.7, 1.3)) | {"lamps": 1.0, "lamp_share": 0.95}
+
+
+def _dimmed(colours: Mapping[str, tuple[float, ...]], power: float) -> dict[str, Any]:
+    dimmed: dict[str, Any] = {name: power * np.array(c) for name, c in colours.items()}
+    return dimmed | {"haze": 0.003}
 
 
 def _overcast(

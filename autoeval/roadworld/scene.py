@@ -18,6 +18,9 @@ from autoeval.roadworld.traffic import Vehicle, draw_traffic
 WIDTH, LINES = 320, 192
 """Size of every image, pixels."""
 
+LANES = {"street": (1, 3), "highway": (2, 5), "country": (1, 4)}
+"""Lanes for each direction: from, and up to but not including."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scene:
@@ -76,19 +79,7 @@ def draw_scene(environment: Environment, rng: np.random.Generator) -> Scene:
 def _draw_roads(
     environment: Environment, camera: Camera, rng: np.random.Generator
 ) -> tuple[Road, ...]:
-    wide = {"street": (1, 3), "highway": (2, 5), "country": (1, 4)}[environment.place]
-    lanes = int(rng.integers(*wide))
-    divided = environment.place != "street" and lanes > 1
-    sort = Road(
-        0.0,
-        0.0,
-        0.0,
-        lanes=lanes,
-        lane_width=rng.uniform(3.1, 3.6),
-        median=rng.uniform(1.5, 4.0) if divided else 0.0,
-        shoulder=rng.uniform(1.5, 2.6) if divided else rng.uniform(0.3, 0.6),
-        pavement=rng.uniform(2.0, 3.5) if environment.place == "street" else 0.0,
-    )
+    sort = _draw_sort(environment.place, rng)
     if camera.steep:
         target = camera.height / np.tan(camera.pitch)
         x, y, heading = rng.uniform((-8, target - 8, 0), (8, target + 8, np.pi))
@@ -102,3 +93,19 @@ def _draw_roads(
     x, y, heading = main.place(0.0 if camera.steep else rng.uniform(22, 55), 0)
     turn = np.pi / 2 + rng.normal(0, 0.1)
     return main, replace(sort, x=x, y=y, heading=heading + turn, lanes=1)
+
+
+def _draw_sort(place: str, rng: np.random.Generator) -> Road:
+    """Draw a cross-section; the road is yet to be put somewhere."""
+    lanes = int(rng.integers(*LANES[place]))
+    divided = place != "street" and lanes > 1
+    return Road(
+        0.0,
+        0.0,
+        0.0,
+        lanes=lanes,
+        lane_width=rng.uniform(3.1, 3.6),
+        median=rng.uniform(1.5, 4.0) if divided else 0.0,
+        shoulder=rng.uniform(1.5, 2.6) if divided else rng.uniform(0.3, 0.6),
+        pavement=rng.uniform(2.0, 3.5) if place == "street" else 0.0,
+    )

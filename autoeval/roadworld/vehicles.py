@@ -36,21 +36,20 @@ PAINT_SHARES = np.array([24, 18, 15, 14, 10, 8, 4, 3, 3, 1]) / 100
 
 @dataclass(frozen=True)
 class Model:
-    """A kind of vehicle: its size in metres and how to build it."""
+    """Size of a kind of vehicle, metres."""
 
     length: float
     width: float
     height: float
-    build: str
 
 
 MODELS = {
-    "sedan": Model(4.6, 1.82, 1.46, "_car"),
-    "hatchback": Model(4.0, 1.76, 1.50, "_car"),
-    "suv": Model(4.7, 1.92, 1.75, "_car"),
-    "van": Model(5.6, 2.05, 2.40, "_van"),
-    "bus": Model(11.5, 2.55, 3.15, "_bus"),
-    "truck": Model(8.2, 2.45, 3.40, "_truck"),
+    "sedan": Model(4.6, 1.82, 1.46),
+    "hatchback": Model(4.0, 1.76, 1.50),
+    "suv": Model(4.7, 1.92, 1.75),
+    "van": Model(5.6, 2.05, 2.40),
+    "bus": Model(11.5, 2.55, 3.15),
+    "truck": Model(8.2, 2.45, 3.40),
 }
 
 _CABINS = {
@@ -66,7 +65,7 @@ def vehicle_panels(kind: str) -> Panels:
     """Return the unpainted panels of one of `MODELS` in its own frame, standing on the ground."""
     model = MODELS[kind]
     builder = Builder()
-    _BUILDERS[model.build](builder, model, kind)
+    _BUILDERS.get(kind, _car)(builder, model, kind)
     return builder.done()
 
 
@@ -205,4 +204,4 @@ def _treads(builder: Builder, model: Model, radius: float, axles: tuple[float, .
             builder.add(rear[[1, 0, 3, 2]] + np.array([axle + reach, 0, 0]), TYRE)
 
 
-_BUILDERS = {"_car": _car, "_van": _van, "_bus": _bus, "_truck": _truck}
+_BUILDERS = {"van": _van, "bus": _bus, "truck": _truck}
