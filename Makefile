@@ -16,11 +16,12 @@ $(READY): requirements.lock setup.cfg
 	$(BIN)/pip install --quiet --no-compile --no-deps --no-build-isolation -e .
 	touch $@
 
+# One thread a process: networks this small gain nothing from more, and on a busy machine lose much.
 demo: $(READY)
-	$(BIN)/autoeval demo
+	OMP_NUM_THREADS=1 $(BIN)/autoeval demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -40,7 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")
     method = parser.add_argument_group("method")
     method.add_argument("--preset", default="paper", choices=PRESET_NAMES)
-    method.add_argument("--method", default="bos", help="regressor (default: %(default)s)")
+    method.add_argument(
+        "--method",
+        nargs="+",
+        default=["bos"],
+        metavar="NAME",
+        help="regressor (default: bos); more names are judged beside the first",
+    )
     method.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
     method.add_argument(
         "--repeats", type=int, default=10, help="dropout seeds (default: %(default)s)"
@@ -107,7 +113,7 @@ def _fit(args: argparse.Namespace, detector, task, settings, work_dir: Path) -> 
         meta_set=meta_set,
         settings=settings,
         work_dir=work_dir,
-        methods=[args.method],
+        methods=args.method,
         target=args.target,
         batch_size=args.batch_size,
     )
