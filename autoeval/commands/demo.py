@@ -12,14 +12,14 @@ from pathlib import Path
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
 
-IMAGES, SAMPLE_SETS, SAMPLE_IMAGES, SEED = 60, 8, 25, 0
+IMAGES, SAMPLE_SETS, SAMPLE_IMAGES, SEED = 60, 8, 20, 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--work-dir", type=Path, default=Path("work_dirs/demo"), metavar="DIR")
     parser.add_argument("--held-back", default="dusk_city", metavar="NAME", help="environment")
-    parser.add_argument("--repeats", type=int, default=3, help="dropout seeds (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=2, help="dropout seeds (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         meta_set=MetaSetConfig(n_sets=SAMPLE_SETS, n_images=SAMPLE_IMAGES),
         settings=settings,
         work_dir=args.work_dir,
-        methods=["bos", "bos_strict"],
+        methods=["bos", "bos_strict", "ac"],
     )
     files = load_image_folder(new_world.seed_sets[0].img_dir)
     estimate, _ = estimate_images(detector, fit.estimator, task, files, settings=settings)

@@ -100,6 +100,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     "constant": Constant,
     "bos": lambda: Linear("bos"),
     "bos_strict": lambda: Linear("bos_strict"),
+    "ac": lambda: Linear("ac"),
 }
 
 
