@@ -8,6 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from autoeval.commands.detector_options import (
+    add_detector_options,
+    detector_name,
+    load_named_detector,
+)
 from autoeval.errors import InputError
 
 PRESET_NAMES = ("paper", "released", "replication")
@@ -15,19 +20,7 @@ PRESET_NAMES = ("paper", "released", "replication")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    detector = parser.add_argument_group("detector")
-    detector.add_argument("--detector", metavar="ALIAS", help="one of configs/detectors/")
-    detector.add_argument("--config", metavar="FILE", help="or any mmdet config")
-    detector.add_argument("--checkpoint", metavar="FILE", help="its weights")
-    detector.add_argument(
-        "--trust-checkpoint",
-        action="store_true",
-        help="unpickle everything in the checkpoint: it may run code",
-    )
-    detector.add_argument("--cfg-options", nargs="+", metavar="KEY=VALUE", help="as in mmdet")
-    detector.add_argument(
-        "--device", help="cpu, cuda, cuda:1 ... (default: cuda where there is one)"
-    )
+    add_detector_options(parser)
     data = parser.add_argument_group("data")
     data.add_argument(
         "--task", metavar="FILE", required=True, help="such as configs/tasks/vehicle.py"
@@ -63,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load the detector, fit or load the estimator, estimate, and tell."""
     from autoeval.commands.outcome import Outcome
-    from autoeval.detectors import load_detector
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import estimate_images
     from autoeval.estimation.presets import preset
@@ -75,14 +67,7 @@ def run(args: argparse.Namespace) -> int:
     task = load_task(args.task, args.data_root)
     files = load_image_folder(args.images, args.img_dir) if args.images else None
     saved = MapEstimator.load(args.estimator) if args.estimator else None
-    name = _detector_name(args)
-    detector = load_detector(
-        name,
-        checkpoint=args.checkpoint,
-        device=args.device or _best_device(),
-        cfg_options=_cfg_options(args.cfg_options),
-        trust_checkpoint=args.trust_checkpoint,
-    )
+    name, detector = detector_name(args), load_named_detector(args)
     work_dir = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(name).stem}"
     fit: Any = None
     if saved is None:
@@ -120,29 +105,3 @@ def _fit(args: argparse.Namespace, detector, task, settings, work_dir: Path) -> 
     for problem in fit.problems:
         print(f"note: {problem}", file=sys.stderr)
     return fit
-
-
-def _detector_name(args: argparse.Namespace) -> str:
-    if bool(args.detector) == bool(args.config):
-        raise InputError(
-            "Expected either --detector ALIAS or --config FILE with --checkpoint FILE."
-        )
-    if args.config and not args.checkpoint:
-        raise InputError("--config needs --checkpoint FILE: the weights of that detector.")
-    return args.detector or args.config
-
-
-def _best_device() -> str:
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def _cfg_options(words: list[str] | None) -> dict | None:
-    from mmengine.config import DictAction
-
-    if not words:
-        return None
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cfg-options", nargs="+", action=DictAction)
-    return parser.parse_args(["--cfg-options", *words]).cfg_options

@@ -1,0 +1,77 @@
+"""The options that name a detector, for every command that runs one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from autoeval.errors import InputError
+
+
+def add_detector_options(parser: argparse.ArgumentParser) -> None:
+    """Declare them, as MMDetection's users expect them."""
+    detector = parser.add_argument_group("detector")
+    detector.add_argument("--detector", metavar="ALIAS", help="one of configs/detectors/")
+    detector.add_argument("--config", metavar="FILE", help="or any mmdet config")
+    detector.add_argument("--checkpoint", metavar="FILE", help="its weights")
+    detector.add_argument(
+        "--trust-checkpoint",
+        action="store_true",
+        help="unpickle everything in the checkpoint: it may run code",
+    )
+    detector.add_argument("--cfg-options", nargs="+", metavar="KEY=VALUE", help="as in mmdet")
+    detector.add_argument(
+        "--device", help="cpu, cuda, cuda:1 ... (default: cuda where there is one)"
+    )
+
+
+def load_named_detector(args: argparse.Namespace) -> Any:
+    """Load the detector that the options name.
+
+    Raises
+    ------
+    InputError
+        If they name none or two, or weights are missing.
+    """
+    from autoeval.detectors import load_detector
+
+    return load_detector(
+        detector_name(args),
+        checkpoint=args.checkpoint,
+        device=args.device or _best_device(),
+        cfg_options=_cfg_options(args.cfg_options),
+        trust_checkpoint=args.trust_checkpoint,
+    )
+
+
+def detector_name(args: argparse.Namespace) -> str:
+    """Return the alias or the config file, whichever was given.
+
+    Raises
+    ------
+    InputError
+        If neither or both were, or a config came without weights.
+    """
+    if bool(args.detector) == bool(args.config):
+        raise InputError(
+            "Expected either --detector ALIAS or --config FILE with --checkpoint FILE."
+        )
+    if args.config and not args.checkpoint:
+        raise InputError("--config needs --checkpoint FILE: the weights of that detector.")
+    return args.detector or args.config
+
+
+def _best_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _cfg_options(words: list[str] | None) -> dict | None:
+    from mmengine.config import DictAction
+
+    if not words:
+        return None
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cfg-options", nargs="+", action=DictAction)
+    return parser.parse_args(["--cfg-options", *words]).cfg_options
