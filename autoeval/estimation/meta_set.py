@@ -71,14 +71,7 @@ def score_meta_set(
         The score table, with the rows of failed jobs (``status`` and ``error`` tell them).
     counts : JobCounts
     """
-    by_name = {seed_set.name: seed_set for seed_set in seed_sets}
-    made_with = {"version": __version__, "repeats": settings.repeats}
-    made_with |= context(detector, task, settings)
-    digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
-    jobs = [
-        _job(by_name[recipe.seed_set], recipe, {**made_with, "data": digests[recipe.seed_set]})
-        for recipe in recipes
-    ]
+    jobs = sample_set_jobs(detector, task, seed_sets, recipes, settings)
     lookup = task.lookup(detector.categories)
 
     def work(job: Job, advance: Callable[[int], None]) -> list[dict[str, Any]]:
@@ -95,6 +88,27 @@ def score_meta_set(
 
     counts = run_jobs(jobs, work, store, what="scoring sample sets")
     return store.table(job.key for job in jobs), counts
+
+
+def sample_set_jobs(
+    detector: Detector,
+    task: Task,
+    seed_sets: Sequence[SeedSet],
+    recipes: Iterable[Recipe],
+    settings: PassSettings,
+) -> list[Job]:
+    """Make one job a recipe, whose payload is the `SampleSet`.
+
+    Keys differ where anything differs that the rows depend on: detector, settings, data, recipe.
+    """
+    by_name = {seed_set.name: seed_set for seed_set in seed_sets}
+    made_with = {"version": __version__, "repeats": settings.repeats}
+    made_with |= context(detector, task, settings)
+    digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
+    return [
+        _job(by_name[recipe.seed_set], recipe, {**made_with, "data": digests[recipe.seed_set]})
+        for recipe in recipes
+    ]
 
 
 def seed_set_digest(seed_set: SeedSet) -> str:

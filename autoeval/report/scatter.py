@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import cycle
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -22,6 +24,14 @@ class RegressionBand:
     y: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+
+
+def source_styles(sources: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Give each source a ``color`` and a ``marker``, in order of appearance."""
+    names = list(dict.fromkeys(sources))
+    colors = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, len(names)))
+    styles = zip(names, colors, cycle(MARKERS), strict=False)
+    return {name: {"color": color, "marker": marker} for name, color, marker in styles}
 
 
 def plot_scatter(
@@ -52,11 +62,10 @@ def plot_scatter(
     if band is not None:
         ax.fill_between(band.x, 100 * band.lower, 100 * band.upper, color="0.9", lw=0, zorder=0)
         ax.plot(band.x, 100 * band.y, color="0.35", lw=1.5, zorder=1)
-    colors = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, points["source"].nunique()))
-    groups = points.groupby("source", sort=False)
-    for (source, rows), color, marker in zip(groups, colors, cycle(MARKERS), strict=False):
+    styles = source_styles(points["source"])
+    for source, rows in points.groupby("source", sort=False):
         samples, own = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
-        style = {"color": color, "marker": marker, "zorder": 3}
+        style = styles[source] | {"zorder": 3}
         ax.scatter(samples[x], 100 * samples[y], s=22, alpha=0.65, lw=0, label=source, **style)
         ax.scatter(own[x], 100 * own[y], s=110, edgecolor="black", lw=1, **style)
     if highlight is not None:
