@@ -17,6 +17,7 @@ from autoeval.scores.box_share import BoxShare
 from autoeval.scores.box_stability import BoxStability, BoxStabilitySettings
 from autoeval.scores.confidence_stability import ConfidenceStability
 from autoeval.scores.contrastive_confidence import ContrastiveConfidence
+from autoeval.scores.count_stability import CountStability
 from autoeval.scores.detection_ratio import DetectionRatio
 from autoeval.scores.energy import Energy
 from autoeval.scores.entropy_score import EntropyScore
@@ -59,6 +60,7 @@ SCORES: dict[str, Callable[[ScoreContext], Score]] = {
     "bos_strict": lambda c: BoxStability(STRICT, name="bos_strict"),
     "confidence_stability": lambda c: ConfidenceStability(c.stability),
     "detection_ratio": lambda c: DetectionRatio(score_thr=c.score_thr),
+    "count_stability": lambda c: CountStability(score_thr=c.score_thr),
     "box_count": lambda c: BoxCount(score_thr=c.score_thr),
     "prediction_score": lambda c: PredictionScore(score_thr=c.score_thr),
     "box_share": lambda c: BoxShare(score_thr=c.score_thr),

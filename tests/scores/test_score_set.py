@@ -94,7 +94,7 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
     assert "labelled source" in scores.absent["atc_source"]
     assert "training domain" in scores.absent["frechet_distance"]
     assert scores.absent.keys() == {
-        *("bos", "bos_strict", "confidence_stability", "detection_ratio"),
+        *("bos", "bos_strict", "confidence_stability", "detection_ratio", "count_stability"),
         *("pcr", "energy", "frechet_distance", "view_consistency", "atc_source"),
     }
     (row,) = scores.rows()
