@@ -60,6 +60,7 @@ def collect(
     settings: PassSettings,
     batch_size: int = 4,
     advance: Callable[[int], object] = lambda n: None,
+    watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> list[dict[str, Any]]:
     """Run a detector over a set of images and compute all scores, and mAP where there are labels.
 
@@ -76,6 +77,8 @@ def collect(
         Images observed together; changes no number.
     advance : callable
         Called with the number of images done, for a progress bar.
+    watch : callable
+        Called with the evidence of each image, labelled by the categories of the task.
 
     Returns
     -------
@@ -101,7 +104,9 @@ def collect(
             )
         with tally.timed("scores_s"):
             for sample, evidence in zip(batch, observed, strict=True):
-                tally.update(sample, evidence.relabel(lookup))
+                known = evidence.relabel(lookup)
+                tally.update(sample, known)
+                watch(known)
         advance(len(batch))
     if not tally.n_images:
         raise InputError(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from autoeval.detections import Evidence
 from autoeval.detectors.detector import Detector
 from autoeval.errors import InputError
 from autoeval.estimation.collect import UnlabelledSamples, collect
@@ -132,15 +133,29 @@ def estimate_images(
     *,
     settings: PassSettings,
     batch_size: int = 4,
+    watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> tuple[Estimate, dict[str, Any]]:
     """Estimate the mAP of a detector on images without labels.
+
+    Parameters
+    ----------
+    detector : Detector
+    estimator : MapEstimator
+    task : Task
+    files : sequence of ImageFile
+    settings : PassSettings
+    batch_size : int
+        Changes no number.
+    watch : callable
+        Called with the evidence of each image.
 
     Returns
     -------
     estimate : Estimate
         Its guards also count the images that could not be read.
     row : dict
-        What the pass says of the first repeat, such as ``n_unreadable`` and ``unreadable``.
+        What the pass says, such as ``n_unreadable`` and ``unreadable``; scores are means over the
+        repeats.
 
     Raises
     ------
@@ -158,13 +173,15 @@ def estimate_images(
             settings=settings,
             batch_size=batch_size,
             advance=bar.update,
+            watch=watch,
         )
-    estimate = estimator.predict(pd.DataFrame(rows), backbone=detector.backbone)
+    table = pd.DataFrame(rows)
+    estimate = estimator.predict(table, backbone=detector.backbone)
     lost = rows[0]["n_unreadable"]
     if lost:
         reason = f"{lost} of {len(files)} images could not be read and were left out"
         estimate = replace(estimate, guards=(*estimate.guards, reason))
-    return estimate, rows[0]
+    return estimate, rows[0] | table.select_dtypes("float").mean().to_dict()
 
 
 def _usable(
