@@ -14,6 +14,7 @@ from autoeval.detections import Evidence
 from autoeval.detectors.detector import Detector
 from autoeval.errors import InputError
 from autoeval.estimation.mean_ap import MeanAP
+from autoeval.estimation.measures import Measure
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets.image_folder import ImageFile
 from autoeval.metasets.images import UnreadableImageError, read_image
@@ -85,7 +86,7 @@ def collect(
     list of dict
         One row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``, ``unreadable``
         (names and reasons), seconds spent, the features, and ``mAP``, ``mAP50``, ``mAP75`` (NaN
-        without labels).
+        without labels), and what else the settings measure.
 
     Raises
     ------
@@ -120,6 +121,7 @@ class _Tally:
 
     def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
         self.accuracy = MeanAP(categories)
+        self.measures: list[Measure] = [measure.make() for measure in settings.measures]
         self.scores = ScoreSet(settings.stability, repeats=settings.repeats)
         self.n_images = 0
         self.unreadable: list[str] = []
@@ -133,12 +135,15 @@ class _Tally:
 
     def update(self, sample: Sample, evidence: Evidence) -> None:
         self.n_images += 1
-        self.accuracy.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+        for measure in (self.accuracy, *self.measures):
+            measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
         self.scores.update(evidence)
 
     def rows(self) -> list[dict[str, Any]]:
         with self.timed("map_s"):
             accuracy = self.accuracy.compute()
+            for measure in self.measures:
+                accuracy |= measure.compute()
         shared = {
             "n_images": self.n_images,
             "n_boxes": self.accuracy.n_boxes,

@@ -170,7 +170,7 @@ def estimate_images(
             UnlabelledSamples(files),
             categories=task.categories,
             lookup=task.lookup(detector.categories),
-            settings=settings,
+            settings=replace(settings, measures=()),
             batch_size=batch_size,
             advance=bar.update,
             watch=watch,

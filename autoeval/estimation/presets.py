@@ -12,6 +12,7 @@ from typing import Any
 
 from autoeval.detectors.dropout import DropoutSpec
 from autoeval.errors import InputError
+from autoeval.estimation.measures import MeasureSettings
 from autoeval.scores.box_stability import BoxStabilitySettings
 
 
@@ -29,16 +30,20 @@ class PassSettings:
         Perturbed passes an image.
     seed : int
         Seed of every dropout mask.
+    measures : tuple of MeasureSettings
+        What to measure beside mAP where there are labels.
     """
 
     dropout: DropoutSpec = field(default_factory=DropoutSpec)
     stability: BoxStabilitySettings = field(default_factory=BoxStabilitySettings)
     repeats: int = 10
     seed: int = 0
+    measures: tuple[MeasureSettings, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return nested plain values."""
-        return asdict(self)
+        """Return nested plain values; what is not measured is not mentioned."""
+        values = asdict(self)
+        return values if self.measures else {k: v for k, v in values.items() if k != "measures"}
 
 
 PRESETS = {

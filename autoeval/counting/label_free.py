@@ -1,0 +1,96 @@
+"""Counting error of a detector's boxes, as a measure of the pass over sample sets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from autoeval.counting.binning import CountBins, released_bins
+from autoeval.counting.measures.binned import bin_table, pooled
+from autoeval.counting.measures.overall import absolute_error
+from autoeval.detections import Detections
+
+EDGES = released_bins(0, 1000).edges
+
+
+@dataclass(frozen=True)
+class CountingErrorSettings:
+    """How a detector counts, and how its error is pooled.
+
+    Parameters
+    ----------
+    score_thr : float
+        A box counts where its score exceeds this.
+    edges : tuple of float
+        Edges of the bins of the true count; by default those of the published algorithm for counts
+        from 0 to 1000.
+    """
+
+    score_thr: float = 0.3
+    edges: tuple[float, ...] = EDGES
+
+    def make(self) -> CountingError:
+        """Make a measure that has seen nothing."""
+        return CountingError(self)
+
+
+class CountingError:
+    """Error of a detector as a counter over a set of images, all categories of the task together.
+
+    Boxes that mark a crowd stand for an unknown number of objects and do not count, as in
+    `autoeval.counting.truth`.
+
+    Parameters
+    ----------
+    settings : CountingErrorSettings, optional
+
+    Examples
+    --------
+    >>> measure = CountingError()
+    >>> three = Detections(np.zeros((3, 4)), np.array([.9, .5, .1]), np.zeros(3))
+    >>> measure.update(three, np.zeros((4, 4)), np.zeros(4), np.zeros(4, bool))  # 2 for 4
+    >>> measure.update(three, np.zeros((1, 4)), np.zeros(1), np.zeros(1, bool))  # 2 for 1
+    >>> {name: round(value, 3) for name, value in measure.compute().items()}
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'count_mae': 1.5, 'count_rmse': 1.581, 'count_relative_mae': 0.6,
+     'count_pooled_mae': 1.5, 'count_pooled_std': 0.0}
+    """
+
+    def __init__(self, settings: CountingErrorSettings | None = None) -> None:
+        self.settings = settings or CountingErrorSettings()
+        self._true: list[int] = []
+        self._counted: list[int] = []
+
+    def update(
+        self, found: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
+    ) -> None:
+        """Take in one image: detections, and true boxes (M, 4) with labels and crowd marks (M,)."""
+        self._counted.append(len(found.above(self.settings.score_thr)))
+        self._true.append(int(np.sum(~np.asarray(iscrowd, bool))))
+
+    def compute(self) -> dict[str, float]:
+        r"""Return the error over all images seen; NaN where there are none.
+
+        ``count_mae``, ``count_rmse``
+            Mean of \|n - y\|, root of the mean of (n - y)², in objects an image.
+        ``count_relative_mae``
+            ``count_mae`` divided by the mean true count; NaN where no image has an object.
+        ``count_pooled_mae``, ``count_pooled_std``
+            Mean and standard deviation of \|n - y\| within each bin of the true count, pooled over
+            bins (Shivapuja et al. 2021, equations 8 and 9), images outside the edges dropped as in
+            the authors' code. Where none is dropped, the pooled mean is ``count_mae`` itself.
+        """
+        names = ("mae", "rmse", "relative_mae", "pooled_mae", "pooled_std")
+        return dict(zip((f"count_{name}" for name in names), self._figures(), strict=True))
+
+    def _figures(self) -> tuple[float, ...]:
+        if not self._true:
+            return (math.nan,) * 5
+        error = absolute_error(self._true, self._counted)
+        mean_count = float(np.mean(self._true))
+        relative = error["MAE"] / mean_count if mean_count else math.nan
+        bins = CountBins(self.settings.edges)
+        table = bin_table(self._true, self._counted, bins, mode="released")
+        return error["MAE"], error["RMSE"], relative, *pooled(table)
