@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.estimation.targets import find_target
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -15,7 +17,7 @@ class Estimate:
     Parameters
     ----------
     value : float
-        Mean over the dropout repeats, in [0, 1].
+        Mean over the dropout repeats, in the range of the target.
     std : float
         Standard deviation over the repeats; 0 for one repeat.
     lower, upper : float
@@ -25,7 +27,7 @@ class Estimate:
     interval_method : str
         How the interval was formed, or why there is none.
     target : str
-        What is estimated: ``"mAP"``, ``"mAP50"`` or ``"mAP75"``.
+        What is estimated; a name in `autoeval.estimation.targets.TARGETS`.
     method : str
         Name of the regressor.
     n_images : int
@@ -49,9 +51,11 @@ class Estimate:
     guards: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        head = f"estimated {self.target}: {100 * self.value:.1f} ± {100 * self.std:.1f} (repeats)"
+        target = find_target(self.target)
+        value, std, lower, upper = map(target.text, (self.value, self.std, self.lower, self.upper))
+        head = f"estimated {target.title}: {value} ± {std} (repeats)"
         if self.lower == self.lower:
-            interval = f"{100 * self.lower:.1f} to {100 * self.upper:.1f} ({self.interval_method})"
+            interval = f"{lower} to {upper} ({self.interval_method})"
         else:
             interval = self.interval_method
         lines = [

@@ -24,6 +24,7 @@ from autoeval.estimation.score_table import (
     sample_rows,
     sources,
 )
+from autoeval.estimation.targets import find_target
 
 
 class MapEstimator:
@@ -37,7 +38,8 @@ class MapEstimator:
     ----------
     method : str
         Name in `autoeval.estimation.methods.METHODS`.
-    target : {"mAP", "mAP50", "mAP75"}
+    target : str
+        Column to estimate; a name in `autoeval.estimation.targets.TARGETS`.
     level : float
         Nominal coverage of the interval.
 
@@ -72,8 +74,9 @@ class MapEstimator:
         Raises
         ------
         InputError
-            If columns are missing or nothing can be fitted on.
+            If the target is unknown, columns are missing, or nothing can be fitted on.
         """
+        find_target(self.target)
         features = make_method(self.method).features
         check_score_table(table, (*features, self.target))
         self.table_ = table.reset_index(drop=True)
@@ -112,14 +115,15 @@ class MapEstimator:
         left_out = np.array([self._per_repeat(fit, scores).mean() for fit in self._left_out])
         interval = source_interval(raw, left_out, self.residuals_, level=self.level)
         features = {name: float(rows[name].mean()) for name in self.training_range_}
-        value = _clip(raw)
+        target = find_target(self.target)
+        value = float(target.clip(raw))
         n_images = int(rows["n_images"].iloc[0])
         skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
         return Estimate(
             value=value,
-            std=float(np.clip(per_repeat, 0, 1).std()),
-            lower=_clip(interval.lower),
-            upper=_clip(interval.upper),
+            std=float(target.clip(per_repeat).std()),
+            lower=float(target.clip(interval.lower)),
+            upper=float(target.clip(interval.upper)),
             level=self.level,
             interval_method=interval.method,
             target=self.target,
@@ -133,6 +137,7 @@ class MapEstimator:
                 n_images=n_images,
                 skipped_share=skipped,
                 backbone=backbone,
+                doubtful=target.doubtful,
             ),
         )
 
@@ -166,9 +171,9 @@ class MapEstimator:
         return estimator.fit(table, context=metadata["context"])
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the estimate of each repeat, clipped to [0, 1]."""
+        """Return the estimate of each repeat, clipped to what is possible."""
         scores = Rows.of(rows, tuple(self.training_range_))
-        return np.clip(self._per_repeat(self._full, scores), 0, 1)
+        return find_target(self.target).clip(self._per_repeat(self._full, scores))
 
     def _fit_repeats(self, rows: Rows) -> dict[int, Method]:
         return {
@@ -202,7 +207,3 @@ class MapEstimator:
                 for repeat in np.unique(rows["repeat"])
             ]
         )
-
-
-def _clip(value: float) -> float:
-    return float(np.clip(value, 0, 1))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from autoeval.estimation.targets import LOWEST_MAP
+
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
-LOWEST_MAP = 0.15  # paper, appendix C.3
 MANY_SKIPPED = 0.2
 
 # Backbone class -> where the method was validated on it.
@@ -25,13 +26,14 @@ def guards(
     n_images: int,
     skipped_share: float,
     backbone: str,
+    doubtful: float = LOWEST_MAP,
 ) -> tuple[str, ...]:
     """List the reasons for doubt (specification: section 4, step 7).
 
     Parameters
     ----------
     value : float
-        Estimated mAP, NaN where there is none.
+        Estimate, NaN where there is none.
     features : mapping
         Features the regressor used.
     training_range : mapping
@@ -42,6 +44,8 @@ def guards(
         Share of (image, repeat) with no box on at least one side.
     backbone : str
         Class name of the detector's backbone.
+    doubtful : float
+        An estimate below it is a reason for doubt.
 
     Examples
     --------
@@ -51,9 +55,9 @@ def guards(
     reasons = [_out_of_range(name, features[name], training_range[name]) for name in features]
     if math.isnan(value):
         reasons.append("no estimate: the scores cannot be computed on these images")
-    elif value < LOWEST_MAP:
+    elif value < doubtful:
         reasons.append(
-            f"the estimate is under {LOWEST_MAP:.0%}, where scores are known to lose their "
+            f"the estimate is under {doubtful:.0%}, where scores are known to lose their "
             "correlation with mAP"
         )
     if n_images < MIN_IMAGES:
