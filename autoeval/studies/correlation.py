@@ -1,0 +1,104 @@
+"""How closely each score follows the accuracy over sample sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from autoeval.errors import InputError
+from autoeval.studies.resampling import SquaredCorrelation
+from autoeval.studies.score_columns import (
+    feature_columns,
+    labelled_sample_sets,
+    split_threshold,
+)
+
+MIN_KNOWN = 0.9
+"""A threshold at which fewer sample sets have a value is not taken for the best of its score."""
+
+
+def correlation(
+    table: pd.DataFrame,
+    features: Sequence[str] = (),
+    *,
+    target: str = "mAP",
+    level: float = 0.9,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Correlate scores with the accuracy over all sample sets.
+
+    Source: Yang et al. 2024, section 5.4, figures 2, 7, 9 and 10. Scores are averaged over dropout
+    repeats. A thresholded score stands with the threshold that correlates best here, which
+    flatters it.
+
+    Parameters
+    ----------
+    table : DataFrame
+        See `autoeval.estimation.score_table`.
+    features : sequence of str
+        Columns; by default every score of the table, at its best threshold.
+    target : str
+        Column of the accuracy.
+    level : float
+        Nominal coverage of the intervals, which resample sources.
+    seed : int
+        Of the resampling.
+
+    Returns
+    -------
+    DataFrame
+        One row a feature, the best first: ``feature``, ``sample_sets`` (with a value), ``r2``,
+        ``lower``, ``upper``, ``spearman``, ``r2_within`` (see `SquaredCorrelation.within`).
+
+    Raises
+    ------
+    InputError
+        If a column is missing, a feature that was asked for is constant, or all are.
+    """
+    names = list(features) or feature_columns(table)
+    points = labelled_sample_sets(table, names, target)
+    rows = [correlate(points, name, target, level=level, seed=seed) for name in names]
+    result = pd.DataFrame(rows)
+    constant = result.loc[result["r2"].isna(), "feature"].tolist()
+    if constant and (features or len(constant) == len(result)):
+        raise InputError(
+            f"Expected scores that differ between sample sets but {', '.join(constant[:5])} "
+            "are constant or known nowhere: a constant correlates with nothing."
+        )
+    result = result if features else _best_thresholds(result, len(points))
+    return result.sort_values("r2", ascending=False, ignore_index=True)
+
+
+def correlate(
+    points: pd.DataFrame, feature: str, target: str, *, level: float, seed: int
+) -> dict[str, Any]:
+    """Return one row of `correlation` from one row a sample set."""
+    x, y = points[feature].to_numpy(), points[target].to_numpy()
+    squared = SquaredCorrelation(x, y, points["source"].to_numpy())
+    lower, upper = squared.interval(level=level, seed=seed)
+    known, r2 = np.isfinite(x), squared.pooled()
+    constant = math.isnan(r2)
+    return {
+        "feature": feature,
+        "sample_sets": squared.n,
+        "r2": r2,
+        "lower": lower,
+        "upper": upper,
+        "spearman": math.nan if constant else float(stats.spearmanr(x[known], y[known]).statistic),
+        "r2_within": squared.within(),
+    }
+
+
+def _best_thresholds(result: pd.DataFrame, n_sample_sets: int) -> pd.DataFrame:
+    """Keep the feature of each score that correlates best."""
+    family = [(split_threshold(name) or (name,))[0] for name in result["feature"]]
+    enough = result["sample_sets"] >= MIN_KNOWN * n_sample_sets
+    ranked = result.assign(family=family, enough=enough).sort_values(
+        ["enough", "r2"], ascending=False, kind="stable"
+    )
+    return ranked.drop_duplicates("family").drop(columns=["family", "enough"])
