@@ -20,6 +20,7 @@ COMMANDS = {
     "count evaluate": "measure predicted counts by bin of the true count, and overall",
     "count praco": "test whether a counter understands the prompt it is asked with",
     "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
+    "status": "show how far a run is: jobs done, failed, running and left, and the rate",
     "train-demo-detector": "train the road world's small detector and measure it there",
 }
 

@@ -1,39 +1,19 @@
-"""Running jobs one after another: what is done is not done again, what fails becomes a row."""
+"""Running jobs: what is done is not done again, what fails becomes a row, processes share."""
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from autoeval.errors import InputError
+from autoeval.runtime.claims import Claims
+from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.executors.local import LocalExecutor
+from autoeval.runtime.job import Job, Outcome, Work
 from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.store import RowStore
 
-Rows = list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Job:
-    """One unit of work whose rows stand or fall together.
-
-    Parameters
-    ----------
-    key : str
-        Names the result; equal keys mean equal results. Fit for a file name.
-    size : int
-        Number of items, for the progress bar.
-    payload : object
-        Whatever the work function needs.
-    columns : dict
-        Columns of the row that a failure leaves.
-    """
-
-    key: str
-    size: int
-    payload: Any = None
-    columns: dict[str, Any] = field(default_factory=dict)
+POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -47,12 +27,16 @@ class JobCounts:
 
 def run_jobs(
     jobs: Sequence[Job],
-    work: Callable[[Job, Callable[[int], None]], Rows],
+    work: Work,
     store: RowStore,
     *,
     what: str,
+    executor: Executor | None = None,
 ) -> JobCounts:
     """Run the jobs that the store lacks.
+
+    Several processes may run the same jobs into the same folder, and then share them: each job is
+    claimed before it begins, and all processes return when all jobs have ended.
 
     Parameters
     ----------
@@ -60,9 +44,11 @@ def run_jobs(
     work : callable
         ``work(job, advance) -> rows``; calls ``advance(n)`` after every n items.
     store : RowStore
-        Receives the rows of each job as soon as it ends.
+        Receives the rows of each job as soon as it ends, and the list of jobs before they begin.
     what : str
         Shown before the progress bar.
+    executor : Executor, optional
+        Where jobs run; this process by default.
 
     Returns
     -------
@@ -75,19 +61,56 @@ def run_jobs(
     OSError
         If rows cannot be written; what was written before stays.
     """
+    store.write_manifest(jobs, what)
     finished = store.finished(job.key for job in jobs)
     waiting = [job for job in jobs if job.key not in finished]
-    failed: dict[str, str] = {}
-    with progress_bar(sum(job.size for job in waiting), what) as bar:
+    run = _Run(store, store.claims(), len(finished))
+    with progress_bar(sum(job.size for job in waiting), what) as bar, run.claims.kept():
+        while waiting:
+            started = (executor or LocalExecutor()).run(run.claimable(waiting), work, bar.update)
+            for job, outcome in started:
+                run.record(job, outcome)
+            waiting = run.pop_busy()
+            if waiting:
+                time.sleep(POLL_S)
+    return JobCounts(run.reused, run.done, run.failed)
+
+
+@dataclass
+class _Run:
+    """What one process has to say of the jobs it saw."""
+
+    store: RowStore
+    claims: Claims
+    reused: int
+    done: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    busy: list[Job] = field(default_factory=list)
+
+    def claimable(self, waiting: Sequence[Job]) -> Iterator[Job]:
+        """Claim one job after another; those that other processes have at the moment are busy."""
         for job in waiting:
-            try:
-                rows = work(job, bar.update)
-            except InputError:
-                raise
-            except Exception as error:
-                failed[job.key] = f"{type(error).__name__}: {error}"
-                detail = traceback.format_exc(limit=-3)
-                store.write_failure(job.key, f"{failed[job.key]}\n{detail}", **job.columns)
+            if not self.claims.take(job.key):
+                self.busy.append(job)
+            elif self.store.finished([job.key]):
+                self.claims.release(job.key)
+                self.reused += 1
             else:
-                store.write(job.key, rows)
-    return JobCounts(len(finished), len(waiting) - len(failed), failed)
+                self.store.clear(job.key)
+                yield job
+
+    def record(self, job: Job, outcome: Outcome) -> None:
+        """Write what came of a job, and only then let it go."""
+        if outcome.error:
+            self.failed[job.key] = outcome.error
+            error = f"{outcome.error}\n{outcome.detail}"
+            self.store.write_failure(job.key, error, job_s=outcome.seconds, **job.columns)
+        else:
+            self.done += 1
+            self.store.write(job.key, [{**row, "job_s": outcome.seconds} for row in outcome.rows])
+        self.claims.release(job.key)
+
+    def pop_busy(self) -> list[Job]:
+        """Return the jobs that others had, and forget them."""
+        busy, self.busy = self.busy, []
+        return busy

@@ -43,7 +43,8 @@ def test_wrong_input_stops_everything(tmp_path):
 
     with pytest.raises(InputError, match="checkpoint"):
         run_jobs(JOBS, work, RowStore(tmp_path), what="test")
-    assert not list(tmp_path.iterdir())
+    assert RowStore(tmp_path).table(job.key for job in JOBS).empty
+    assert not list(tmp_path.rglob("*.lock"))
 
 
 def test_a_damaged_file_means_its_job_runs_again(tmp_path):

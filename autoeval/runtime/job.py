@@ -1,0 +1,94 @@
+"""What a job is, and how it ends."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from autoeval.errors import InputError
+
+Rows = list[dict[str, Any]]
+Advance = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One unit of work whose rows stand or fall together.
+
+    Parameters
+    ----------
+    key : str
+        Names the result; equal keys mean equal results. Fit for a file name.
+    size : int
+        Number of items, for the progress bar.
+    payload : object
+        Whatever the work function needs.
+    columns : dict
+        Columns of the row that a failure leaves.
+    """
+
+    key: str
+    size: int
+    payload: Any = None
+    columns: dict[str, Any] = field(default_factory=dict)
+
+
+class Work(Protocol):
+    """What is done for a job: ``work(job, advance) -> rows``, with ``advance(n)`` after n items.
+
+    Work that is costly to set up may have a method ``prepare()``, which is called before each job
+    and has nothing to do the second time. To go to another process, work is pickled.
+    """
+
+    def __call__(self, job: Job, advance: Advance, /) -> Rows:
+        """Do one job."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Its rows; empty where it failed.
+    seconds : float
+        Time it took.
+    error : str
+        Type and message of the error, empty where there was none.
+    detail : str
+        Where the error was raised.
+    """
+
+    rows: Rows
+    seconds: float
+    error: str = ""
+    detail: str = ""
+
+
+def prepare(work: Work) -> None:
+    """Set work up in this process, where it asks for that."""
+    getattr(work, "prepare", lambda: None)()
+
+
+def attempt(work: Work, job: Job, advance: Advance) -> Outcome:
+    """Do a job; an error becomes its outcome.
+
+    Raises
+    ------
+    InputError
+        As raised by ``work``: the user's input is wrong, so no other job can do better.
+    """
+    start = time.perf_counter()
+    try:
+        rows = work(job, advance)
+    except InputError:
+        raise
+    except Exception as error:
+        message, detail = f"{type(error).__name__}: {error}", traceback.format_exc(limit=-3)
+        return Outcome([], time.perf_counter() - start, message, detail)
+    return Outcome(rows, time.perf_counter() - start)

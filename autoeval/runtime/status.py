@@ -1,0 +1,144 @@
+"""How far a run is, from what it left on disk; asks no running process."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.runtime.store import FAILED, MANIFEST, RowStore
+
+RECENT = 50
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far the jobs of a manifest are.
+
+    Parameters
+    ----------
+    folder : Path
+        Where manifest and rows lie.
+    what : str
+        What the jobs do.
+    jobs, done, running : int
+        Number of jobs; of those that ended well; of those that a living process works on.
+    failed : dict of str to str
+        First line of the error of each job that failed.
+    items, items_done : int
+        The same for the items of the jobs (images).
+    rate : float or None
+        Items a second over the last `RECENT` jobs that ended well, times without a job left out;
+        None before the first.
+    """
+
+    folder: Path
+    what: str
+    jobs: int
+    done: int
+    running: int
+    failed: dict[str, str]
+    items: int
+    items_done: int
+    rate: float | None
+
+    @property
+    def left(self) -> int:
+        """Jobs that nobody has begun, or whose process died."""
+        return self.jobs - self.done - self.running - len(self.failed)
+
+    def __str__(self) -> str:
+        rows = {
+            "done": f"{self.done} of {self.jobs} jobs, {self.items_done} of {self.items} items",
+            "failed": str(len(self.failed)),
+            "running": str(self.running),
+            "left": str(self.left),
+            "rate": self._rate_text(),
+        }
+        lines = [f"{self.what} ({self.folder})", *(f"  {k:8} {v}" for k, v in rows.items())]
+        return "\n".join([*lines, *(f"  {key}: {error}" for key, error in self.failed.items())])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON."""
+        return {**vars(self), "folder": str(self.folder), "left": self.left}
+
+    def _rate_text(self) -> str:
+        if self.rate is None:
+            return "not known before a job has ended"
+        minutes = (self.items - self.items_done) / self.rate / 60
+        rest = f", {minutes:.0f} minutes to go" if self.done < self.jobs else ""
+        return f"{self.rate:.3g} items a second{rest}"
+
+
+def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
+    """Say how far the runs in a work dir, or in a folder of rows, are.
+
+    Raises
+    ------
+    InputError
+        If there is no manifest.
+    """
+    root = Path(work_dir)
+    manifests = sorted([*root.glob(MANIFEST), *root.glob(f"*/{MANIFEST}")])
+    if not manifests:
+        raise InputError(
+            f"Expected a work dir with a list of jobs (rows/{MANIFEST}) but {root} has none."
+        )
+    return [run_status(manifest.parent) for manifest in manifests]
+
+
+def run_status(folder: Path) -> RunStatus:
+    """Say how far the run is whose manifest and rows lie in ``folder``."""
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    store, tally = RowStore(folder), _Tally()
+    for job in manifest["jobs"]:
+        tally.add(store, job["key"], job["size"])
+    jobs, items = len(manifest["jobs"]), sum(job["size"] for job in manifest["jobs"])
+    return RunStatus(
+        folder,
+        manifest["what"],
+        jobs,
+        tally.done,
+        tally.running,
+        tally.failed,
+        items,
+        tally.items_done,
+        tally.rate(),
+    )
+
+
+@dataclass
+class _Tally:
+    done: int = 0
+    items_done: int = 0
+    running: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    spans: list[tuple[float, float, int]] = field(default_factory=list)
+
+    def add(self, store: RowStore, key: str, size: int) -> None:
+        if store.claims().is_taken(key):
+            self.running += 1
+            return
+        rows = store.read(key, ["status", "error", "job_s"])
+        if rows is None:
+            return
+        if (rows["status"] == FAILED).any():
+            self.failed[key] = rows["error"].iloc[0].partition("\n")[0]
+            return
+        self.done += 1
+        self.items_done += size
+        if "job_s" in rows and len(rows):
+            end = store.path(key).stat().st_mtime
+            self.spans.append((end - float(rows["job_s"].iloc[0]), end, size))
+
+    def rate(self) -> float | None:
+        """Items over the length of the union of the jobs' times."""
+        recent = sorted(sorted(self.spans, key=lambda span: span[1])[-RECENT:])
+        busy, until = 0.0, float("-inf")
+        for start, end, _ in recent:
+            busy += max(end - max(start, until), 0)
+            until = max(until, end)
+        return sum(size for *_, size in recent) / busy if busy else None
