@@ -13,26 +13,15 @@ from autoeval.commands.detector_options import (
     detector_name,
     load_named_detector,
 )
+from autoeval.commands.meta_set_options import add_data_options, add_pass_options
 from autoeval.errors import InputError
-
-PRESET_NAMES = ("paper", "released", "replication")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_detector_options(parser)
-    data = parser.add_argument_group("data")
-    data.add_argument(
-        "--task", metavar="FILE", required=True, help="such as configs/tasks/vehicle.py"
-    )
-    data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
-    data.add_argument("--images", metavar="PATH", help="folder or COCO JSON to estimate mAP on")
-    data.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
-    data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
-    data.add_argument("--n-sets", type=int, metavar="N", help="sample sets for each seed set")
-    data.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")
+    add_data_options(parser, images="estimate mAP on")
     method = parser.add_argument_group("method")
-    method.add_argument("--preset", default="paper", choices=PRESET_NAMES)
     method.add_argument(
         "--method",
         nargs="+",
@@ -41,15 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="regressor (default: bos); more names are judged beside the first",
     )
     method.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
-    method.add_argument(
-        "--repeats", type=int, default=10, help="dropout seeds (default: %(default)s)"
-    )
-    method.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
     method.add_argument("--estimator", metavar="FILE", help="use a saved one instead of fitting")
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    parser.add_argument(
-        "--work-dir", type=Path, metavar="DIR", help="default: work_dirs/TASK_DETECTOR"
-    )
+    add_pass_options(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
