@@ -7,17 +7,27 @@ from typing import Any
 
 import pandas as pd
 
-POINTS = "{:.1f}"
 
-
-def source_table(per_source: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Lay methods side by side, one row a source, in points of 100.
+def source_table(
+    per_source: Mapping[str, pd.DataFrame],
+    *,
+    target: str = "mAP",
+    scale: float = 100.0,
+    digits: int = 1,
+) -> pd.DataFrame:
+    """Lay methods side by side, one row a source; by default in points of 100.
 
     Parameters
     ----------
     per_source : mapping of method to DataFrame
         Columns ``source``, ``n_images``, ``true``, ``estimate``, ``std``, ``error``, ``lower``,
-        ``upper``, in [0, 1]. The interval is that of the first method.
+        ``upper``. The interval is that of the first method.
+    target : str
+        What is estimated.
+    scale : float
+        Shown is the value times this.
+    digits : int
+        Decimals of the intervals.
 
     Returns
     -------
@@ -26,12 +36,12 @@ def source_table(per_source: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     first = next(iter(per_source.values()))
     table = first[["source", "n_images"]].rename(columns={"n_images": "images"})
-    table["true mAP"] = 100 * first["true"]
+    table[f"true {target}"] = scale * first["true"]
     for method, results in per_source.items():
-        table[method] = 100 * results["estimate"]
-        table[f"error {method}"] = 100 * results["error"]
+        table[method] = scale * results["estimate"]
+        table[f"error {method}"] = scale * results["error"]
     interval = [
-        f"{100 * low:.1f} to {100 * high:.1f}" if low == low else None
+        f"{scale * low:.{digits}f} to {scale * high:.{digits}f}" if low == low else None
         for low, high in zip(first["lower"], first["upper"], strict=True)
     ]
     table.insert(4, "interval", interval)
@@ -39,14 +49,16 @@ def source_table(per_source: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([table, pd.DataFrame([{"source": "mean", **errors}])], ignore_index=True)
 
 
-def method_table(summaries: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Lay out the summaries of methods, one row each, errors in points of 100.
+def method_table(summaries: Sequence[Mapping[str, Any]], *, scale: float = 100.0) -> pd.DataFrame:
+    """Lay out the summaries of methods, one row each; errors by default in points of 100.
 
     Parameters
     ----------
     summaries : sequence of mapping
         Keys ``method``, ``mean_absolute_error``, ``std``, ``pooled_rmse``, ``r2``, ``spearman``,
         ``coverage``, ``width``, and ``score_r2``, ``score_spearman`` where they exist.
+    scale : float
+        Errors and widths are shown times this.
 
     Returns
     -------
@@ -56,22 +68,22 @@ def method_table(summaries: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "method": [s["method"] for s in summaries],
-            "mean abs. error": [100 * s["mean_absolute_error"] for s in summaries],
-            "± repeats": [100 * s["std"] for s in summaries],
-            "pooled RMSE": [100 * s["pooled_rmse"] for s in summaries],
+            "mean abs. error": [scale * s["mean_absolute_error"] for s in summaries],
+            "± repeats": [scale * s["std"] for s in summaries],
+            "pooled RMSE": [scale * s["pooled_rmse"] for s in summaries],
             "R²": [s["r2"] for s in summaries],
             "ρ": [s["spearman"] for s in summaries],
             "score R²": [s.get("score_r2") for s in summaries],
             "score ρ": [s.get("score_spearman") for s in summaries],
             "coverage %": [100 * s["coverage"] for s in summaries],
-            "interval width": [100 * s["width"] for s in summaries],
+            "interval width": [scale * s["width"] for s in summaries],
         }
     ).astype({"score R²": float, "score ρ": float})
 
 
-def formats_of(table: pd.DataFrame) -> dict[str, str]:
+def formats_of(table: pd.DataFrame, *, digits: int = 1) -> dict[str, str]:
     """Say how to print each column of a `source_table` or a `method_table`."""
     exact = {"± repeats": "{:.2f}", "R²": "{:.2f}", "ρ": "{:.2f}"}
     exact |= {"score R²": "{:.2f}", "score ρ": "{:.2f}", "coverage %": "{:.0f}", "images": "{:.0f}"}
     text = ("source", "method", "interval")
-    return {name: "{}" if name in text else exact.get(name, POINTS) for name in table}
+    return {name: "{}" if name in text else exact.get(name, f"{{:.{digits}f}}") for name in table}
