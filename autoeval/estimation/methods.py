@@ -101,6 +101,10 @@ METHODS: dict[str, Callable[[], Method]] = {
     "bos": lambda: Linear("bos"),
     "bos_strict": lambda: Linear("bos_strict"),
     "ac": lambda: Linear("ac"),
+    "boxes_per_image": lambda: Linear("boxes_per_image"),
+    "count_stability": lambda: Linear("count_stability@0.30"),
+    "count_stability@0.05": lambda: Linear("count_stability@0.05"),
+    "count_stability_pooled": lambda: Linear("count_stability_pooled@0.30"),
 }
 
 
