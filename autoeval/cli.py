@@ -18,6 +18,7 @@ COMMANDS = {
     "count capture baselines": "measure the counters without a model",
     "count capture export": "write CAPTURe as tasks for lmms-eval",
     "count evaluate": "measure predicted counts by bin of the true count, and overall",
+    "count label-free": "estimate how far a detector miscounts on unlabelled images",
     "count praco": "test whether a counter understands the prompt it is asked with",
     "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
     "status": "show how far a run is: jobs done, failed, running and left, and the rate",

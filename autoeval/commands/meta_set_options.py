@@ -37,5 +37,5 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
     run.add_argument("--batch-size", type=int, default=4, help="changes no number")
     run.add_argument(
-        "--work-dir", type=Path, metavar="DIR", help="default: work_dirs/TASK_DETECTOR"
+        "--work-dir", type=Path, metavar="DIR", help="default: work_dirs/TASK_DETECTOR..."
     )
