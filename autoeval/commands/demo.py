@@ -24,9 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Render, score, fit, estimate, compare."""
+    from autoeval.commands.observed import observe_unlabelled
     from autoeval.commands.outcome import Outcome
     from autoeval.detectors import load_detector
-    from autoeval.estimation.fitting import estimate_images, fit_task
+    from autoeval.estimation.fitting import fit_task
     from autoeval.estimation.presets import preset
     from autoeval.metasets import MetaSetConfig, load_image_folder
     from autoeval.roadworld import DETECTOR, ENVIRONMENTS
@@ -48,13 +49,14 @@ def run(args: argparse.Namespace) -> int:
         methods=["bos", "bos_strict", "ac"],
     )
     files = load_image_folder(new_world.seed_sets[0].img_dir)
-    estimate, _ = estimate_images(detector, fit.estimator, task, files, settings=settings)
-    outcome = Outcome(DETECTOR, detector, "road world", settings, fit.estimator, fit, estimate)
+    observed = observe_unlabelled(detector, fit.estimator, task, files, settings=settings)
+    outcome = Outcome(DETECTOR, detector, "road world", settings, fit.estimator, fit, observed)
     print(outcome.text(outcome.write(args.work_dir)))
+    estimated = observed.estimate.value
     true = _true_map(detector, new_world, settings)
     print(
-        f"\nheld back: {args.held_back}, estimated mAP {100 * estimate.value:.1f}, "
-        f"true mAP {100 * true:.1f}, error {100 * abs(estimate.value - true):.1f} points"
+        f"\nheld back: {args.held_back}, estimated mAP {100 * estimated:.1f}, "
+        f"true mAP {100 * true:.1f}, error {100 * abs(estimated - true):.1f} points"
     )
     return 0
 

@@ -32,14 +32,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     method.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
     method.add_argument("--estimator", metavar="FILE", help="use a saved one instead of fitting")
     add_pass_options(parser)
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="default: report.html in the work dir"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Load the detector, fit or load the estimator, estimate, and tell."""
+    from autoeval.commands.observed import observe_unlabelled
     from autoeval.commands.outcome import Outcome
     from autoeval.estimation.estimator import MapEstimator
-    from autoeval.estimation.fitting import estimate_images
     from autoeval.estimation.presets import preset
     from autoeval.metasets import load_image_folder, load_task
 
@@ -55,14 +58,13 @@ def run(args: argparse.Namespace) -> int:
     if saved is None:
         fit = _fit(args, detector, task, settings, work_dir)
     estimator = saved or fit.estimator
-    estimate = unread = None
+    observed = None
     if files is not None:
-        estimate, row = estimate_images(
+        observed = observe_unlabelled(
             detector, estimator, task, files, settings=settings, batch_size=args.batch_size
         )
-        unread = row["unreadable"]
-    outcome = Outcome(name, detector, task.name, settings, estimator, fit, estimate, unread)
-    written = outcome.write(work_dir)
+    outcome = Outcome(name, detector, task.name, settings, estimator, fit, observed)
+    written = outcome.write(work_dir, args.report)
     print(json.dumps(outcome.to_dict(), indent=2) if args.json else outcome.text(written))
     return 0
 

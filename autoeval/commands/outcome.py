@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval import __version__
+from autoeval.commands.observed import Observed
+from autoeval.commands.what_was_run import facts, time_table
 from autoeval.detectors import Detector
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.fitting import Fit
 from autoeval.estimation.presets import PassSettings
-from autoeval.report.held_out import formats_of, method_table, source_table
-from autoeval.report.map_report import MapReport
+from autoeval.estimation.targets import TARGETS, find_target
+from autoeval.report.held_out import formats_of
+from autoeval.report.map_report import MapReport, held_out_tables
 from autoeval.report.scatter import RegressionBand
 from autoeval.report.tables import format_cells, to_terminal
 from autoeval.runtime.files import write_text
+from autoeval.studies.score_columns import feature_columns
+
+KEYS = ["source", "sample_set", "kind", "transforms"]
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,8 @@ class Outcome:
     estimator : MapEstimator
     fit : Fit, optional
         None where a saved estimator was used.
-    estimate : Estimate, optional
+    observed : Observed, optional
         None where there were no images to estimate on.
-    unreadable : str, optional
-        Names and reasons of the images that could not be read.
     """
 
     detector_name: str
@@ -49,8 +51,17 @@ class Outcome:
     settings: PassSettings
     estimator: MapEstimator
     fit: Fit | None = None
-    estimate: Estimate | None = None
-    unreadable: str | None = None
+    observed: Observed | None = None
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The estimate, where there were images to estimate on."""
+        return self.observed.estimate if self.observed else None
+
+    @property
+    def unreadable(self) -> str:
+        """Names and reasons of the images that could not be read."""
+        return self.observed.row["unreadable"] if self.observed else ""
 
     def text(self, written: list[Path]) -> str:
         """Return what the terminal shows."""
@@ -69,7 +80,8 @@ class Outcome:
         held_out = self.fit.held_out if self.fit else ()
         return {
             "estimate": self.estimate.to_dict() if self.estimate else None,
-            "unreadable": self.unreadable or "",
+            "unreadable": self.unreadable,
+            "least_stable": self.observed.table().to_dict("records") if self.observed else [],
             "held_out": [_without_nan(result.summary()) for result in held_out],
             "per_source": {
                 result.method: [_without_nan(row) for row in result.per_source.to_dict("records")]
@@ -79,11 +91,25 @@ class Outcome:
             "facts": self._facts(),
         }
 
-    def write(self, folder: Path) -> list[Path]:
-        """Write the report and ``result.json``; return the files, those of the fit included."""
+    def write(self, folder: Path, page: Path | None = None) -> list[Path]:
+        """Write the report and ``result.json``.
+
+        Parameters
+        ----------
+        folder : Path
+            Of this run.
+        page : Path, optional
+            Where the report goes, its parts into a folder beside it; by default ``report.html`` in
+            `folder`.
+
+        Returns
+        -------
+        list of Path
+            What was written, by the fit too.
+        """
         kept = [folder / name for name in ("scores.parquet", "estimator.parquet")]
         written = kept if self.fit else []
-        written += self._report().write(folder)
+        written += self._report().write(page or folder / "report.html")
         write_text(folder / "result.json", json.dumps(self.to_dict(), indent=2) + "\n")
         return [*written, folder / "result.json"]
 
@@ -94,50 +120,73 @@ class Outcome:
             return f"{few} sources: too few to leave one out, so the error is not known."
         per_source = {result.method: result.per_source for result in self.fit.held_out}
         summaries = [result.summary() for result in self.fit.held_out]
-        tables = (source_table(per_source), method_table(summaries))
-        shown = [to_terminal(format_cells(table, formats_of(table))) for table in tables]
-        head = f"Each source left out in turn ({self.estimator.target}, in points of 100):"
+        target = find_target(self.estimator.target)
+        tables = held_out_tables(per_source, summaries, target)
+        shown = [
+            to_terminal(format_cells(table, formats_of(table, digits=target.digits)))
+            for table in tables
+        ]
+        head = f"Each source left out in turn ({target.name}, in {target.unit}):"
         return "\n\n".join([head, *shown])
 
     def _report(self) -> MapReport:
         held_out = self.fit.held_out if self.fit else ()
-        x = next(iter(self.estimator.training_range_), "bos")
-        headline = None
-        if self.estimate is not None:
-            headline = self.estimate.to_dict() | {"x": self.estimate.features.get(x, np.nan)}
-            for bound in ("lower", "upper", "value"):
-                headline[bound] = getattr(self.estimate, bound)
+        scores = _score_columns(self.estimator)
+        seen, target = self.observed, find_target(self.estimator.target)
         return MapReport(
             title=f"{self.detector_name} on {self.task_name}",
-            points=_mean_over_repeats(self.estimator.table_, x, self.estimator.target),
-            x=x,
-            y=self.estimator.target,
+            points=_mean_over_repeats(self.estimator.table_, scores, target.name),
+            scores=scores,
+            target=target,
             per_source={result.method: result.per_source for result in held_out},
             summaries=[result.summary() for result in held_out],
+            why_not_held_out=self._why_not_held_out(),
             band=_band(self.estimator),
-            headline=headline,
+            headline=dict(seen.row) | vars(seen.estimate) if seen else None,
+            unstable=seen.table() if seen else None,
+            thumbnails=seen.thumbnails() if seen else (),
+            times=time_table(self.fit.table if self.fit else None, seen.row if seen else None),
             facts=self._facts(),
             problems=[*(self.fit.problems if self.fit else ()), *filter(None, [self.unreadable])],
         )
 
+    def _why_not_held_out(self) -> str:
+        if self.fit is not None:
+            return (
+                "Fewer than three sources: nothing can be left out, so nothing is known of the "
+                "error on a new source."
+            )
+        if not len(self.estimator.residuals_):
+            return "The saved estimator was fitted on fewer than three sources: its error on a "
+            "new source is not known."
+        target = find_target(self.estimator.target)
+        error = target.text(float(self.estimator.residuals_.mean()))
+        return (
+            f"The saved estimator missed the {target.name} of its {len(self.estimator.sources_)} "
+            f"sources by {error} ({target.unit}) on average when each was left out; the report of "
+            "its fit compares it with other methods."
+        )
+
     def _facts(self) -> dict[str, str]:
-        import torch
-
-        dropout = self.settings.dropout
-        return {
-            "detector": f"{self.detector_name}, fingerprint {self.detector.fingerprint[:16]}",
-            "dropout": f"{dropout.position} stages {list(dropout.stages)}, rate {dropout.rate}",
-            "repeats": str(self.settings.repeats),
-            "seed": str(self.settings.seed),
-            "sources": ", ".join(self.estimator.sources_),
-            "versions": f"autoeval {__version__}, torch {torch.__version__}, "
-            f"python {platform.python_version()}",
-        }
+        return facts(
+            self.detector_name, self.detector, self.task_name, self.settings, self.estimator
+        )
 
 
-def _mean_over_repeats(table: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
-    keys = ["source", "sample_set", "kind"]
-    return table.groupby(keys, sort=False)[[x, y]].mean().reset_index()
+def _score_columns(estimator: MapEstimator) -> list[str]:
+    """Name the scores of whole images, those that the method of an estimator uses first."""
+    others = [
+        name
+        for name in feature_columns(estimator.table_)
+        if "/" not in name and name not in TARGETS
+    ]
+    return list(dict.fromkeys([*estimator.training_range_, *others]))
+
+
+def _mean_over_repeats(table: pd.DataFrame, scores: list[str], target: str) -> pd.DataFrame:
+    columns = ["n_images", "n_boxes", target, *scores]
+    present = [name for name in columns if name in table]
+    return table.groupby(KEYS, sort=False)[present].mean().reset_index()
 
 
 def _band(estimator: MapEstimator, *, points: int = 50) -> RegressionBand | None:

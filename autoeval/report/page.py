@@ -5,6 +5,7 @@ Text given to a page is always shown as text; markup in it (in a file name, say)
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from matplotlib.figure import Figure
 
+from autoeval.report.cells import Table
+from autoeval.report.chart import ScatterChart
 from autoeval.report.embed import figure_uri, thumbnail_uri
 from autoeval.runtime.files import write_text
 
@@ -37,31 +40,6 @@ class Block:
     kind: str
     content: Any
     caption: str = ""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A table cell: what is shown, and the number it sorts by (None sorts by the text)."""
-
-    text: str
-    number: float | None = None
-
-
-@dataclass(frozen=True)
-class Table:
-    """Header and body of a table as the template wants them."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    sortable: bool
-
-    @property
-    def alignments(self) -> tuple[str, ...]:
-        """Class of each column: ``"number"`` where any of its cells is one, else ``"text"``."""
-        return tuple(
-            "number" if any(row[k].number is not None for row in self.rows) else "text"
-            for k in range(len(self.columns))
-        )
 
 
 @dataclass
@@ -99,10 +77,38 @@ class Page:
             self.blocks.append(Block("headlines", []))
         self.blocks[-1].content.append((name, value, note))
 
-    def add_warnings(self, warnings: Iterable[str]) -> None:
+    def add_interval(
+        self,
+        name: str,
+        value: str,
+        interval: str,
+        note: str = "",
+        *,
+        on_scale: tuple[float, float, float] | None = None,
+    ) -> None:
+        """Add a very large figure with its interval.
+
+        Parameters
+        ----------
+        name : str
+            What it is.
+        value : str
+        interval : str
+            The interval in words, or why there is none.
+        note : str
+            Shown small.
+        on_scale : tuple of float, optional
+            Value, lower and upper bound to draw on a scale from 0 to 100; NaN where there is none.
+        """
+        drawn = [None if math.isnan(v) else v for v in on_scale or (math.nan,) * 3]
+        content: dict[str, Any] = dict(zip(("at", "lower", "upper"), drawn, strict=True))
+        content |= {"value": value, "interval": interval, "note": note}
+        self.blocks.append(Block("interval", content, name))
+
+    def add_warnings(self, warnings: Iterable[str], title: str = "Mind") -> None:
         """Add a box that lists warnings; nothing is shown where there are none."""
         if listed := [str(warning) for warning in warnings]:
-            self.blocks.append(Block("warnings", listed))
+            self.blocks.append(Block("warnings", listed, title))
 
     def add_table(
         self,
@@ -111,6 +117,8 @@ class Page:
         *,
         sortable: bool = True,
         formats: Mapping[str, str] | None = None,
+        n_footer: int = 0,
+        folded: bool = False,
     ) -> None:
         """Add a table.
 
@@ -124,16 +132,13 @@ class Page:
             Whether a click on a header sorts by that column, numbers as numbers.
         formats : mapping of str to str, optional
             Format of a column's numbers such as ``"{:.3f}"``; four significant digits otherwise.
+        n_footer : int
+            Last rows that stay below all others however the table is sorted.
+        folded : bool
+            Show the caption alone until it is clicked.
         """
-        plain = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None
-        shown = frame if plain else frame.reset_index()
-        specs = [dict(formats or {}).get(name) for name in shown.columns]
-        rows = tuple(
-            tuple(_cell(value, spec) for value, spec in zip(row, specs, strict=True))
-            for row in shown.itertuples(index=False, name=None)
-        )
-        table = Table(tuple(map(str, shown.columns)), rows, sortable)
-        self.blocks.append(Block("table", table, caption))
+        table = Table.of(frame, formats or {}, sortable=sortable, n_footer=n_footer)
+        self.blocks.append(Block("folded" if folded else "table", table, caption))
 
     def add_figure(self, figure: Figure, caption: str = "", *, image_format: str = "svg") -> None:
         """Add a matplotlib figure.
@@ -148,6 +153,17 @@ class Page:
             ``"png"`` keeps a chart of many thousand marks small.
         """
         self.blocks.append(Block("figure", figure_uri(figure, image_format), caption))
+
+    def add_scatter(self, chart: ScatterChart, caption: str = "") -> None:
+        """Add a scatter plot that tells what each point is, and lets the reader choose the score.
+
+        Parameters
+        ----------
+        chart : ScatterChart
+        caption : str
+            Shown below, and read out in place of the picture.
+        """
+        self.blocks.append(Block("scatter", chart.to_dict(), caption))
 
     def add_thumbnails(
         self, images: Iterable[tuple[np.ndarray, str]], caption: str = "", *, side: int = 320
@@ -168,7 +184,8 @@ class Page:
 
     def render(self) -> str:
         """Return the page as HTML text."""
-        return _template().render(title=self.title, blocks=self.blocks)
+        kinds = {block.kind for block in self.blocks}
+        return _template().render(title=self.title, blocks=self.blocks, kinds=kinds)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page to ``path`` atomically, making its folder where needed."""
@@ -185,21 +202,3 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     return environment.get_template("page.html.j2")
-
-
-def _cell(value: Any, spec: str | None) -> Cell:
-    if isinstance(value, (bool, np.bool_)):
-        return Cell("yes" if value else "no")
-    if isinstance(value, (int, float, np.integer, np.floating)):
-        return _number_cell(float(value), isinstance(value, (int, np.integer)), spec)
-    return Cell("–" if value is None or value is pd.NA or value is pd.NaT else str(value))
-
-
-def _number_cell(value: float, whole: bool, spec: str | None) -> Cell:
-    if np.isnan(value):
-        return Cell("–")
-    if spec is not None:
-        text = spec.format(value)
-    else:
-        text = f"{value:.0f}" if whole or 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
-    return Cell(text.replace("-", "\N{MINUS SIGN}", 1) if value < 0 else text, value)

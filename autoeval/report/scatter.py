@@ -13,6 +13,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from autoeval.estimation.targets import Target
+
 MARKERS = "oXPDsv^<>p*h"
 
 
@@ -24,6 +26,11 @@ class RegressionBand:
     y: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+
+
+def axis_title(target: Target) -> str:
+    """Name a target with its unit, which is per cent for points of 100."""
+    return f"{target.name} (%)" if target.title == target.name else target.title
 
 
 def source_styles(sources: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -38,19 +45,21 @@ def plot_scatter(
     points: pd.DataFrame,
     *,
     x: str,
-    y: str,
+    target: Target,
     band: RegressionBand | None = None,
     highlight: tuple[float, float, str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw `y` against `x`.
+    """Draw `target` against `x`.
 
     Parameters
     ----------
     points : DataFrame
-        Columns ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and `y`.
-    x, y : str
-        Columns; `y` in [0, 1] is shown in points of 100.
+        Columns ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and that of
+        the target.
+    x : str
+        Column.
+    target : Target
     band : RegressionBand, optional
     highlight : tuple of (x, y, label), optional
         One more point, drawn as a star.
@@ -59,19 +68,34 @@ def plot_scatter(
     """
     if ax is None:
         ax = Figure(figsize=(8, 5.2), layout="constrained").subplots()
+    y, scale = target.name, target.scale
     if band is not None:
-        ax.fill_between(band.x, 100 * band.lower, 100 * band.upper, color="0.9", lw=0, zorder=0)
-        ax.plot(band.x, 100 * band.y, color="0.35", lw=1.5, zorder=1)
+        ax.fill_between(band.x, scale * band.lower, scale * band.upper, color="0.9", lw=0, zorder=0)
+        ax.plot(band.x, scale * band.y, color="0.35", lw=1.5, zorder=1)
     styles = source_styles(points["source"])
     for source, rows in points.groupby("source", sort=False):
         samples, own = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
         style = styles[source] | {"zorder": 3}
-        ax.scatter(samples[x], 100 * samples[y], s=22, alpha=0.65, lw=0, label=source, **style)
-        ax.scatter(own[x], 100 * own[y], s=110, edgecolor="black", lw=1, **style)
+        ax.scatter(samples[x], scale * samples[y], s=22, alpha=0.65, lw=0, label=source, **style)
+        ax.scatter(own[x], scale * own[y], s=110, edgecolor="black", lw=1, **style)
     if highlight is not None:
         at_x, at_y, label = highlight
-        ax.scatter(at_x, 100 * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4)
-    ax.set(xlabel=x, ylabel=f"{y} (%)")
+        ax.scatter(
+            at_x, scale * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4
+        )
+    ax.set(xlabel=x, ylabel=axis_title(target))
     ax.grid(alpha=0.25)
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+    _legend(ax, [*styles, *([highlight[2]] if highlight is not None else [])])
     return ax
+
+
+def _legend(ax: Axes, names: list[str]) -> None:
+    """Name what is drawn, in order; names from data may hold ``$`` or begin with ``_``."""
+    marks = [mark for mark in ax.collections if mark.get_label() in names]
+    places = [str(k) for k in range(len(names))]
+    legend = ax.legend(
+        marks, places, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8
+    )
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)

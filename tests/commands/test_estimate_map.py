@@ -35,13 +35,7 @@ def test_prints_the_held_out_table_and_names_the_files(command, tmp_path, capsys
     shown = capsys.readouterr().out
     for word in ("w0", "w3", "constant", "interval", "mean abs. error"):
         assert word in shown
-    for name in (
-        "scores.parquet",
-        "estimator.parquet",
-        "scatter.png",
-        "report.html",
-        "held_out.md",
-    ):
+    for name in ("scores.parquet", "estimator.parquet", "report.html", "result.json"):
         assert str(tmp_path / "work" / name) in shown and (tmp_path / "work" / name).is_file()
 
 

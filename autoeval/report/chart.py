@@ -1,0 +1,125 @@
+"""A scatter plot for the browser: what its script needs to draw accuracy against any score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import to_hex
+from matplotlib.markers import MarkerStyle
+
+from autoeval.estimation.targets import Target
+from autoeval.report.scatter import RegressionBand, axis_title, source_styles
+
+FEWEST_POINTS = 3
+
+
+@dataclass(frozen=True)
+class ScatterChart:
+    """Accuracy against scores, one at a time.
+
+    Parameters
+    ----------
+    points : DataFrame
+        One row a sample set: ``source``, ``sample_set``, ``kind`` (``"seed"`` for a source's own
+        images), ``transforms``, the target, and the scores.
+    scores : sequence of str
+        Columns to choose from; the first is shown. One without two different values is left out,
+        unless it is the first.
+    target : Target
+    band : RegressionBand, optional
+        Of the first score; for the others a least-squares line over the sample sets is drawn.
+    estimate : mapping, optional
+        One more point, drawn as a star: ``value`` and its scores.
+    """
+
+    points: pd.DataFrame
+    scores: Sequence[str]
+    target: Target
+    band: RegressionBand | None = None
+    estimate: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON; missing numbers are None."""
+        first, *others = self.scores
+        shown = [first, *(name for name in others if self.points[name].nunique() > 1)]
+        styles = source_styles(self.points["source"])
+        return {
+            "target": self.target.name,
+            "axis": axis_title(self.target),
+            "digits": self.target.digits,
+            "sources": [{"name": name, **_shape(style)} for name, style in styles.items()],
+            "points": self._points(list(styles)),
+            "scores": {name: self._score(name) for name in shown},
+            "estimate": self.estimate and {"value": self._y(self.estimate["value"])},
+        }
+
+    def _points(self, sources: list[str]) -> list[dict[str, Any]]:
+        columns = (self.points[c] for c in ("source", "sample_set", "kind", "transforms"))
+        return [
+            {
+                "source": sources.index(source),
+                "set": str(sample_set),
+                "own": kind == "seed",
+                "what": transforms or "its own images",
+                "y": self._y(y),
+            }
+            for source, sample_set, kind, transforms, y in zip(
+                *columns, self.points[self.target.name], strict=True
+            )
+        ]
+
+    def _score(self, name: str) -> dict[str, Any]:
+        samples = self.points.loc[self.points["kind"] != "seed", [name, self.target.name]].dropna()
+        varied = len(samples) >= FEWEST_POINTS and samples.nunique().min() > 1
+        line = None
+        if name == self.scores[0] and self.band is not None:
+            line = self._band(self.band)
+        elif varied:
+            line = self._least_squares(*samples.to_numpy(float).T)
+        return {
+            "values": [_plain(value) for value in self.points[name]],
+            "estimate": _plain((self.estimate or {}).get(name)),
+            "note": _correlation(samples) if varied else "",
+            "line": line,
+        }
+
+    def _band(self, band: RegressionBand) -> dict[str, Any] | None:
+        parts = {"y": band.y, "lower": band.lower, "upper": band.upper}
+        known = {key: values for key, values in parts.items() if np.isfinite(values).all()}
+        if "y" not in known:
+            return None
+        line = {key: [self._y(v) for v in values] for key, values in known.items()}
+        return {"x": [_plain(v) for v in band.x], **line}
+
+    def _least_squares(self, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+        ends = np.array([x.min(), x.max()])
+        fitted = np.polynomial.Polynomial.fit(x, y, 1)(ends)
+        return {"x": [_plain(v) for v in ends], "y": [self._y(v) for v in fitted]}
+
+    def _y(self, value: float) -> float | None:
+        return _plain(self.target.scale * value)
+
+
+def _correlation(samples: pd.DataFrame) -> str:
+    r = float(samples.corr().iloc[0, 1])
+    rho = float(samples.corr("spearman").iloc[0, 1])
+    found = f"R² {r * r:.2f}, ρ {rho:.2f} over {len(samples)} sample sets"
+    return found.replace("-", "\N{MINUS SIGN}")
+
+
+def _plain(value: float | None) -> float | None:
+    """Keep six significant digits, which no screen can tell from more."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+def _shape(style: Mapping[str, Any]) -> dict[str, str]:
+    """Colour, and the marker as an SVG path about two units wide."""
+    marker = MarkerStyle(style["marker"])
+    outline = marker.get_path().transformed(marker.get_transform()).to_polygons()[0]
+    corners = [f"{2 * x:.2f} {-2 * y:.2f}" for x, y in np.asarray(outline)[:-1]]
+    return {"color": to_hex(style["color"]), "path": f"M{'L'.join(corners)}Z"}

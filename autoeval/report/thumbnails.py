@@ -1,0 +1,75 @@
+"""Small pictures of what a detector found before and after its features were perturbed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+from matplotlib.figure import Figure
+
+from autoeval.detections import Detections
+
+CLEAN, PERTURBED = (255, 140, 30), (0, 140, 255)  # BGR: blue, orange
+LEGEND = "blue: boxes of the unperturbed network; orange: with feature dropout, all repeats"
+SIDE, COLUMNS, STRONG = 360, 4, 0.3
+
+
+def draw_boxes(
+    image: np.ndarray, clean: Detections, perturbed: Sequence[Detections], *, side: int = SIDE
+) -> np.ndarray:
+    """Shrink an image and draw both sets of boxes; those under a score of .3 are drawn fainter.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        BGR; not changed.
+    clean : Detections
+        In pixels of `image`.
+    perturbed : sequence of Detections
+        One for each repeat.
+    side : int
+        Longer side of the result in pixels, at most.
+
+    Returns
+    -------
+    ndarray of shape (h, w, 3), uint8
+    """
+    scale = min(1.0, side / max(image.shape[:2]))
+    size = [max(1, round(length * scale)) for length in image.shape[1::-1]]
+    canvas = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    for faint in (True, False):
+        layer = canvas.copy()
+        for boxes in perturbed:
+            _outline(layer, boxes, scale, PERTURBED, 1, faint)
+        _outline(layer, clean, scale, CLEAN, 2, faint)
+        canvas = cv2.addWeighted(layer, 0.4, canvas, 0.6, 0) if faint else layer
+    return canvas
+
+
+def contact_sheet(pictures: Sequence[tuple[np.ndarray, str]], title: str) -> Figure:
+    """Lay BGR pictures with captions out in rows of four."""
+    rows = math.ceil(len(pictures) / COLUMNS)
+    figure = Figure(figsize=(3.2 * COLUMNS, 2.7 * rows + 0.4), layout="constrained")
+    axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    for ax in axes:
+        ax.axis("off")
+    for ax, (picture, caption) in zip(axes, pictures, strict=False):
+        ax.imshow(picture[..., ::-1])
+        ax.set_title(caption, fontsize=7, parse_math=False, wrap=True)
+    figure.suptitle(title, fontsize=9, parse_math=False)
+    return figure
+
+
+def _outline(
+    canvas: np.ndarray,
+    found: Detections,
+    scale: float,
+    color: tuple[int, int, int],
+    width: int,
+    faint: bool,
+) -> None:
+    chosen = found[(found.scores < STRONG) == faint]
+    for x1, y1, x2, y2 in np.rint(chosen.boxes * scale).astype(int).tolist():
+        cv2.rectangle(canvas, (x1, y1), (x2, y2), color, width, cv2.LINE_AA)
