@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -119,33 +120,76 @@ class Detector:
         InputError
             If the backbone lacks a stage that ``dropout`` names.
         """
-        _check(images, image_ids, dropout, repeats)
-        _check_wants(wants)
-        prepared = [self._preprocess(image) for image in images]
-        clean: dict[int, Detections] = {}
-        perturbed: dict[tuple[int, int], Detections] = {}
-        captured: dict[int, dict[str, Any]] = {}
-        for rows in self._groups(prepared):
-            seeds = {
-                (i, k): sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows
-            }
-            batch = [prepared[i] for i in rows]
-            one, many, more = self._run(batch, dropout, list(seeds.values()), wants)
-            clean.update(zip(rows, one, strict=True))
-            perturbed.update(zip(seeds, many, strict=True))
-            captured.update(zip(rows, more, strict=True))
+        if repeats and dropout is None:
+            raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
+        specs = [dropout] if dropout and repeats else []
+        passes = self._all_passes(images, image_ids, specs, repeats, seed, wants)
         views = self._views(images, image_ids) if "views" in wants else []
         return [
-            Evidence(
-                image_ids[i],
-                image.shape[:2],
-                clean[i],
-                tuple(perturbed[i, k] for k in range(repeats)),
-                views=tuple(view[i].clean for view in views),
-                **captured[i],
-            )
-            for i, image in enumerate(images)
+            each.evidence(dropout, views=tuple(view[i].clean for view in views))
+            for i, each in enumerate(passes)
         ]
+
+    def observe_each(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        dropouts: Sequence[DropoutSpec],
+        *,
+        repeats: int = 1,
+        seed: int = 0,
+    ) -> list[dict[DropoutSpec, Evidence]]:
+        """Observe images under several dropouts, running what these share only once.
+
+        They share the clean pass, the random draws, and, where they have the same rate, the stages
+        up to the first dropout in which they differ. On a CPU the boxes are those of `observe` with
+        each dropout alone, to the last bit.
+
+        Parameters
+        ----------
+        images, image_ids, repeats, seed
+            As in `observe`.
+        dropouts : sequence of DropoutSpec
+            Different ones.
+
+        Returns
+        -------
+        list of dict of DropoutSpec to Evidence
+            For each image, in the order of ``dropouts``.
+
+        Raises
+        ------
+        ValueError
+            As `observe` does, and if no dropout is given or one is given twice.
+        InputError
+            If the backbone lacks a stage that one of them names.
+        """
+        if not dropouts or len(set(dropouts)) < len(dropouts):
+            raise ValueError(f"Expected different `dropouts`, at least one, got {dropouts}.")
+        passes = self._all_passes(images, image_ids, dropouts, repeats, seed)
+        return [{spec: each.evidence(spec) for spec in dropouts} for each in passes]
+
+    def _all_passes(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        dropouts: Sequence[DropoutSpec],
+        repeats: int,
+        seed: int,
+        wants: Collection[str] = (),
+    ) -> list[_Passes]:
+        """Run the passes of all images, those of one size together."""
+        _check(images, image_ids, repeats)
+        _check_wants(wants)
+        prepared = [self._preprocess(image) for image in images]
+        passes: dict[int, _Passes] = {}
+        for rows in self._groups(prepared):
+            seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
+            found = self._run([prepared[i] for i in rows], dropouts, seeds, wants)
+            for i, (clean, perturbed, captured) in zip(rows, found, strict=True):
+                size = images[i].shape[:2]
+                passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)
+        return [passes[i] for i in range(len(images))]
 
     def _groups(self, prepared: Sequence[dict[str, Any]]) -> Iterator[list[int]]:
         """Yield the numbers of images that share a batch."""
@@ -166,27 +210,45 @@ class Detector:
     def _run(
         self,
         prepared: Sequence[dict[str, Any]],
-        dropout: DropoutSpec | None,
+        dropouts: Sequence[DropoutSpec],
         seeds: Sequence[int],
         wants: Collection[str],
-    ) -> tuple[list[Detections], list[Detections], list[dict[str, Any]]]:
-        """Return the clean boxes of n images, the perturbed ones, and further fields of evidence.
+    ) -> list[tuple[Detections, dict[DropoutSpec, list[Detections]], dict[str, Any]]]:
+        """Return the clean boxes, the perturbed ones and further fields of evidence of n images.
 
-        Seeds come in rounds of n, and so do the perturbed boxes.
+        Seeds come in rounds of n.
         """
         batch = Batch(*collate(self.model, prepared))
         with capture(self.model, wants) as captured:
-            clean, prefix = self._passes.clean(batch, dropout if seeds else None)
-        fields = [captured.fields(i) for i in range(len(prepared))]
-        perturbed: list[Detections] = []
-        if dropout is None:
-            return clean, perturbed, fields
-        for start in range(0, len(seeds), self.max_batch):
+            clean, prefixes = self._passes.clean(batch, dropouts if seeds else ())
+        perturbed: list[dict] = [{spec: [] for spec in dropouts} for _ in prepared]
+        for start in range(0, len(seeds) if dropouts else 0, self.max_batch):
             part = seeds[start : start + self.max_batch]
             rows = [(start + i) % len(prepared) for i in range(len(part))]
-            begun = prefix.take(rows) if prefix else None
-            perturbed += self._passes.perturbed(batch.take(rows), begun, dropout, part)
-        return clean, perturbed, fields
+            begun = {layer: prefix.take(rows) for layer, prefix in prefixes.items()}
+            for spec, found in self._passes.perturbed(batch.take(rows), begun, dropouts, part):
+                for row, boxes in zip(rows, found, strict=True):
+                    perturbed[row][spec].append(boxes)
+        fields = [captured.fields(i) for i in range(len(prepared))]
+        return list(zip(clean, perturbed, fields, strict=True))
+
+
+@dataclass(frozen=True)
+class _Passes:
+    """What all passes over one image have found."""
+
+    image_id: str
+    image_size: tuple[int, int]
+    clean: Detections
+    perturbed: dict[DropoutSpec, list[Detections]]
+    captured: dict[str, Any]
+
+    def evidence(self, dropout: DropoutSpec | None, views: tuple[Detections, ...] = ()) -> Evidence:
+        """Put together the clean boxes and those under one dropout."""
+        perturbed = tuple(self.perturbed[dropout]) if dropout in self.perturbed else ()
+        return Evidence(
+            self.image_id, self.image_size, self.clean, perturbed, views=views, **self.captured
+        )
 
 
 def _check_wants(wants: Collection[str]) -> None:
@@ -198,16 +260,12 @@ def _check_wants(wants: Collection[str]) -> None:
 def _check(
     images: Sequence[np.ndarray],
     image_ids: Sequence[str],
-    dropout: DropoutSpec | None,
     repeats: int,
 ) -> None:
     if len(images) != len(image_ids):
         raise ValueError(f"Expected one id for each image, got {len(image_ids)} for {len(images)}.")
-    if repeats < 0 or (repeats and dropout is None):
-        raise ValueError(
-            f"Expected `repeats` 0 or more, with a `dropout` if positive, got {repeats} with "
-            f"{dropout}."
-        )
+    if repeats < 0:
+        raise ValueError(f"Expected `repeats` 0 or more, got {repeats}.")
     for name, image in zip(image_ids, images, strict=True):
         if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
             raise ValueError(

@@ -105,10 +105,40 @@ def drop_elements(features: Tensor, rate: float, seeds: Sequence[int], stage: in
     ValueError
         If there is not one seed for each sample.
     """
-    if len(seeds) != len(features):
-        raise ValueError(f"Expected {len(features)} seeds, one for each sample, got {len(seeds)}.")
-    kept = torch.stack([_keep_mask(features.shape[1:], rate, seed, stage) for seed in seeds])
-    return torch.where(kept.to(features.device), features / (1 - rate), 0)
+    draws = draw_uniform(features.shape[1:], seeds, stage)
+    return drop_below(features, rate, draws)
+
+
+def draw_uniform(shape: Sequence[int], seeds: Sequence[int], stage: int) -> Tensor:
+    """Draw, for each seed, a number in [0, 1) for each element of one sample's features.
+
+    Returns
+    -------
+    Tensor of shape (len(seeds), *shape), float32, on the CPU
+        The same draws for every rate: what a low rate drops, a higher one drops, too.
+    """
+    generators = (torch.Generator().manual_seed(_hash(seed, stage)) for seed in seeds)
+    return torch.stack([torch.rand(tuple(shape), generator=each) for each in generators])
+
+
+def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
+    """Zero the elements whose draw is below ``rate`` and divide the rest by ``1 - rate``.
+
+    Parameters
+    ----------
+    features : Tensor of shape (N, ...)
+    rate : float
+    draws : Tensor of the same shape
+        See `draw_uniform`.
+
+    Raises
+    ------
+    ValueError
+        If there are not draws for each sample.
+    """
+    if len(draws) != len(features):
+        raise ValueError(f"Expected {len(features)} seeds, one for each sample, got {len(draws)}.")
+    return torch.where((draws >= rate).to(features.device), features / (1 - rate), 0)
 
 
 @contextmanager
@@ -158,11 +188,6 @@ def _hook_output(module: nn.Module, change: Callable[[Tensor], Tensor]) -> Remov
 
 def _hook_input(module: nn.Module, change: Callable[[Tensor], Tensor]) -> RemovableHandle:
     return module.register_forward_pre_hook(lambda module, inputs: (change(inputs[0]), *inputs[1:]))
-
-
-def _keep_mask(shape: Sequence[int], rate: float, seed: int, stage: int) -> Tensor:
-    generator = torch.Generator().manual_seed(_hash(seed, stage))
-    return torch.rand(tuple(shape), generator=generator) >= rate
 
 
 def _hash(*names: object) -> int:

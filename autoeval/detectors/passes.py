@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from autoeval.detections import Detections
+from autoeval.detectors.branches import branches
 from autoeval.detectors.dropout import DropoutSpec, feature_dropout
 from autoeval.detectors.fallback import guess_hook_points
 from autoeval.detectors.stages import HookPoints, Prefix, StagedBackbone, split_backbone
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
+
+
+Prefixes = dict[int, Prefix]
 
 
 @dataclass(frozen=True)
@@ -60,19 +64,25 @@ class StagedPasses:
         self.staged = staged
 
     def clean(
-        self, batch: Batch, dropout: DropoutSpec | None
-    ) -> tuple[list[Detections], Prefix | None]:
-        """Return the boxes, and what to resume from if ``dropout`` is given."""
-        keep = self.staged.first_layer(dropout) if dropout else None
-        features, prefix = self.staged.forward(batch.inputs, keep)
-        return self._finish(batch, features), prefix
+        self, batch: Batch, dropouts: Sequence[DropoutSpec]
+    ) -> tuple[list[Detections], Prefixes]:
+        """Return the boxes, and what the perturbed passes of ``dropouts`` start from."""
+        keep = {self.staged.first_layer(spec) for spec in dropouts}
+        features, prefixes = self.staged.forward(batch.inputs, keep)
+        return self._finish(batch, features), prefixes
 
     def perturbed(
-        self, batch: Batch, prefix: Prefix | None, dropout: DropoutSpec, seeds: Sequence[int]
-    ) -> list[Detections]:
-        """Return the boxes with dropout; ``prefix`` holds the samples of ``batch``."""
-        assert prefix is not None, "resume from the prefix that `clean` returned"
-        return self._finish(batch, self.staged.resume(prefix, dropout, seeds))
+        self,
+        batch: Batch,
+        prefixes: Prefixes,
+        dropouts: Sequence[DropoutSpec],
+        seeds: Sequence[int],
+    ) -> Iterator[tuple[DropoutSpec, list[Detections]]]:
+        """Yield the boxes under each dropout; ``prefixes`` hold the samples of ``batch``."""
+        for layer, prefix in prefixes.items():
+            specs = [spec for spec in dropouts if self.staged.first_layer(spec) == layer]
+            for spec, features in branches(self.staged, prefix, specs, seeds):
+                yield spec, self._finish(batch, features)
 
     def _finish(self, batch: Batch, features: tuple[Tensor, ...]) -> list[Detections]:
         with _returning(self.model.backbone, features):
@@ -94,20 +104,28 @@ class HookedPasses:
         self.model = model
         self.points = points
 
-    def clean(self, batch: Batch, dropout: DropoutSpec | None) -> tuple[list[Detections], None]:
-        """Return the boxes; there is nothing to resume from."""
-        if dropout:
+    def clean(
+        self, batch: Batch, dropouts: Sequence[DropoutSpec]
+    ) -> tuple[list[Detections], Prefixes]:
+        """Return the boxes; there is nothing to start from."""
+        for spec in dropouts:
             self.points = self.points or guess_hook_points(self.model.backbone)
-            self.points.check(dropout)
-        return predict(self.model, batch), None
+            self.points.check(spec)
+        return predict(self.model, batch), {}
 
     def perturbed(
-        self, batch: Batch, prefix: Prefix | None, dropout: DropoutSpec, seeds: Sequence[int]
-    ) -> list[Detections]:
-        """Return the boxes with dropout."""
+        self,
+        batch: Batch,
+        prefixes: Prefixes,
+        dropouts: Sequence[DropoutSpec],
+        seeds: Sequence[int],
+    ) -> Iterator[tuple[DropoutSpec, list[Detections]]]:
+        """Yield the boxes under each dropout."""
         points = self.points or guess_hook_points(self.model.backbone)
-        with feature_dropout(points, dropout, seeds):
-            return predict(self.model, batch)
+        for spec in dropouts:
+            with feature_dropout(points, spec, seeds):
+                found = predict(self.model, batch)
+            yield spec, found
 
 
 def choose_passes(model: BaseDetector) -> StagedPasses | HookedPasses:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
 from torch import Tensor, nn
 
-from autoeval.detectors.dropout import DropoutSpec, drop_elements
+from autoeval.detectors.dropout import DropoutSpec
 from autoeval.errors import InputError
 
 Layer = Callable[[Tensor], Tensor]
@@ -93,48 +93,40 @@ class StagedBackbone:
     points: HookPoints
 
     def forward(
-        self, images: Tensor, keep: int | None = None
-    ) -> tuple[tuple[Tensor, ...], Prefix | None]:
+        self, images: Tensor, keep: Collection[int] = ()
+    ) -> tuple[tuple[Tensor, ...], dict[int, Prefix]]:
         """Run the whole chain.
 
         Parameters
         ----------
         images : Tensor of shape (N, 3, H, W)
             Preprocessed images.
-        keep : int, optional
-            Number of a layer at which to keep a `Prefix`; see `first_layer`.
+        keep : collection of int
+            Numbers of the layers at which to keep a `Prefix`; see `first_layer`.
 
         Returns
         -------
         tuple of Tensor
             Features for the neck.
-        Prefix or None
-            To `resume` from.
+        dict of int to Prefix
+            To go on from; see `autoeval.detectors.branches.branches`.
         """
-        x, prefix = images, None
+        x, prefixes = images, {}
         features: list[Tensor] = []
         for number, layer in enumerate(self.layers):
             x = layer(x)
-            if number == keep:
-                prefix = Prefix(number, x, tuple(features))
+            if number in keep:
+                prefixes[number] = Prefix(number, x, tuple(features))
             if number in self.taps:
                 features.append(self.taps[number](x))
-        return tuple(features), prefix
+        return tuple(features), prefixes
 
-    def resume(self, prefix: Prefix, spec: DropoutSpec, seeds: Sequence[int]) -> tuple[Tensor, ...]:
-        """Run the rest of the chain with dropout and return the features for the neck."""
-        places = {self._place(spec)[stage]: stage for stage in spec.stages}
-        x, features = prefix.x, list(prefix.features)
-        for number in range(prefix.layer, len(self.layers)):
-            if number > prefix.layer:
-                x = self.layers[number](x)
-            dropped = x
-            if number in places:
-                dropped = drop_elements(x, spec.rate, seeds, places[number])
-            if number in self.taps:
-                features.append(self.taps[number](dropped if spec.position == "after" else x))
-            x = dropped
-        return tuple(features)
+    def stage_at(self, layer: int, spec: DropoutSpec) -> int | None:
+        """Return the stage at which ``spec`` perturbs the output of a layer, None if it does not.
+
+        One layer may end a stage and begin the next; ``spec.position`` says which is meant.
+        """
+        return next((s for s in spec.stages if self._place(spec)[s] == layer), None)
 
     def first_layer(self, spec: DropoutSpec) -> int:
         """Return the number of the first layer whose output ``spec`` perturbs."""

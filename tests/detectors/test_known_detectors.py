@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from branching import perturb
 
 from autoeval.detectors import Detector, DropoutSpec
 from autoeval.detectors.aliases import detector_names
@@ -84,8 +85,7 @@ def test_every_position(detector, images, position):
         clean, _ = staged.forward(batch.inputs)
         for stages in SUBSETS:
             spec = DropoutSpec(position, stages, 0.3)
-            _, prefix = staged.forward(batch.inputs, staged.first_layer(spec))
-            cached = staged.resume(prefix, spec, [3])
+            _, cached = perturb(staged, batch.inputs, spec, [3])
             with feature_dropout(staged.points, spec, [3]):
                 full = backbone(batch.inputs)
             assert all(map(torch.equal, cached, full)), stages
@@ -122,10 +122,9 @@ def test_batches_agree_to_rounding(detector, images):
     batch, spec = prepare(detector, images[::2]), DropoutSpec("before", (1, 2), 0.15)
     staged, rows, seeds = detector._passes.staged, [0, 1, 0, 1], [5, 6, 7, 8]
     with torch.inference_mode():
-        _, prefix = staged.forward(batch.inputs, staged.first_layer(spec))
-        together = staged.resume(prefix.take(rows), spec, seeds)
+        _, together = perturb(staged, batch.inputs, spec, seeds, rows)
         for i, (row, seed) in enumerate(zip(rows, seeds, strict=True)):
-            alone = staged.resume(prefix.take([row]), spec, [seed])
+            _, alone = perturb(staged, batch.inputs, spec, [seed], [row])
             for one, other in zip(alone, together, strict=True):
                 assert (one[0] - other[i]).abs().max() < 1e-4 * one.abs().max()
 

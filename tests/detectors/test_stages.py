@@ -4,6 +4,7 @@ from itertools import combinations
 
 import pytest
 import torch
+from branching import perturb
 
 from autoeval.detectors import ops
 from autoeval.detectors.dropout import DropoutSpec, feature_dropout
@@ -65,14 +66,13 @@ def test_split(options):
     backbone, images = build(options), torch.randn(1, 3, 64, 64)
     staged = split_backbone(backbone)
     with torch.inference_mode():
-        clean, prefix = staged.forward(images)
-        assert prefix is None
+        clean, prefixes = staged.forward(images)
+        assert not prefixes
         assert all(map(torch.equal, clean, backbone(images)))
         for position in ("after", "before"):
             for stages in SUBSETS:
                 spec = DropoutSpec(position, stages, 0.4)
-                _, prefix = staged.forward(images, staged.first_layer(spec))
-                cached = staged.resume(prefix, spec, [7])
+                _, cached = perturb(staged, images, spec, [7])
                 with feature_dropout(staged.points, spec, [7]):
                     full = backbone(images)
                 assert all(map(torch.equal, cached, full)), spec
@@ -94,9 +94,7 @@ def test_before_leaves_the_necks_view_of_the_previous_stage():
     staged, images = split_backbone(build(RESNET)), torch.randn(1, 3, 64, 64)
     spec = DropoutSpec("before", (2,), 0.4)
     with torch.inference_mode():
-        clean, _ = staged.forward(images)
-        _, prefix = staged.forward(images, staged.first_layer(spec))
-        dropped = staged.resume(prefix, spec, [7])
+        clean, dropped = perturb(staged, images, spec, [7])
     assert [torch.equal(a, b) for a, b in zip(clean, dropped, strict=True)] == [
         True,
         True,
@@ -109,8 +107,7 @@ def test_after_reaches_the_neck_too():
     staged, images = split_backbone(build(RESNET)), torch.randn(1, 3, 64, 64)
     spec = DropoutSpec("after", (1,), 0.4)
     with torch.inference_mode():
-        clean, prefix = staged.forward(images, staged.first_layer(spec))
-        dropped = staged.resume(prefix, spec, [7])
+        clean, dropped = perturb(staged, images, spec, [7])
     assert torch.equal(clean[0], dropped[0])
     zeros = (dropped[1] == 0) & (clean[1] != 0)
     assert zeros.double().sum() / (clean[1] != 0).sum() == pytest.approx(0.4, abs=0.1)
