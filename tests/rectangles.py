@@ -22,7 +22,7 @@ class RectangleDetector:
         self.settings = {"score_thr": 0.05, **settings}
         self.observed = 0
 
-    def observe(self, images, image_ids, *, dropout=None, repeats=0, seed=0):
+    def observe(self, images, image_ids, *, dropout=None, repeats=0, seed=0, wants=()):
         return [
             self._one(image, image_id, repeats, seed)
             for image, image_id in zip(images, image_ids, strict=True)

@@ -13,7 +13,11 @@ from autoeval.commands.detector_options import (
     detector_name,
     load_named_detector,
 )
-from autoeval.commands.meta_set_options import add_data_options, add_pass_options
+from autoeval.commands.meta_set_options import (
+    add_data_options,
+    add_pass_options,
+    pass_settings,
+)
 from autoeval.errors import InputError
 
 
@@ -43,16 +47,15 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.commands.observed import observe_unlabelled
     from autoeval.commands.outcome import Outcome
     from autoeval.estimation.estimator import MapEstimator
-    from autoeval.estimation.presets import preset
     from autoeval.metasets import load_image_folder, load_task
 
-    settings = preset(args.preset, repeats=args.repeats, seed=args.seed)
     if args.estimator and not args.images:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     task = load_task(args.task, args.data_root)
     files = load_image_folder(args.images, args.img_dir) if args.images else None
     saved = MapEstimator.load(args.estimator) if args.estimator else None
     name, detector = detector_name(args), load_named_detector(args)
+    settings = pass_settings(args, detector, task)
     work_dir = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(name).stem}"
     fit: Any = None
     if saved is None:

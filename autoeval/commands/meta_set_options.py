@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.detectors import Detector
+    from autoeval.estimation.presets import PassSettings
+    from autoeval.estimation.source_domain import SourceDomain
+    from autoeval.metasets.task import Task
 
 PRESET_NAMES = ("paper", "released", "replication")
 
@@ -35,7 +45,54 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--preset", default="paper", choices=PRESET_NAMES)
     run.add_argument("--repeats", type=int, default=10, help="dropout seeds (default: %(default)s)")
     run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
+    run.add_argument(
+        "--reference",
+        metavar="SEED_SET",
+        help="seed set of the task that stands for the detector's training domain: "
+        "adds the Fréchet distance and the original ATC",
+    )
+    run.add_argument(
+        "--views", action="store_true", help="three more clean passes: adds view consistency"
+    )
     run.add_argument("--batch-size", type=int, default=4, help="changes no number")
     run.add_argument(
         "--work-dir", type=Path, metavar="DIR", help="default: work_dirs/TASK_DETECTOR..."
     )
+
+
+def pass_settings(args: argparse.Namespace, detector: Detector, task: Task) -> PassSettings:
+    """Return what the options of `add_pass_options` ask for.
+
+    Raises
+    ------
+    InputError
+        If the task has no seed set of the name given as ``--reference``.
+    """
+    from autoeval.estimation.presets import BY_PRODUCTS, preset
+
+    settings = preset(args.preset, repeats=args.repeats, seed=args.seed)
+    if args.views:
+        settings = replace(settings, wants=(*BY_PRODUCTS, "views"))
+    if args.reference:
+        domain = _source_domain(args.reference, detector, task, settings.stability.score_thr)
+        settings = replace(settings, domain=domain)
+    return settings
+
+
+def _source_domain(name: str, detector: Detector, task: Task, score_thr: float) -> SourceDomain:
+    from autoeval.estimation.source_domain import observe_source_domain
+    from autoeval.metasets import SampleSet, own_images
+    from autoeval.runtime.progress import progress_bar
+
+    known = [seed_set for seed_set in task.load_seed_sets() if seed_set.name == name]
+    if not known:
+        raise InputError(
+            f"Expected --reference to name a seed set of task {task.name} out of "
+            f"{', '.join(files.name for files in task.seed_sets)} but got '{name}'."
+        )
+    samples = SampleSet(known[0], own_images(known[0]))
+    lookup = task.lookup(detector.categories)
+    with progress_bar(len(samples), "observing the training domain") as bar:
+        return observe_source_domain(
+            detector, samples, lookup=lookup, score_thr=score_thr, advance=bar.update
+        )

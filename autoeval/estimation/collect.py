@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -85,8 +86,9 @@ def collect(
     -------
     list of dict
         One row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``, ``unreadable``
-        (names and reasons), seconds spent, the features, and ``mAP``, ``mAP50``, ``mAP75`` (NaN
-        without labels), and what else the settings measure.
+        (names and reasons), ``absent`` (JSON: why a score is not there), seconds spent, the
+        features, and ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what else the settings
+        measure.
 
     Raises
     ------
@@ -102,6 +104,7 @@ def collect(
                 dropout=settings.dropout,
                 repeats=settings.repeats,
                 seed=settings.seed,
+                wants=settings.wants,
             )
         with tally.timed("scores_s"):
             for sample, evidence in zip(batch, observed, strict=True):
@@ -122,7 +125,13 @@ class _Tally:
     def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
         self.accuracy = MeanAP(categories)
         self.measures: list[Measure] = [measure.make() for measure in settings.measures]
-        self.scores = ScoreSet(settings.stability, repeats=settings.repeats)
+        domain = settings.domain
+        self.scores = ScoreSet(
+            settings.stability,
+            repeats=settings.repeats,
+            reference=domain.features if domain else None,
+            source_threshold=domain.threshold if domain else None,
+        )
         self.n_images = 0
         self.unreadable: list[str] = []
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -149,6 +158,7 @@ class _Tally:
             "n_boxes": self.accuracy.n_boxes,
             "n_unreadable": len(self.unreadable),
             "unreadable": "; ".join(self.unreadable),
+            "absent": json.dumps(self.scores.absent, sort_keys=True),
             **self.seconds,
         }
         return [

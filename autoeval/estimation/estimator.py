@@ -20,10 +20,12 @@ from autoeval.estimation.methods import Method, make_method
 from autoeval.estimation.score_table import (
     SEED,
     Rows,
+    check_features,
     check_score_table,
     sample_rows,
     sources,
 )
+from autoeval.estimation.source_domain import DOMAIN_FEATURES
 from autoeval.estimation.targets import find_target
 
 
@@ -109,6 +111,7 @@ class MapEstimator:
         InputError
             If a repeat was not among those fitted.
         """
+        check_features(rows, tuple(self.training_range_))
         scores = Rows.of(rows, tuple(self.training_range_))
         per_repeat = self._per_repeat(self._full, scores)
         raw = float(np.mean(per_repeat))
@@ -149,7 +152,10 @@ class MapEstimator:
         InputError
             Saying which settings differ from those the estimator was fitted with.
         """
-        refuse_differences(self.context_, context)
+        contexts = (self.context_, context)
+        if not set(self.training_range_) & set(DOMAIN_FEATURES):
+            contexts = tuple(_without_domain(context) for context in contexts)
+        refuse_differences(*contexts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one Parquet file: its training table and its settings."""
@@ -207,3 +213,8 @@ class MapEstimator:
                 for repeat in np.unique(rows["repeat"])
             ]
         )
+
+
+def _without_domain(context: Mapping[str, Any]) -> dict[str, Any]:
+    described = {k: v for k, v in context.get("pass", {}).items() if k != "domain"}
+    return {**context, "pass": described} if "pass" in context else dict(context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,24 +12,27 @@ import pandas as pd
 
 from autoeval import __version__
 from autoeval.detectors.detector import Detector
-from autoeval.estimation.collect import collect
 from autoeval.estimation.presets import PassSettings
 from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.estimation.scorer import LoadDetector, Scorer
 from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
-from autoeval.runtime.jobs import Job, JobCounts, run_jobs
+from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
 
 
 def context(detector: Detector, task: Task, settings: PassSettings) -> dict[str, Any]:
     """Say what scores are made with, for the estimator to remember and to compare.
 
-    The number of repeats is left out: each repeat stands on its own.
+    The number of repeats and the further evidence are left out: each repeat and each score stands
+    on its own.
     """
     described = settings.to_dict()
-    del described["repeats"]
+    del described["repeats"], described["wants"]
     return {
         "detector": detector.settings,
         "pass": json.loads(json.dumps(described)),
@@ -50,6 +53,8 @@ def score_meta_set(
     settings: PassSettings,
     store: RowStore,
     batch_size: int = 4,
+    executor: Executor | None = None,
+    load: LoadDetector | None = None,
 ) -> tuple[pd.DataFrame, JobCounts]:
     """Score and evaluate a detector on every sample set; what the store holds is not done again.
 
@@ -64,6 +69,10 @@ def score_meta_set(
     store : RowStore
     batch_size : int
         Changes no number.
+    executor : Executor, optional
+        Where sample sets are scored; this process by default.
+    load : callable, optional
+        Loads the same detector in another process; without it the detector itself is sent there.
 
     Returns
     -------
@@ -72,21 +81,8 @@ def score_meta_set(
     counts : JobCounts
     """
     jobs = sample_set_jobs(detector, task, seed_sets, recipes, settings)
-    lookup = task.lookup(detector.categories)
-
-    def work(job: Job, advance: Callable[[int], None]) -> list[dict[str, Any]]:
-        rows = collect(
-            detector,
-            job.payload,
-            categories=task.categories,
-            lookup=lookup,
-            settings=settings,
-            batch_size=batch_size,
-            advance=advance,
-        )
-        return [{**job.columns, **row} for row in rows]
-
-    counts = run_jobs(jobs, work, store, what="scoring sample sets")
+    work = Scorer(detector, task, settings, batch_size=batch_size, load=load)
+    counts = run_jobs(jobs, work, store, what="scoring sample sets", executor=executor)
     return store.table(job.key for job in jobs), counts
 
 
@@ -102,7 +98,7 @@ def sample_set_jobs(
     Keys differ where anything differs that the rows depend on: detector, settings, data, recipe.
     """
     by_name = {seed_set.name: seed_set for seed_set in seed_sets}
-    made_with = {"version": __version__, "repeats": settings.repeats}
+    made_with = {"version": __version__, "repeats": settings.repeats, "wants": settings.wants}
     made_with |= context(detector, task, settings)
     digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
     return [

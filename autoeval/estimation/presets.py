@@ -7,13 +7,17 @@ pixels have the same overlaps, so ``paper`` and ``replication`` differ in the po
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from autoeval.detectors.dropout import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.measures import MeasureSettings
+from autoeval.estimation.source_domain import SourceDomain
 from autoeval.scores.box_stability import BoxStabilitySettings
+
+# What a clean pass leaves behind at next to no cost.
+BY_PRODUCTS = ("candidates", "logits", "features")
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,11 @@ class PassSettings:
         Seed of every dropout mask.
     measures : tuple of MeasureSettings
         What to measure beside mAP where there are labels.
+    wants : tuple of str
+        Further evidence to take from the detector, for the scores that need it; see
+        `Detector.observe`. Without it they are absent, and no other number changes.
+    domain : SourceDomain, optional
+        The detector's training domain, for the scores that compare with it.
     """
 
     dropout: DropoutSpec = field(default_factory=DropoutSpec)
@@ -39,11 +48,15 @@ class PassSettings:
     repeats: int = 10
     seed: int = 0
     measures: tuple[MeasureSettings, ...] = ()
+    wants: tuple[str, ...] = BY_PRODUCTS
+    domain: SourceDomain | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return nested plain values; what is not measured is not mentioned."""
-        values = asdict(self)
-        return values if self.measures else {k: v for k, v in values.items() if k != "measures"}
+        """Return nested plain values; what is not measured or not given is not mentioned."""
+        values = asdict(replace(self, domain=None))
+        values["domain"] = self.domain.digest if self.domain else None
+        optional = ("measures", "domain")
+        return {name: value for name, value in values.items() if value or name not in optional}
 
 
 PRESETS = {

@@ -7,6 +7,7 @@ images, ``"sample"`` for a transformed subset), ``repeat``, ``n_images``, one co
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,14 +27,34 @@ def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
     InputError
         If it is empty or lacks columns.
     """
-    missing = [c for c in (*REQUIRED, *columns) if c not in table]
+    missing = [c for c in REQUIRED if c not in table]
     if missing:
         raise InputError(
-            f"Expected a score table with columns {', '.join((*REQUIRED, *columns))} "
+            f"Expected a score table with columns {', '.join(REQUIRED)} "
             f"but {', '.join(missing)} are missing."
         )
     if table.empty:
         raise InputError("Expected a score table with rows but it is empty: did every job fail?")
+    check_features(table, columns)
+
+
+def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
+    """Make sure that rows hold the features that a method reads.
+
+    Raises
+    ------
+    InputError
+        Naming those that are not there, with the pass's reasons where it gave any.
+    """
+    missing = [name for name in features if name not in rows]
+    if not missing:
+        return
+    reasons = json.loads(rows["absent"].iloc[0]) if "absent" in rows and len(rows) else {}
+    told = "; ".join(f"{score}: {reason}" for score, reason in reasons.items())
+    raise InputError(
+        f"Expected the columns {', '.join(missing)} but they are missing from these rows."
+        + (f" Absent in this pass: {told}." if told else "")
+    )
 
 
 def sources(table: pd.DataFrame) -> list[str]:

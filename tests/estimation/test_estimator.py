@@ -93,7 +93,7 @@ def test_a_score_table_is_no_estimator(tmp_path):
 
 
 def test_missing_columns_and_unknown_methods_are_named():
-    with pytest.raises(InputError, match="bos are missing"):
+    with pytest.raises(InputError, match="bos but they are missing"):
         MapEstimator("bos").fit(make_table(WORLDS).drop(columns="bos"))
     with pytest.raises(InputError, match="'astrology'"):
         MapEstimator("astrology").fit(make_table(WORLDS))
