@@ -169,6 +169,22 @@ class Detector:
         passes = self._all_passes(images, image_ids, dropouts, repeats, seed)
         return [{spec: each.evidence(spec) for spec in dropouts} for each in passes]
 
+    def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
+        """Say how the cost of a pass is shared among the parts of the network.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8, BGR
+
+        Returns
+        -------
+        tuple of float
+            See `autoeval.detectors.costs.part_costs`.
+        """
+        from autoeval.detectors.costs import part_costs
+
+        return part_costs(self._passes, Batch(*collate(self.model, [self._preprocess(image)])))
+
     def _all_passes(
         self,
         images: Sequence[np.ndarray],

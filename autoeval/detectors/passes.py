@@ -69,7 +69,7 @@ class StagedPasses:
         """Return the boxes, and what the perturbed passes of ``dropouts`` start from."""
         keep = {self.staged.first_layer(spec) for spec in dropouts}
         features, prefixes = self.staged.forward(batch.inputs, keep)
-        return self._finish(batch, features), prefixes
+        return self.finish(batch, features), prefixes
 
     def perturbed(
         self,
@@ -82,9 +82,10 @@ class StagedPasses:
         for layer, prefix in prefixes.items():
             specs = [spec for spec in dropouts if self.staged.first_layer(spec) == layer]
             for spec, features in branches(self.staged, prefix, specs, seeds):
-                yield spec, self._finish(batch, features)
+                yield spec, self.finish(batch, features)
 
-    def _finish(self, batch: Batch, features: tuple[Tensor, ...]) -> list[Detections]:
+    def finish(self, batch: Batch, features: tuple[Tensor, ...]) -> list[Detections]:
+        """Run neck, head and post-processing on the features of a backbone."""
         with _returning(self.model.backbone, features):
             return predict(self.model, batch)
 

@@ -29,18 +29,30 @@ def arrays(found):
     return found.boxes, found.scores, found.labels
 
 
+def assert_as_alone(detector, images, specs, repeats):
+    names = ["a", "b"][: len(images)]
+    together = detector.observe_each(images, names, specs, repeats=repeats, seed=4)
+    for spec in specs:
+        alone = detector.observe(images, names, dropout=spec, repeats=repeats, seed=4)
+        for one, each in zip(alone, together, strict=True):
+            pairs = zip(
+                (one.clean, *one.perturbed), (each[spec].clean, *each[spec].perturbed), strict=True
+            )
+            for a, b in pairs:
+                assert all(map(np.array_equal, arrays(a), arrays(b))), spec
+
+
 @pytest.mark.parametrize("position", ["after", "before"])
 def test_each_dropout_sees_what_it_sees_alone(detector, images, position):
-    """To the last bit, for every subset of stages and for rates side by side."""
-    specs = [DropoutSpec(position, stages, rate) for stages in SUBSETS for rate in (0.1, 0.6)]
-    together = detector.observe_each(images, ["a", "b"], specs, repeats=2, seed=4)
-    for spec in specs:
-        alone = detector.observe(images, ["a", "b"], dropout=spec, repeats=2, seed=4)
-        for one, each in zip(alone, together, strict=True):
-            for a, b in zip(
-                (one.clean, *one.perturbed), (each[spec].clean, *each[spec].perturbed), strict=True
-            ):
-                assert all(map(np.array_equal, arrays(a), arrays(b))), spec
+    """To the last bit, for every subset of stages, and for two rates side by side."""
+    specs = [DropoutSpec(position, stages, 0.5) for stages in SUBSETS]
+    specs += [DropoutSpec(position, stages, 0.1) for stages in SUBSETS[:3]]
+    assert_as_alone(detector, images[:1], specs, repeats=1)
+
+
+def test_several_images_and_repeats(detector, images):
+    specs = [DropoutSpec("after", stages, 0.4) for stages in ((1,), (1, 2))]
+    assert_as_alone(detector, images, specs, repeats=2)
 
 
 def test_positions_mix(detector, images):
@@ -93,3 +105,18 @@ def test_shared_stages_run_once(detector, images):
 def test_needs_different_dropouts(detector, images, dropouts):
     with pytest.raises(ValueError, match="different `dropouts`"):
         detector.observe_each(images[:1], ["a"], dropouts)
+
+
+def test_costs_of_parts(detector, images):
+    """By hand: the multiply-adds of the stem's convolution, among those of the whole network."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    costs = detector.part_costs(images[0])
+    with FlopCounterMode(display=False) as counter:
+        detector.observe(images[:1], ["a"])
+    stem = detector.model.backbone.stem.conv.conv
+    shape = detector._preprocess(images[0])["inputs"].shape
+    outputs = shape[1] // 2 * (shape[2] // 2) * stem.out_channels
+    by_hand = 2 * outputs * stem.in_channels * stem.kernel_size[0] * stem.kernel_size[1]
+    assert len(costs) == 6 and sum(costs) == pytest.approx(1) and min(costs) > 0
+    assert costs[0] == pytest.approx(by_hand / counter.get_total_flops())

@@ -91,7 +91,7 @@ def test_every_position(detector, images, position):
             assert all(map(torch.equal, cached, full)), stages
             results.append(cached)
         levels = [torch.cat(level) for level in zip(clean, *results, strict=True)]
-        boxes = passes._finish(batch.take([0] * (1 + len(SUBSETS))), levels)
+        boxes = passes.finish(batch.take([0] * (1 + len(SUBSETS))), levels)
     for stages, perturbed in zip(SUBSETS, boxes[1:], strict=True):
         assert not same(arrays(perturbed), arrays(boxes[0])), stages
 
