@@ -201,4 +201,5 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
     return environment.get_template("page.html.j2")

@@ -41,9 +41,9 @@ def draw_boxes(
     canvas = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
     for faint in (True, False):
         layer = canvas.copy()
+        _outline(layer, clean, scale, CLEAN, 2, faint)
         for boxes in perturbed:
             _outline(layer, boxes, scale, PERTURBED, 1, faint)
-        _outline(layer, clean, scale, CLEAN, 2, faint)
         canvas = cv2.addWeighted(layer, 0.4, canvas, 0.6, 0) if faint else layer
     return canvas
 

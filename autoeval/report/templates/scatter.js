@@ -74,6 +74,7 @@ class Scatter {
   draw() {
     const { data } = this, score = data.scores[this.select.value], star = data.estimate;
     this.width = this.plot.clientWidth;
+    if (!this.width) return;
     const height = Math.round(Math.min(500, Math.max(300, this.width * 0.62)));
     const left = 48, right = this.width - 10, top = 10, bottom = height - 44;
     const here = star && star.value !== null && score.estimate !== null ? [score.estimate] : [];
@@ -94,7 +95,7 @@ class Scatter {
   }
   axes(x, y, f) {
     const text = (content, attributes) => (element("text", attributes, this.svg).textContent = content);
-    for (const v of ticks(f.x0, f.x1, this.width / 90)) {
+    for (const v of ticks(f.x0, f.x1, Math.max(3, this.width / 90))) {
       element("path", { class: "grid", d: `M${x(v)} ${f.top}V${f.bottom}` }, this.svg);
       text(v, { x: x(v), y: f.bottom + 18, "text-anchor": "middle" });
     }
