@@ -111,7 +111,10 @@ def _notes(args: argparse.Namespace, counted: np.ndarray | None) -> list[str]:
 
 
 def _gamma(text: str) -> float | None:
-    return None if text == "cv" else float(text)
+    try:
+        return None if text == "cv" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number or cv but got '{text}'") from None
 
 
 def _read_models(args: argparse.Namespace) -> tuple[list[Predictions], list[str]]:

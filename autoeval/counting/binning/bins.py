@@ -119,5 +119,5 @@ def _named(path: Path, content: dict[str, Any], name: str | None) -> Any:
     names = ", ".join(content)
     raise InputError(
         f"{path} holds several lists of bin edges ({names}): "
-        + ("say which one." if name is None else f"'{name}' is none of them.")
+        + ("name one of them (--bins-name)." if name is None else f"'{name}' is none of them.")
     )

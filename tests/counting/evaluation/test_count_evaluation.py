@@ -207,12 +207,14 @@ def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys)
         (["none.csv"], "check the path"),
         (["good.csv", "good.csv"], "given twice"),
         (["good.csv", "--bins", "none.json"], "No file of bins"),
+        (["good.csv", "--bins", "several.json"], "(a, b): name one of them (--bins-name)"),
         (["same.csv"], "give --bins"),
         (["good.csv", "--gamma", "2"], "between 0 and 1"),
     ],
 )
 def test_bad_input_is_a_message_and_status_2(files, tmp_path, capsys, argv, message):
     (tmp_path / "same.csv").write_text("a,3,1\nb,3,2\n")
+    (tmp_path / "several.json").write_text('{"a": [0, 9], "b": [0, 4, 9]}')
     assert cli.main(["count", "evaluate", *argv]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and "Traceback" not in captured.err
@@ -223,3 +225,4 @@ def test_a_gamma_that_is_no_number_is_refused(files, capsys):
     with pytest.raises(SystemExit) as status:
         cli.main(["count", "evaluate", files[0], "--gamma", "half"])
     assert status.value.code == 2
+    assert "expected a number or cv but got 'half'" in capsys.readouterr().err
