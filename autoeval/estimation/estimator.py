@@ -181,6 +181,19 @@ class MapEstimator:
         scores = Rows.of(rows, tuple(self.training_range_))
         return find_target(self.target).clip(self._per_repeat(self._full, scores))
 
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each row of `table_` by a regressor that has not seen its source, shape (N,).
+
+        NaN with fewer than three sources, and where a feature is not finite.
+        """
+        rows = Rows.of(self.table_, tuple(self.training_range_))
+        estimates = np.full(len(rows), np.nan)
+        for source, fitted in zip(self.sources_, self._left_out, strict=False):
+            for repeat, method in fitted.items():
+                chosen = (rows["source"] == source) & (rows["repeat"] == repeat)
+                estimates[chosen] = method.predict(rows.where(chosen))
+        return find_target(self.target).clip(estimates)
+
     def _fit_repeats(self, rows: Rows) -> dict[int, Method]:
         return {
             int(repeat): make_method(self.method).fit(

@@ -106,3 +106,18 @@ def test_estimates_turn_into_json_and_rows():
     plain = json.loads(json.dumps(estimate.to_dict()))
     assert plain["lower"] is None and plain["interval_method"] == "none: fewer than 3 sources"
     assert estimate.to_pandas()["bos"].tolist() == [0.6]
+
+
+def test_left_out_estimates_are_those_of_estimators_that_never_saw_the_source():
+    table = make_table(WORLDS, repeats=2, noise=0.1)
+    estimates = MapEstimator("bos").fit(table).predict_left_out()
+    for source, rows in table.groupby("source"):
+        apart = MapEstimator("bos").fit(table[table["source"] != source])
+        for k, row in rows.iterrows():
+            assert estimates[k] == apart.predict_repeats(rows.loc[[k]]).item()
+
+
+def test_two_sources_give_no_left_out_estimates():
+    table = make_table(WORLDS)
+    few = table[table["source"].isin(table["source"].unique()[:2])]
+    assert all(math.isnan(value) for value in MapEstimator("bos").fit(few).predict_left_out())
