@@ -21,11 +21,13 @@ from autoeval.estimation.methods import make_method
 from autoeval.estimation.presets import PassSettings
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import seed_rows, sources
+from autoeval.estimation.scorer import LoadDetector
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.image_folder import ImageFile
 from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
+from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.store import OK, RowStore
@@ -66,6 +68,8 @@ def fit_task(
     target: str = "mAP",
     level: float = 0.9,
     batch_size: int = 4,
+    executor: Executor | None = None,
+    load: LoadDetector | None = None,
 ) -> Fit:
     """Score a detector on a meta-set, judge the methods source by source, fit the first one.
 
@@ -87,6 +91,8 @@ def fit_task(
     level : float
         Nominal coverage of the intervals.
     batch_size : int
+    executor, load
+        Where sample sets are scored; see `score_meta_set`.
 
     Raises
     ------
@@ -109,6 +115,8 @@ def fit_task(
         settings=settings,
         store=RowStore(work_dir / "rows"),
         batch_size=batch_size,
+        executor=executor,
+        load=load,
     )
     problems = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.problems]
     table = _usable(table, counts.failed, target, problems)

@@ -1,0 +1,218 @@
+"""Jobs on the workers of a Ray cluster, or of a local one that is started for the run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.runtime.job import Advance, Job, Outcome, Work, attempt, prepare
+
+MAX_TRIES = 3
+
+
+class RayExecutor:
+    """Runs jobs on actors of Ray; each keeps its own copy of the work, set up once.
+
+    A job whose worker dies is done again by another, `MAX_TRIES` times at most. Rows come back to
+    this process, which alone writes them: workers need no access to its work dir. Needs the extra
+    ``ray``.
+
+    Parameters
+    ----------
+    address : str, optional
+        Of a running cluster, ``"auto"`` for the one this machine belongs to; by default the
+        environment variable ``RAY_ADDRESS``, else a cluster of this machine alone, on its loopback
+        interface.
+    workers : int, optional
+        Number of workers; by default as many as the cluster has room for.
+    cpus : int
+        Of each worker; also its number of OpenMP threads.
+    gpus : float, optional
+        Of each worker, 0.5 for two workers a GPU; by default 1 where there are any, else 0.
+    """
+
+    def __init__(
+        self,
+        *,
+        address: str | None = None,
+        workers: int | None = None,
+        cpus: int = 1,
+        gpus: float | None = None,
+    ) -> None:
+        self.address = address
+        self.workers = workers
+        self.cpus = cpus
+        self.gpus = gpus
+
+    def run(
+        self, jobs: Iterable[Job], work: Work, advance: Advance
+    ) -> Iterator[tuple[Job, Outcome]]:
+        """Yield jobs as they end.
+
+        Raises
+        ------
+        InputError
+            If Ray is not installed, the cluster does not answer or is too small, or workers die
+            without end.
+        """
+        queue = iter(jobs)
+        first = next(queue, None)
+        if first is None:
+            return
+        with _session(self.address or os.environ.get("RAY_ADDRESS")) as ray:
+            resources, workers = self._plan(ray.cluster_resources())
+            crew = _Crew(ray, work, itertools.chain([first], queue), resources, workers)
+            try:
+                for job, outcome in crew.run():
+                    advance(job.size)
+                    yield job, outcome
+            finally:
+                crew.dismiss()
+
+    def _plan(self, cluster: dict[str, float]) -> tuple[dict[str, float], int]:
+        """Return what each worker takes, and the number of workers."""
+        gpus = float(bool(cluster.get("GPU"))) if self.gpus is None else self.gpus
+        rooms = [cluster.get("CPU", 0) // self.cpus]
+        if gpus:
+            rooms.append(cluster.get("GPU", 0) // gpus)
+        room = int(min(rooms))
+        if not room and self.workers is None:
+            raise InputError(
+                f"The Ray cluster has {cluster.get('CPU', 0):g} CPUs and {cluster.get('GPU', 0):g} "
+                f"GPUs, no room for a worker with {self.cpus} and {gpus:g}. Ask for less, or give "
+                "the number of workers where the cluster grows by itself."
+            )
+        return {"num_cpus": self.cpus, "num_gpus": gpus}, self.workers or room
+
+
+class _Worker:
+    """Lives in a process of Ray; works where the command was started, for relative paths."""
+
+    def __init__(self, work: Work, folder: str) -> None:
+        os.chdir(folder)
+        self.work = work
+
+    def prepare(self) -> None:
+        prepare(self.work)
+
+    def run(self, job: Job) -> Outcome:
+        return attempt(self.work, job, lambda n: None)
+
+
+@dataclass
+class _Trial:
+    job: Job
+    deaths: int = 0
+
+
+class _Crew:
+    """Workers and the jobs they are at."""
+
+    def __init__(
+        self, ray: Any, work: Work, jobs: Iterator[Job], resources: dict[str, float], n: int
+    ) -> None:
+        self.ray, self.jobs, self.n = ray, jobs, n
+        self.actor = ray.remote(max_restarts=0, **resources)(_Worker)
+        self.work = ray.put(work)
+        self.waiting: dict[Any, tuple[Any, _Trial | None]] = {}
+        self.again: deque[_Trial] = deque()
+        self.exhausted = False
+        self.deaths_in_a_row = 0
+
+    def run(self) -> Iterator[tuple[Job, Outcome]]:
+        for _ in range(self.n):
+            self._hire()
+        while self._has_work():
+            (ready,), _ = self.ray.wait(list(self.waiting))
+            worker, trial = self.waiting.pop(ready)
+            try:
+                outcome = self.ray.get(ready)
+            except self.ray.exceptions.RayTaskError as error:
+                raise (error.cause or error) from None
+            except self.ray.exceptions.RayError as error:
+                outcome = self._bury(trial, error)
+            else:
+                self.deaths_in_a_row = 0 if trial else self.deaths_in_a_row
+                self._assign(worker)
+            if trial and outcome:
+                yield trial.job, outcome
+
+    def dismiss(self) -> None:
+        """End all workers."""
+        for worker, _ in self.waiting.values():
+            self.ray.kill(worker)
+
+    def _has_work(self) -> bool:
+        in_flight = any(trial for _, trial in self.waiting.values())
+        return in_flight or bool(self.again) or not self.exhausted
+
+    def _hire(self) -> None:
+        worker = self.actor.remote(self.work, os.getcwd())
+        self.waiting[worker.prepare.remote()] = (worker, None)
+
+    def _assign(self, worker: Any) -> None:
+        """Give a worker its next job; without one, let it go."""
+        trial = self.again.popleft() if self.again else self._next()
+        if trial is None:
+            self.ray.kill(worker)
+        else:
+            self.waiting[worker.run.remote(trial.job)] = (worker, trial)
+
+    def _next(self) -> _Trial | None:
+        job = next(self.jobs, None)
+        self.exhausted = job is None
+        return _Trial(job) if job else None
+
+    def _bury(self, trial: _Trial | None, error: Exception) -> Outcome | None:
+        """Replace a dead worker; its job is done again, or has failed for good."""
+        self.deaths_in_a_row += 1
+        if self.deaths_in_a_row > 2 * MAX_TRIES * self.n:
+            raise InputError(
+                f"{self.deaths_in_a_row} workers died one after another. Have they memory enough "
+                f"(fewer workers, more of a GPU for each)? The last one: {error}"
+            )
+        self._hire()
+        if trial is None:
+            return None
+        trial.deaths += 1
+        if trial.deaths < MAX_TRIES:
+            self.again.append(trial)
+            return None
+        return Outcome([], 0.0, f"WorkerDied: {MAX_TRIES} workers died at this job", str(error))
+
+
+@contextmanager
+def _session(address: str | None) -> Iterator[Any]:
+    """Yield ``ray``, connected: to what this process is connected to, a cluster, or a new one."""
+    ray = _import_ray(local=address is None)
+    if ray.is_initialized():
+        yield ray
+        return
+    options = {"address": address} if address else {"include_dashboard": False}
+    try:
+        ray.init(log_to_driver=False, logging_level="ERROR", **options)
+    except (ConnectionError, ValueError) as error:
+        raise InputError(
+            f"No Ray cluster answers at {address!r} ({error}). Start one with `ray start --head`."
+        ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _import_ray(*, local: bool) -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if local:  # Ray's own switch for clusters of one machine: listen on the loopback only
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError("The Ray executor needs Ray: pip install 'autoeval[ray]'.") from error
+    return ray

@@ -1,0 +1,96 @@
+"""Ray on two CPUs and one logical GPU of this machine; one cluster for the whole file."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from fragile_work import fragile
+from rectangles import RectangleDetector, rectangle_task
+
+from autoeval.errors import InputError
+from autoeval.estimation.meta_set import score_meta_set
+from autoeval.estimation.presets import preset
+from autoeval.metasets import draw_recipes, own_images
+from autoeval.runtime.executors.ray import RayExecutor
+from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.store import RowStore
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two CPUs and a GPU that exists by name only."""
+    # not what the executor sets for the user: workers find the modules of the tests
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    ray = pytest.importorskip("ray", reason="needs ray: pip install autoeval[ray]")
+    ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False)
+    assert ray.nodes()[0]["NodeManagerAddress"] == "127.0.0.1"
+    yield
+    ray.shutdown()
+
+
+class MortalDetector(RectangleDetector):
+    """Kills its process before its third image, unless it was done before."""
+
+    def __init__(self, tomb):
+        super().__init__()
+        self.tomb = Path(tomb)
+
+    def observe(self, images, image_ids, **options):
+        if self.observed >= 2 and not self.tomb.exists():
+            self.tomb.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().observe(images, image_ids, **options)
+
+
+def test_a_worker_killed_in_the_middle_changes_no_number(cluster, tmp_path):
+    task = rectangle_task(tmp_path / "worlds")
+    seed_sets = task.load_seed_sets()
+    recipes = [
+        recipe
+        for seed_set in seed_sets
+        for recipe in [own_images(seed_set), *draw_recipes(seed_set, n_sets=2, n_images=4)]
+    ]
+
+    def table(name, detector, executor=None):
+        store, settings = RowStore(tmp_path / name), preset("paper", repeats=2)
+        scored, counts = score_meta_set(
+            detector, task, seed_sets, recipes, settings=settings, store=store, executor=executor
+        )
+        assert (counts.done, counts.failed) == (len(recipes), {})
+        return scored.drop(columns=[c for c in scored if c.endswith("_s")])
+
+    detector, tomb = RectangleDetector(), tmp_path / "tomb"
+    by_ray = table("ray", MortalDetector(tomb), RayExecutor(gpus=0.5))
+    assert int(tomb.read_text()) != os.getpid()
+    assert by_ray.equals(table("local", detector))
+
+
+def test_a_job_that_kills_or_fails_becomes_a_row(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr("autoeval.runtime.executors.ray.MAX_TRIES", 1)
+    jobs = [Job(key, 1, value) for key, value in {"a": 1, "b": "kill", "c": 0, "d": 4}.items()]
+    store = RowStore(tmp_path)
+    counts = run_jobs(jobs, fragile, store, what="test", executor=RayExecutor(workers=1, cpus=2))
+    assert counts.done == 2
+    assert counts.failed == {
+        "b": "WorkerDied: 1 workers died at this job",
+        "c": "ZeroDivisionError: division by zero",
+    }
+    assert store.table("abcd")["value"].dropna().tolist() == [1, 0.25]
+    jobs = [Job("e", 1, "kill"), Job("f", 1, "kill"), Job("g", 1, "refuse")]
+    with pytest.raises(InputError, match="no such data"):
+        run_jobs(jobs, fragile, store, what="test", executor=RayExecutor(workers=1))
+
+
+def test_workers_that_find_no_room_are_refused():
+    with pytest.raises(InputError, match="2 CPUs and 1 GPUs, no room for a worker with 1 and 3"):
+        RayExecutor(gpus=3)._plan({"CPU": 2, "GPU": 1})
+
+
+def test_without_ray_the_error_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"pip install 'autoeval\[ray\]'"):
+        run_jobs([Job("a", 1, 1)], fragile, RowStore(tmp_path), what="t", executor=RayExecutor())
