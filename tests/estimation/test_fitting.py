@@ -14,7 +14,7 @@ from autoeval.metasets import MetaSetConfig, load_image_folder
 SETTINGS = preset("paper", repeats=2, seed=1)
 # these two keep the rectangles' brightness, which the stand-in detector is sensitive to
 META_SET = MetaSetConfig(transforms=("Rotate", "Sharpness"), n_sets=3, n_images=4, n_transforms=1)
-TIMINGS = ["read_s", "network_s", "scores_s", "map_s"]
+TIMINGS = ["read_s", "network_s", "scores_s", "map_s", "job_s"]
 
 
 @pytest.fixture
