@@ -22,6 +22,7 @@ COMMANDS = {
     "count praco": "test whether a counter understands the prompt it is asked with",
     "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
     "status": "show how far a run is: jobs done, failed, running and left, and the rate",
+    "study": "study the method: correlation, thresholds, sizes, repeats, severities, boxes",
     "train-demo-detector": "train the road world's small detector and measure it there",
 }
 

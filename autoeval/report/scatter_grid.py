@@ -59,7 +59,7 @@ def plot_scatter_grid(
 def draw_line(ax: Axes, points: pd.DataFrame, scale: float = 1.0) -> None:
     """Draw the least squares line through the two columns of `points`, if there is one."""
     x, y = points.dropna().to_numpy(np.float64).T
-    if len(set(x)) > 1:
+    if len(x) and np.ptp(x) > 1e-9 * np.abs(x).max():
         slope, intercept = np.polyfit(x, scale * y, 1)
         ends = np.array([x.min(), x.max()])
         ax.plot(ends, slope * ends + intercept, color="0.3", lw=1.2, zorder=2)

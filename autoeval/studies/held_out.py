@@ -11,6 +11,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.score_table import Rows, check_score_table, sources
+from autoeval.estimation.targets import find_target
 
 
 def study_rows(table: pd.DataFrame, methods: Sequence[str], target: str) -> Rows:
@@ -19,8 +20,10 @@ def study_rows(table: pd.DataFrame, methods: Sequence[str], target: str) -> Rows
     Raises
     ------
     InputError
-        If a method is unknown, a column is missing, or there are fewer than three sources.
+        If a method or the target is unknown, a column is missing, or there are fewer than three
+        sources.
     """
+    find_target(target)
     names = dict.fromkeys(name for method in methods for name in make_method(method).features)
     check_score_table(table, (*names, target))
     found = sources(table)
@@ -49,7 +52,7 @@ def estimate_held_out(training: Rows, judged: Rows, method: str, target: str) ->
     Returns
     -------
     ndarray of shape (len(judged),)
-        In [0, 1]; NaN where a score is missing.
+        Clipped to what is possible; NaN where a score is missing.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def estimate_held_out(training: Rows, judged: Rows, method: str, target: str) ->
         others = (training["source"] != source) & (training["repeat"] == repeat)
         fitted = make_method(method).fit(training.where(others), target)
         estimates[rows] = fitted.predict(judged.where(rows))
-    return np.clip(estimates, 0, 1)
+    return find_target(target).clip(estimates)
 
 
 def mean_by_source(values: np.ndarray, source: np.ndarray, names: Sequence[str]) -> np.ndarray:

@@ -16,7 +16,7 @@ from autoeval.studies.resampling import mean_interval
 SIZES = (1, 2, 3, 5, 10, 20, 50)
 
 
-def meta_set_size(
+def size_of_meta_set(
     table: pd.DataFrame,
     methods: Sequence[str] = ("bos", "bos_strict"),
     *,
@@ -53,7 +53,8 @@ def meta_set_size(
     DataFrame
         One row a size and method: ``sample_sets``, ``method``, ``error`` (mean over sources, draws
         and repeats of the absolute error on a source's own images), ``std`` (of the error over
-        draws), ``lower``, ``upper`` (for the mean over sources), ``sources`` (with an estimate).
+        draws), ``lower``, ``upper`` (for the mean over sources), ``sources`` (with an estimate),
+        ``no_estimate`` (share of estimates that could not be made for want of a score).
 
     Raises
     ------
@@ -82,7 +83,14 @@ def meta_set_size(
 
 
 def summarise_draws(errors: np.ndarray, *, level: float, seed: int) -> dict[str, float]:
-    """Average errors (draws, sources): ``error``, ``std``, ``lower``, ``upper``, ``sources``."""
+    """Average errors (draws, sources), NaN where there was no estimate.
+
+    Returns
+    -------
+    dict
+        ``error``, ``std`` (over draws), ``lower``, ``upper``, ``sources`` (with an estimate),
+        ``no_estimate`` (share of the estimates that could not be made).
+    """
     known = np.isfinite(errors).any(axis=0)
     by_source = np.nanmean(errors[:, known], axis=0) if known.any() else np.zeros(0)
     lower, upper = mean_interval(by_source, level=level, seed=seed)
@@ -93,6 +101,7 @@ def summarise_draws(errors: np.ndarray, *, level: float, seed: int) -> dict[str,
         "lower": lower,
         "upper": upper,
         "sources": int(known.sum()),
+        "no_estimate": float(np.isnan(errors).mean()),
     }
 
 

@@ -49,9 +49,9 @@ def dropout_repeats(
     DataFrame
         One row a number of repeats and method: ``repeats``, ``method``, ``error`` (mean over
         sources and choices), ``std`` (of the error over choices: what another dropout seed would
-        change), ``lower``, ``upper``, ``sources``, and ``spread`` (standard deviation over choices
-        of a source's estimate, averaged over sources). The last number of repeats leaves one
-        choice, hence no ``std`` and no ``spread``.
+        change), ``lower``, ``upper``, ``sources``, ``no_estimate``, and ``spread`` (standard
+        deviation over choices of a source's estimate, averaged over sources). The last number of
+        repeats leaves one choice, hence no ``std`` and no ``spread``.
 
     Raises
     ------

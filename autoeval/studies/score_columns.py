@@ -11,8 +11,13 @@ import pandas as pd
 import pyarrow
 
 from autoeval.errors import InputError
-from autoeval.estimation.mean_ap import METRICS
-from autoeval.estimation.score_table import REQUIRED, check_score_table, sample_rows
+from autoeval.estimation.score_table import (
+    REQUIRED,
+    check_features,
+    check_score_table,
+    sample_rows,
+)
+from autoeval.estimation.targets import TARGETS
 
 _THRESHOLDED = re.compile(r"(?P<family>.+)@(?P<threshold>\d\.\d\d)")
 _COUNTS = ("n_boxes", "n_unreadable")
@@ -51,10 +56,7 @@ def feature_columns(table: pd.DataFrame) -> list[str]:
     return [
         name
         for name in table.select_dtypes("number")
-        if name not in known
-        and not name.endswith("_s")
-        and not name.startswith(tuple(f"{metric}/" for metric in METRICS))
-        and name not in METRICS
+        if name not in known and not name.endswith("_s") and name.split("/")[0] not in TARGETS
     ]
 
 
@@ -78,12 +80,7 @@ def mean_over_repeats(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFra
     InputError
         If a column is missing.
     """
-    missing = [name for name in columns if name not in table]
-    if missing:
-        raise InputError(
-            f"Expected a score table with {', '.join(columns)} but {', '.join(missing)} are "
-            f"missing. It has: {', '.join(feature_columns(table))}."
-        )
+    check_features(table, columns)
     keys = ["source", "sample_set", "kind"]
     return table.groupby(keys, sort=False)[list(dict.fromkeys(columns))].mean().reset_index()
 

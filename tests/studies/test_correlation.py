@@ -73,9 +73,9 @@ def test_one_sample_set_a_source_leaves_nothing_within():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (dict(features=["astrology"]), "astrology are missing. It has: bos, flat"),
+        (dict(features=["astrology"]), "columns astrology but they are missing"),
         (dict(features=["flat"]), "flat are constant"),
-        (dict(target="mAP50"), "mAP50 are missing"),
+        (dict(target="mAP50"), "columns mAP50 but they are missing"),
     ],
 )
 def test_columns_that_cannot_be_correlated(options, message):

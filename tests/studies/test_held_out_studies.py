@@ -6,7 +6,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.protocol import leave_one_source_out
 from autoeval.estimation.score_table import Rows
 from autoeval.studies.held_out import estimate_held_out, study_rows
-from autoeval.studies.meta_set_size import meta_set_size
+from autoeval.studies.meta_set_size import size_of_meta_set
 from autoeval.studies.repeats import dropout_repeats
 from autoeval.studies.severity import error_by, held_out_under_corruption
 
@@ -38,7 +38,7 @@ def test_repeats_that_were_not_fitted_on():
 
 def test_an_exact_score_needs_two_sample_sets_and_a_constant_none():
     table = score_table(WORLDS, n_sets=6, bos=exact)
-    result = meta_set_size(table, ["bos", "constant"], sizes=[2, 6], draws=3)
+    result = size_of_meta_set(table, ["bos", "constant"], sizes=[2, 6], draws=3)
     assert result["sample_sets"].tolist() == [2, 2, 6, 6]
     errors = result.pivot(index="sample_sets", columns="method", values="error")
     assert errors["bos"].to_numpy() == pytest.approx([0, 0], abs=1e-12)
@@ -49,7 +49,7 @@ def test_an_exact_score_needs_two_sample_sets_and_a_constant_none():
 
 def test_all_sample_sets_give_the_error_of_the_protocol_and_no_spread():
     table = score_table(WORLDS, n_sets=6, repeats=2, bos=noisy())
-    last = meta_set_size(table, ["bos"], draws=4).iloc[-1]
+    last = size_of_meta_set(table, ["bos"], draws=4).iloc[-1]
     expected = leave_one_source_out(table, "bos").summary()["mean_absolute_error"]
     assert last["sample_sets"] == 6 and last["error"] == pytest.approx(expected)
     assert last["std"] == pytest.approx(0) and last["lower"] <= last["error"] <= last["upper"]
@@ -57,7 +57,7 @@ def test_all_sample_sets_give_the_error_of_the_protocol_and_no_spread():
 
 def test_fewer_sample_sets_spread_more():
     table = score_table(WORLDS, n_sets=40, step=0.005, bos=noisy(spread=0.2))
-    result = meta_set_size(table, ["bos"], sizes=[2, 20], draws=20)
+    result = size_of_meta_set(table, ["bos"], sizes=[2, 20], draws=20)
     assert result.loc[0, "std"] > 2 * result.loc[1, "std"]
 
 
@@ -67,13 +67,13 @@ def test_fewer_sample_sets_spread_more():
         (lambda t: t[(t["source"] != "c") | (t["sample_set"].isin(["c-0", "c-1"]))], [], "c has 1"),
         (lambda t: t, [9], "from 1 to 4, the number of sample sets of a, but got 9"),
         (lambda t: t, [0], "but got 0"),
-        (lambda t: t.drop(columns="bos"), [], "bos are missing"),
+        (lambda t: t.drop(columns="bos"), [], "columns bos but they are missing"),
         (lambda t: t[t["source"].isin(["a", "b"])], [], "at least 3 sources"),
     ],
 )
 def test_meta_sets_that_cannot_be_drawn_from(change, sizes, message):
     with pytest.raises(InputError, match=message):
-        meta_set_size(change(score_table(WORLDS, bos=exact)), ["bos"], sizes=sizes)
+        size_of_meta_set(change(score_table(WORLDS, bos=exact)), ["bos"], sizes=sizes)
 
 
 def test_more_repeats_steady_an_estimate_that_dropout_shakes():

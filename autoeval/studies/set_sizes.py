@@ -1,0 +1,165 @@
+"""How many images a sample set needs, and how many the test set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.methods import make_method
+from autoeval.estimation.score_table import SAMPLE, SEED, Rows, sources
+from autoeval.studies.held_out import estimate_held_out, mean_by_source, study_rows
+from autoeval.studies.image_subsets import subset_table, whole_sets
+from autoeval.studies.meta_set_size import summarise_draws
+from autoeval.studies.observed import Observations
+
+SAMPLE_SIZES = (5, 10, 20, 50, 100, 250)
+TEST_SIZES = (5, 10, 20, 50, 100, 200, 500)
+
+
+def size_of_sample_sets(
+    observations: Observations,
+    methods: Sequence[str] = ("bos", "bos_strict"),
+    *,
+    sizes: Sequence[int] = (),
+    draws: int = 5,
+    target: str = "mAP",
+    level: float = 0.9,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Leave one source out with fewer images in each sample set of the others.
+
+    Source: Yang et al. 2024, section 5.3, figure 4 (b). No new pass: smaller sample sets are random
+    subsets of the images of those there are, under the same transforms.
+
+    Parameters
+    ----------
+    observations : Observations
+        With sample sets, and the own images of every source.
+    methods : sequence of str
+        Names in `autoeval.estimation.methods.METHODS`.
+    sizes : sequence of int
+        Images; by default those of `SAMPLE_SIZES` that the sample sets have, and all.
+    draws : int
+        Subsets of each size.
+    target : str
+        Column of the accuracy.
+    level : float
+        Nominal coverage of the intervals, which resample sources.
+    seed : int
+        Of the draws and the resampling.
+
+    Returns
+    -------
+    DataFrame
+        One row a size and method: ``images``, ``method``, and ``error``, ``std``, ``lower``,
+        ``upper``, ``sources``, ``no_estimate`` as in `size_of_meta_set`. A sample set with fewer
+        images than a size takes part with all.
+
+    Raises
+    ------
+    InputError
+        If a size is not there, there are fewer than three sources, or a method needs scores that
+        boxes alone do not give.
+    """
+    samples = observations.of_kind(SAMPLE)
+    sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
+    judged = whole_sets(observations.of_kind(SEED))
+    parts = subset_table(samples, sizes, draws=draws, seed=seed)
+    study_rows(pd.concat([judged, parts]), methods, target)
+    records = []
+    for size, of_size in parts.groupby("size"):
+        for method in methods:
+            errors = [
+                _held_out_errors(pd.concat([judged, drawn]), judged, method, target)
+                for _, drawn in of_size.groupby("draw")
+            ]
+            summary = summarise_draws(np.array(errors), level=level, seed=seed)
+            records.append({"images": size, "method": method} | summary)
+    return pd.DataFrame(records)
+
+
+def size_of_test_set(
+    observations: Observations,
+    methods: Sequence[str] = ("bos", "bos_strict"),
+    *,
+    sizes: Sequence[int] = (),
+    draws: int = 10,
+    target: str = "mAP",
+    level: float = 0.9,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Leave one source out and estimate from fewer of its own images.
+
+    Source: Yang et al. 2024, section 5.3, figure 4 (c). No new pass: smaller test sets are random
+    subsets of a source's own images. The rest is as in `size_of_sample_sets`.
+
+    Returns
+    -------
+    DataFrame
+        One row a size and method: ``images``, ``method``, ``error`` (against the mAP of all own
+        images: what the place is like), ``std``, ``lower``, ``upper``, ``sources``,
+        ``no_estimate``, and ``error_same_images`` (against the mAP of those very images). A
+        source with fewer images than a size takes part with all.
+
+    Raises
+    ------
+    InputError
+        As in `size_of_sample_sets`.
+    """
+    own = observations.of_kind(SEED)
+    sizes = _choose_sizes(sizes, TEST_SIZES, own)
+    full = whole_sets(observations)
+    parts = subset_table(own, sizes, draws=draws, seed=seed)
+    study_rows(full, methods, target)
+    truth = full[full["kind"] == SEED].groupby("source")[target].first()
+    of_place = parts["source"].map(truth).to_numpy()
+    records = []
+    for method in methods:
+        place = _errors_by_draw(full, parts, method, target, of_place)
+        same = _errors_by_draw(full, parts, method, target, parts[target].to_numpy())
+        for size in sizes:
+            records.append(
+                {"images": size, "method": method}
+                | summarise_draws(place.loc[size].to_numpy(), level=level, seed=seed)
+                | {"error_same_images": float(same.loc[size].mean().mean())}
+            )
+    return pd.DataFrame(records).sort_values("images", kind="stable", ignore_index=True)
+
+
+def _held_out_errors(
+    training: pd.DataFrame, judged: pd.DataFrame, method: str, target: str
+) -> np.ndarray:
+    """Absolute error of each source, mean over repeats; (sources,)."""
+    missed = _missed(training, judged, method, target, judged[target].to_numpy())
+    return mean_by_source(missed, judged["source"].to_numpy(), sources(judged))
+
+
+def _errors_by_draw(
+    training: pd.DataFrame, judged: pd.DataFrame, method: str, target: str, true: np.ndarray
+) -> pd.DataFrame:
+    """Absolute errors, mean over repeats, indexed by size and draw, with one column a source."""
+    missed = judged.assign(missed=_missed(training, judged, method, target, true))
+    return missed.groupby(["size", "draw", "source"])["missed"].mean().unstack("source")
+
+
+def _missed(
+    training: pd.DataFrame, judged: pd.DataFrame, method: str, target: str, true: np.ndarray
+) -> np.ndarray:
+    columns = (*make_method(method).features, target)
+    rows, fitted_on = Rows.of(judged, columns), Rows.of(training, columns)
+    return np.abs(estimate_held_out(fitted_on, rows, method, target) - true)
+
+
+def _choose_sizes(
+    asked: Sequence[int], usual: Sequence[int], observations: Observations
+) -> list[int]:
+    most = observations.largest
+    if asked and not 1 <= min(asked) <= max(asked) <= most:
+        raise InputError(
+            f"Expected sizes from 1 to {most}, the images of the largest set, but got "
+            f"{', '.join(map(str, asked))}."
+        )
+    return sorted(set(asked)) or [*(size for size in usual if size < most), most]

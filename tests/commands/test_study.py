@@ -1,0 +1,146 @@
+import pandas as pd
+import pytest
+from rectangles import RectangleDetector, rectangle_task
+
+import autoeval.detectors
+from autoeval.cli import main
+
+TASK = """
+name = "boxes"
+categories = ["box"]
+data_root = "worlds"
+seed_sets = [
+    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
+    for n in ["w0", "w1", "w2", "w3"]
+]
+"""
+METHODS = ["--methods", "bos_strict", "constant"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Four small worlds scored by a stand-in detector under all corruptions, and its options."""
+    folder = tmp_path_factory.mktemp("world")
+    rectangle_task(folder / "worlds")
+    (folder / "task.py").write_text(TASK)
+    metaset = 'transforms = ["gaussian_noise", "contrast"]\nn_transforms = 1\nin_turn = True\n'
+    (folder / "metaset.py").write_text(metaset)
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: RectangleDetector())
+    detector = ["--detector", "rectangles", "--task", str(folder / "task.py"), "--repeats", "2"]
+    detector += ["--n-sets", "4", "--n-images", "5", "--metaset", str(folder / "metaset.py")]
+    assert main(["estimate-map", *detector, "--work-dir", str(folder / "scores")]) == 0
+    yield folder, detector
+    monkeypatch.undo()
+
+
+def study(world, name, *options):
+    folder, detector = world
+    given = ["--scores", str(folder / "scores")]
+    if name in ("sample-set-size", "test-set-size", "box-level", "examples"):
+        given = [*detector, "--work-dir", str(folder / "boxes")]
+    return main(["study", name, *given, "--out", str(folder / "out"), *options])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "word"),
+    [
+        ("correlation", [], "R² within sources"),
+        ("correlation", ["--features", "bos_strict", "--target", "mAP75"], "mAP75 against"),
+        ("thresholds", ["--families", "box_share"], "best τ"),
+        ("meta-set-size", [*METHODS, "--draws", "2"], "constant ± draws"),
+        ("repeats", METHODS, "constant ± seed"),
+        ("severity", METHODS, "gaussian_noise"),
+        ("sample-set-size", [*METHODS, "--sizes", "2", "5", "--draws", "2"], "constant ± draws"),
+        ("test-set-size", [*METHODS, "--sizes", "2", "6", "--draws", "2"], "constant ± draws"),
+        ("box-level", [], "AUROC"),
+        ("examples", ["--most", "2", "--min-boxes", "1"], "least stable"),
+    ],
+)
+def test_each_study_writes_a_picture_a_page_and_a_table(world, capsys, name, options, word):
+    if name == "thresholds":  # the stand-in detector gives every box the same score
+        shake_scores(world[0] / "scores" / "scores.parquet")
+    assert study(world, name, *options) == 0
+    shown, folder = capsys.readouterr().out, world[0] / "out"
+    assert word in shown
+    base = name.replace("-", "_")
+    for suffix in ("png", "md", "csv"):
+        assert str(folder / f"{base}.{suffix}") in shown
+    assert (folder / f"{base}.png").read_bytes().startswith(b"\x89PNG")
+    assert word in (folder / f"{base}.md").read_text()
+    assert len(pd.read_csv(folder / f"{base}.csv"))
+
+
+def shake_scores(path):
+    table = pd.read_parquet(path)
+    names = [name for name in table if name.startswith("box_share@")]
+    table[names] = table[["mAP"] * len(names)].to_numpy()
+    table.to_parquet(path)
+
+
+def test_the_numbers_of_the_file_are_those_of_the_table(world):
+    assert study(world, "severity", *METHODS) == 0
+    table = pd.read_parquet(world[0] / "scores" / "scores.parquet")
+    own = table[table["kind"] == "seed"].groupby("source")["mAP"].first()
+    by_hand = sum(abs(own[name] - own.drop(name).mean()) for name in own.index) / 4
+    result = pd.read_csv(world[0] / "out" / "severity.csv").set_index(["severity", "method"])
+    assert result.loc[(0, "constant"), "error"] == pytest.approx(by_hand, rel=1e-5)
+    assert result.loc[(0, "constant"), "true"] == pytest.approx(own.mean(), rel=1e-5)
+
+
+def test_the_detector_is_run_once_for_all_studies_of_boxes(world, monkeypatch):
+    sizes = ["--sizes", "2", "--draws", "1", "--methods", "constant"]
+    assert study(world, "test-set-size", *sizes) == 0
+
+    def never(*args, **options):
+        raise AssertionError("observed again")
+
+    monkeypatch.setattr(RectangleDetector, "observe", never)
+    for name, options in {"sample-set-size": sizes, "box-level": []}.items():
+        assert study(world, name, *options) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("correlation", ["--scores", "nowhere"], "No score table"),
+        ("correlation", ["--features", "astrology"], "columns astrology but they are missing"),
+        ("correlation", ["--features", "n_images"], "n_images are constant"),
+        ("correlation", ["--target", "astrology"], "Expected a target out of mAP"),
+        ("thresholds", ["--families", "bos"], "thresholded scores bos but it has"),
+        ("meta-set-size", ["--sizes", "9"], "sizes from 1 to 4"),
+        ("repeats", ["--methods", "astrology"], "astrology"),
+        ("severity", ["--fit-on", "nowhere"], "No score table"),
+        ("examples", ["--task", "nowhere.py"], "nowhere.py"),
+        ("box-level", ["--repeats", "0"], "at least one dropout repeat"),
+        ("test-set-size", ["--sizes", "7"], "sizes from 1 to 6"),
+    ],
+)
+def test_bad_input_is_one_clear_line(world, capsys, name, options, message):
+    assert study(world, name, *options) == 2
+    shown = capsys.readouterr().err.strip().splitlines()[-1]
+    assert shown.startswith("error: ") and message in shown
+
+
+def test_an_unknown_study_is_answered_with_those_there_are(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["study", "astrology"])
+    assert stopped.value.code == 2
+    shown = capsys.readouterr().err
+    assert "astrology" in shown and "correlation" in shown and "box-level" in shown
+
+
+def test_a_meta_set_without_corruptions_has_no_severities(world, tmp_path, capsys):
+    table = pd.read_parquet(world[0] / "scores" / "scores.parquet")
+    mild = table.assign(transforms=table["transforms"].map(lambda t: t and "Rotate 5"))
+    mild.to_parquet(tmp_path / "scores.parquet")
+    assert main(["study", "severity", "--scores", str(tmp_path)]) == 2
+    assert "configs/metasets/corruptions.py" in capsys.readouterr().err
+
+
+def test_help_names_every_study(capsys):
+    with pytest.raises(SystemExit):
+        main(["study", "--help"])
+    shown = capsys.readouterr().out
+    for name in ("correlation", "thresholds", "meta-set-size", "repeats", "severity", "examples"):
+        assert name in shown
