@@ -43,6 +43,12 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
     """Declare how the detector is perturbed, and how the work is done."""
     run = parser.add_argument_group("run")
     run.add_argument("--preset", default="paper", choices=PRESET_NAMES)
+    run.add_argument(
+        "--dropout",
+        metavar="FILE",
+        help="such as configs/dropout/yolox_nano.py, from search-dropout: replaces the preset's "
+        "position, stages and rate",
+    )
     run.add_argument("--repeats", type=int, default=10, help="dropout seeds (default: %(default)s)")
     run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
     run.add_argument(
@@ -66,11 +72,14 @@ def pass_settings(args: argparse.Namespace, detector: Detector, task: Task) -> P
     Raises
     ------
     InputError
-        If the task has no seed set of the name given as ``--reference``.
+        If the task has no seed set of the name given as ``--reference``, or the file given as
+        ``--dropout`` holds none.
     """
+    from autoeval.estimation.dropout_search.config_file import load_dropout
     from autoeval.estimation.presets import BY_PRODUCTS, preset
 
-    settings = preset(args.preset, repeats=args.repeats, seed=args.seed)
+    dropout = load_dropout(args.dropout) if args.dropout else None
+    settings = preset(args.preset, repeats=args.repeats, seed=args.seed, dropout=dropout)
     if args.views:
         settings = replace(settings, wants=(*BY_PRODUCTS, "views"))
     if args.reference:

@@ -66,8 +66,10 @@ PRESETS = {
 }
 
 
-def preset(name: str, *, repeats: int = 10, seed: int = 0) -> PassSettings:
-    """Return the settings of a preset.
+def preset(
+    name: str, *, repeats: int = 10, seed: int = 0, dropout: DropoutSpec | None = None
+) -> PassSettings:
+    """Return the settings of a preset, with another dropout where one is given.
 
     Raises
     ------
@@ -78,5 +80,5 @@ def preset(name: str, *, repeats: int = 10, seed: int = 0) -> PassSettings:
         raise InputError(f"Expected a preset out of {', '.join(PRESETS)} but got '{name}'.")
     if repeats < 1:
         raise InputError(f"Expected at least one dropout repeat but got {repeats}.")
-    dropout, stability = PRESETS[name]
-    return PassSettings(dropout, stability, repeats, seed)
+    own, stability = PRESETS[name]
+    return PassSettings(dropout or own, stability, repeats, seed)

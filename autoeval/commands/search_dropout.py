@@ -1,0 +1,109 @@
+"""Search the feature dropout under which box stability says most about a detector's mAP.
+
+285 dropouts (15 sets of backbone stages, 19 rates) compete for the largest R² between the score and
+mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a configuration
+file for estimate-map --dropout. An interrupted search goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from autoeval.commands.detector_options import (
+    add_detector_options,
+    detector_name,
+    load_named_detector,
+)
+from autoeval.commands.meta_set_options import PRESET_NAMES
+
+SCORE_NAMES = ("bos", "bos_strict", "confidence_stability")
+STRATEGY_NAMES = ("coordinate", "full", "halving")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_detector_options(parser)
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "--task", metavar="FILE", required=True, help="such as configs/tasks/vehicle.py"
+    )
+    data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
+    data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
+    data.add_argument("--n-sets", type=int, metavar="N", help="sample sets for each seed set")
+    data.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")
+    search = parser.add_argument_group("search")
+    search.add_argument(
+        "--strategy",
+        nargs="+",
+        default=["halving"],
+        choices=STRATEGY_NAMES,
+        help="default: halving. Of several, later ones take over what earlier ones have measured; "
+        "the configuration is that of the first",
+    )
+    search.add_argument("--position", default="after", choices=("after", "before"))
+    search.add_argument("--preset", default="paper", choices=PRESET_NAMES, help="of box stability")
+    search.add_argument("--score", default="bos", choices=SCORE_NAMES, help="default: %(default)s")
+    search.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
+    search.add_argument("--repeats", type=int, default=1, help="dropout seeds (%(default)s)")
+    search.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
+    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    parser.add_argument(
+        "--work-dir", type=Path, metavar="DIR", help="default: work_dirs/dropout_TASK_DETECTOR"
+    )
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="where the configuration goes: WORK_DIR/dropout.py",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search, write, tell."""
+    from autoeval.commands.dropout_outcome import DropoutOutcome
+    from autoeval.estimation.dropout_search.search import search_dropout
+    from autoeval.metasets import load_task
+
+    task = load_task(args.task, args.data_root)
+    name = Path(detector_name(args)).stem
+    bench = _bench(args, task, work_dir := args.work_dir or _work_dir(task.name, name))
+    results = search_dropout(bench, list(dict.fromkeys(args.strategy)))
+    for problem in bench.problems:
+        print(f"note: {problem}", file=sys.stderr)
+    outcome = DropoutOutcome(name, task.name, bench, results)
+    print(outcome.text(outcome.write(work_dir, args.write or work_dir / "dropout.py")))
+    return 0
+
+
+def _bench(args: argparse.Namespace, task, work_dir: Path):
+    from dataclasses import asdict
+
+    from autoeval.estimation.dropout_search.bench import Bench
+    from autoeval.estimation.dropout_search.grid import grid
+    from autoeval.estimation.dropout_search.slices import SliceObserver
+    from autoeval.estimation.meta_set import sample_set_jobs
+    from autoeval.estimation.presets import preset
+    from autoeval.metasets import draw_recipes, load_metaset_config
+    from autoeval.runtime.store import RowStore
+
+    settings = preset(args.preset, repeats=args.repeats, seed=args.seed)
+    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    seed_sets = task.load_seed_sets()
+    detector = load_named_detector(args)
+    recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=args.seed)]
+    return Bench(
+        SliceObserver(
+            detector, task.categories, task.lookup(detector.categories), settings, args.batch_size
+        ),
+        sample_set_jobs(detector, task, seed_sets, recipes, settings),
+        grid(args.position),
+        RowStore(work_dir / "rows"),
+        score=args.score,
+        target=args.target,
+    )
+
+
+def _work_dir(task: str, detector: str) -> Path:
+    return Path("work_dirs") / f"dropout_{task}_{detector}"

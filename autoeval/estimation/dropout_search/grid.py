@@ -1,0 +1,69 @@
+"""The dropouts to choose from, and which of two equally good ones to prefer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from autoeval.detectors.dropout import N_STAGES, DropoutSpec
+
+RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))
+STAGE_SUBSETS = tuple(
+    stages for n in range(1, N_STAGES + 1) for stages in combinations(range(N_STAGES), n)
+)
+TIE = 0.001
+"""Dropouts whose R² differs by no more than this are equally good."""
+
+
+def grid(position: str = "after") -> tuple[DropoutSpec, ...]:
+    """Return the 285 dropouts of the paper's search: 15 subsets of stages times 19 rates.
+
+    Source: Yang et al. 2024, appendix A, hyperparameters selection.
+
+    Parameters
+    ----------
+    position : {"after", "before"}
+        Where dropout acts; see `autoeval.detectors.dropout.DropoutSpec`.
+
+    Examples
+    --------
+    >>> len(grid()), grid()[0]
+    (285, DropoutSpec(position='after', stages=(0,), rate=0.05))
+    """
+    return tuple(DropoutSpec(position, stages, rate) for stages in STAGE_SUBSETS for rate in RATES)
+
+
+def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -> DropoutSpec:
+    """Return the dropout with the largest R²; among equally good ones, the cheapest.
+
+    A perturbed pass costs the less the later its first dropout; then the fewer stages, then the
+    lower rate is preferred.
+
+    Parameters
+    ----------
+    specs : sequence of DropoutSpec
+    r2 : ndarray of shape (len(specs),)
+    tie : float
+        Those within ``tie`` of the largest are equally good.
+
+    Examples
+    --------
+    >>> specs = [DropoutSpec("after", (0, 3), 0.1), DropoutSpec("after", (2, 3), 0.1)]
+    >>> best_of(specs, np.array([0.7, 0.7])).stages
+    (2, 3)
+    """
+    good = [spec for spec, value in zip(specs, r2, strict=True) if value >= np.max(r2) - tie]
+    return min(good, key=lambda spec: (-spec.stages[0], len(spec.stages), spec.stages, spec.rate))
+
+
+def list_stages(stages: Sequence[int]) -> str:
+    """Write stages as one word.
+
+    Examples
+    --------
+    >>> list_stages((1, 2))
+    '1,2'
+    """
+    return ",".join(map(str, stages))

@@ -1,0 +1,120 @@
+"""What a strategy sees: dropouts judged on a share of the images; work is counted from zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from autoeval.detectors.dropout import DropoutSpec
+from autoeval.estimation.dropout_search.bench import Bench
+from autoeval.estimation.dropout_search.confidence import judge
+from autoeval.estimation.dropout_search.objective import correlation, scores_of
+from autoeval.estimation.dropout_search.work import PARTS, executions
+
+LEAST_IMAGES = 2
+
+
+@dataclass(frozen=True)
+class Standings:
+    """How C dropouts do on a share of the images.
+
+    Parameters
+    ----------
+    specs : tuple of DropoutSpec
+    r2 : ndarray of shape (C,)
+        R² over all images, estimated; exact on a share of 1.
+    errors : ndarray of shape (C,)
+        Standard error of each one's gap to the largest R².
+    """
+
+    specs: tuple[DropoutSpec, ...]
+    r2: np.ndarray
+    errors: np.ndarray
+
+
+class Measures(Protocol):
+    """What strategies need."""
+
+    specs: tuple[DropoutSpec, ...]
+
+    def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
+        """Judge dropouts on the first images of each sample set."""
+        ...
+
+
+class Trial:
+    """One run of a strategy.
+
+    Work is counted as if nothing had been measured before, even where the bench remembers it.
+
+    Parameters
+    ----------
+    bench : Bench
+
+    Attributes
+    ----------
+    executions : ndarray of shape (6,), int
+        See `autoeval.estimation.dropout_search.work.PARTS`.
+    found : dict of DropoutSpec to dict
+        What was last seen of each dropout: ``r2``, signed ``r``, ``share`` of the images,
+        ``undefined`` (sample sets without a score).
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.specs = bench.specs
+        self.executions = np.zeros(len(PARTS), int)
+        self.found: dict[DropoutSpec, dict[str, float]] = {}
+        self._stops: dict[DropoutSpec, np.ndarray] = {}
+
+    def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
+        """Judge dropouts on the first images of each sample set, two at least.
+
+        Parameters
+        ----------
+        specs : sequence of DropoutSpec
+        share : float
+            Of the images of each sample set, in (0, 1].
+        """
+        sizes = self.bench.sizes
+        stops = np.minimum(np.maximum(np.ceil(share * sizes).astype(int), LEAST_IMAGES), sizes)
+        self._count(specs, stops)
+        self.bench.measure(specs, stops)
+        usable, columns = self.bench.usable(), self.bench.columns(specs)
+        seen = (np.arange(sizes.max()) < stops[:, None])[usable][..., None]
+        sums, counts = (
+            a[usable][..., columns] * seen for a in (self.bench.sums, self.bench.counts)
+        )
+        accuracy = self.bench.accuracy[usable]
+        r2, errors = judge(sums, counts, accuracy, stops[usable], sizes[usable])
+        scores = scores_of(sums, counts)
+        undefined, r = np.isnan(scores).sum(0), correlation(scores, accuracy)
+        for i, spec in enumerate(specs):
+            self.found[spec] = {
+                "r2": r2[i],
+                "r": r[i],
+                "share": stops.sum() / sizes.sum(),
+                "undefined": undefined[i],
+            }
+        return Standings(tuple(specs), r2, errors)
+
+    def _count(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
+        """Add the work of what this trial has not measured before, and of its first clean pass."""
+        detector, repeats = self.bench.observer.detector, self.bench.observer.settings.repeats
+        none = np.zeros_like(stops)
+        ahead: dict[bytes, tuple[np.ndarray, list[DropoutSpec]]] = {}
+        for spec in specs:
+            start = self._stops.get(spec, none)
+            ahead.setdefault(start.tobytes(), (start, []))[1].append(spec)
+            self._stops[spec] = np.maximum(start, stops)
+        first = not self.executions.any()
+        for start, group in ahead.values():
+            n = int(np.maximum(stops - start, 0).sum())
+            self.executions += n * executions(
+                group, repeats=repeats, splits_backbone=detector.splits_backbone
+            )
+        if first:
+            self.executions += int((self.bench.sizes - stops).sum()) * np.ones(len(PARTS), int)

@@ -1,0 +1,27 @@
+# The rendered road world of `make demo`: ten environments, under work_dirs/demo/data.
+name = "roadworld"
+categories = ["vehicle"]
+data_root = "../../work_dirs/demo/data"
+
+_environments = [
+    "day_street",
+    "overpass",
+    "highway_day",
+    "dusk_city",
+    "night_highway",
+    "rain",
+    "fog",
+    "snow",
+    "drone_high",
+    "cheap_camera",
+]
+
+seed_sets = [
+    dict(
+        name=environment,
+        ann_file=f"{environment}/annotations.json",
+        img_dir=f"{environment}/images",
+        mapping=dict(vehicle="vehicle"),
+    )
+    for environment in _environments
+]
