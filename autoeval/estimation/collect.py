@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 
 from autoeval.detections import Evidence
 from autoeval.detectors.detector import Detector
-from autoeval.errors import InputError
-from autoeval.estimation.mean_ap import MeanAP
-from autoeval.estimation.measures import Measure
 from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.tally import Tally, merged
 from autoeval.metasets.image_folder import ImageFile
 from autoeval.metasets.images import UnreadableImageError, read_image
 from autoeval.metasets.sample_set import Sample
-from autoeval.scores.registry import ScoreSet
+from autoeval.runtime.shards import Shards, Undivided
 
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 
@@ -63,6 +57,7 @@ def collect(
     batch_size: int = 4,
     advance: Callable[[int], object] = lambda n: None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
+    shards: Shards | None = None,
 ) -> list[dict[str, Any]]:
     """Run a detector over a set of images and compute all scores, and mAP where there are labels.
 
@@ -81,6 +76,9 @@ def collect(
         Called with the number of images done, for a progress bar.
     watch : callable
         Called with the evidence of each image, labelled by the categories of the task.
+    shards : Shards, optional
+        Which processes share the images; all return the rows of the whole, with the seconds of all
+        processes added up. ``advance`` and ``watch`` hear of the images of this process alone.
 
     Returns
     -------
@@ -95,8 +93,9 @@ def collect(
     InputError
         If no image can be read.
     """
-    tally = _Tally(categories, settings)
-    for batch in _batches(samples, batch_size, tally):
+    tally = Tally(categories, settings)
+    shards = shards or Undivided()
+    for batch in _batches(samples, shards.part(len(samples)), batch_size, tally):
         with tally.timed("network_s"):
             observed = detector.observe(
                 [sample.image for sample in batch],
@@ -112,64 +111,14 @@ def collect(
                 tally.update(sample, known)
                 watch(known)
         advance(len(batch))
-    if not tally.n_images:
-        raise InputError(
-            f"None of the {len(samples)} images can be read: {'; '.join(tally.unreadable[:3])}"
-        )
-    return tally.rows()
+    return merged(shards.gather(tally)).rows()
 
 
-class _Tally:
-    """What a pass adds up."""
-
-    def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
-        self.accuracy = MeanAP(categories)
-        self.measures: list[Measure] = [measure.make() for measure in settings.measures]
-        domain = settings.domain
-        self.scores = ScoreSet(
-            settings.stability,
-            repeats=settings.repeats,
-            reference=domain.features if domain else None,
-            source_threshold=domain.threshold if domain else None,
-        )
-        self.n_images = 0
-        self.unreadable: list[str] = []
-        self.seconds: defaultdict[str, float] = defaultdict(float)
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.seconds[name] += time.perf_counter() - start
-
-    def update(self, sample: Sample, evidence: Evidence) -> None:
-        self.n_images += 1
-        for measure in (self.accuracy, *self.measures):
-            measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
-        self.scores.update(evidence)
-
-    def rows(self) -> list[dict[str, Any]]:
-        with self.timed("map_s"):
-            accuracy = self.accuracy.compute()
-            for measure in self.measures:
-                accuracy |= measure.compute()
-        shared = {
-            "n_images": self.n_images,
-            "n_boxes": self.accuracy.n_boxes,
-            "n_unreadable": len(self.unreadable),
-            "unreadable": "; ".join(self.unreadable),
-            "absent": json.dumps(self.scores.absent, sort_keys=True),
-            **self.seconds,
-        }
-        return [
-            {"repeat": repeat, **shared, **accuracy, **features}
-            for repeat, features in enumerate(self.scores.rows())
-        ]
-
-
-def _batches(samples: Samples, batch_size: int, tally: _Tally) -> Iterator[list[Sample]]:
+def _batches(
+    samples: Samples, part: range, batch_size: int, tally: Tally
+) -> Iterator[list[Sample]]:
     batch: list[Sample] = []
-    for index in range(len(samples)):
+    for index in part:
         try:
             with tally.timed("read_s"):
                 sample = samples[index]

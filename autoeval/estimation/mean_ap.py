@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from faster_coco_eval import COCO, COCOeval_faster
+from typing_extensions import Self
 
 from autoeval.detections import Detections
 
@@ -53,6 +54,14 @@ class MeanAP:
         """
         self._found.append(found)
         self._truth.append((np.asarray(boxes, np.float64), np.asarray(labels), np.asarray(iscrowd)))
+
+    def merge(self, other: Self) -> None:
+        """Take in all that ``other`` has seen, as if its images came after those seen here.
+
+        Boxes of equal score are ranked by the order of their images, as in COCO's evaluation.
+        """
+        self._found.extend(other._found)
+        self._truth.extend(other._truth)
 
     @property
     def n_boxes(self) -> int:

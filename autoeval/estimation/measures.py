@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from typing_extensions import Self
 
 from autoeval.detections import Detections
 
@@ -16,6 +17,10 @@ class Measure(Protocol):
         self, found: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
         """Take in the detections and the true boxes of one image."""
+        ...
+
+    def merge(self, other: Self, /) -> None:
+        """Take in all that ``other`` has seen."""
         ...
 
     def compute(self) -> dict[str, float]:

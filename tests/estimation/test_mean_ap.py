@@ -93,8 +93,7 @@ def reference(images, n_categories):
     return evaluation.stats[:3]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_equals_pycocotools_on_random_scenes(seed):
+def random_scenes(seed):
     rng = np.random.default_rng(seed)
     images = []
     for _ in range(12):
@@ -110,6 +109,12 @@ def test_equals_pycocotools_on_random_scenes(seed):
             np.concatenate([labels, [0, 1]]),
         )
         images.append((detections, boxes, labels, rng.random(n) < 0.1))
+    return images
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equals_pycocotools_on_random_scenes(seed):
+    images = random_scenes(seed)
     values = evaluate(images, ("car", "bus", "truck"))
     assert [values[name] for name in ("mAP", "mAP50", "mAP75")] == pytest.approx(
         reference(images, 3), abs=1e-12
@@ -121,3 +126,15 @@ def test_categories_are_reported_one_by_one():
     values = evaluate(images, ("car", "bus", "tram"))
     assert values["mAP/car"] == pytest.approx(1) and values["mAP/bus"] == 0
     assert math.isnan(values["mAP/tram"]) and values["mAP"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 12])
+def test_merged_parts_equal_the_whole_to_the_last_bit(cut):
+    images, categories = random_scenes(0), ("car", "bus", "truck")
+    first, second = MeanAP(categories), MeanAP(categories)
+    for metric, part in ((first, images[:cut]), (second, images[cut:])):
+        for detections, boxes, labels, iscrowd in part:
+            metric.update(detections, boxes, labels, iscrowd)
+    first.merge(second)
+    assert first.compute() == evaluate(images, categories)
+    assert first.n_boxes == sum(len(labels) for _, _, labels, _ in images)

@@ -1,0 +1,110 @@
+"""What one pass adds up, and how the parts of a divided pass come together."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from typing_extensions import Self
+
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.mean_ap import MeanAP
+from autoeval.estimation.measures import Measure
+from autoeval.estimation.presets import PassSettings
+from autoeval.metasets.sample_set import Sample
+from autoeval.scores.registry import ScoreSet
+
+
+class Tally:
+    """What a pass adds up, image by image.
+
+    Parameters
+    ----------
+    categories : tuple of str
+        Categories of the task.
+    settings : PassSettings
+    """
+
+    def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
+        self.accuracy = MeanAP(categories)
+        self.measures: list[Measure] = [measure.make() for measure in settings.measures]
+        domain = settings.domain
+        self.scores = ScoreSet(
+            settings.stability,
+            repeats=settings.repeats,
+            reference=domain.features if domain else None,
+            source_threshold=domain.threshold if domain else None,
+        )
+        self.n_images = 0
+        self.unreadable: list[str] = []
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Add the time of the body to the seconds called ``name``."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] += time.perf_counter() - start
+
+    def update(self, sample: Sample, evidence: Evidence) -> None:
+        """Take in one image."""
+        self.n_images += 1
+        for measure in (self.accuracy, *self.measures):
+            measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+        self.scores.update(evidence)
+
+    def merge(self, other: Self) -> None:
+        """Take in what ``other`` has seen of the images that come after those seen here."""
+        self.n_images += other.n_images
+        self.accuracy.merge(other.accuracy)
+        for mine, theirs in zip(self.measures, other.measures, strict=True):
+            mine.merge(theirs)
+        self.scores.merge(other.scores)
+        self.unreadable += other.unreadable
+        for name, seconds in other.seconds.items():
+            self.seconds[name] += seconds
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row a repeat; see `autoeval.estimation.collect.collect`.
+
+        Raises
+        ------
+        InputError
+            If no image could be read.
+        """
+        if not self.n_images:
+            lost = self.unreadable
+            raise InputError(f"None of the {len(lost)} images can be read: {'; '.join(lost[:3])}")
+        with self.timed("map_s"):
+            accuracy = self.accuracy.compute()
+            for measure in self.measures:
+                accuracy |= measure.compute()
+        shared = {
+            "n_images": self.n_images,
+            "n_boxes": self.accuracy.n_boxes,
+            "n_unreadable": len(self.unreadable),
+            "unreadable": "; ".join(self.unreadable),
+            "absent": json.dumps(self.scores.absent, sort_keys=True),
+            **self.seconds,
+        }
+        return [
+            {"repeat": repeat, **shared, **accuracy, **features}
+            for repeat, features in enumerate(self.scores.rows())
+        ]
+
+
+def merged(parts: Sequence[Tally]) -> Tally:
+    """Return the tally of all images, given those of its parts in the order of the images.
+
+    In that order mAP, whose ties go by the order of images, equals that of an undivided pass to the
+    last bit; so do the scores, but for the Fréchet distance, which is equal up to rounding.
+    """
+    whole, *rest = parts
+    for part in rest:
+        whole.merge(part)
+    return whole
