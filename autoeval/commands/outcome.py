@@ -7,25 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from autoeval.commands.observed import Observed
+from autoeval.commands.plotted_scores import LEFT_OUT, scores_to_plot
 from autoeval.commands.what_was_run import facts, time_table
 from autoeval.detectors import Detector
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.fitting import Fit
 from autoeval.estimation.presets import PassSettings
-from autoeval.estimation.targets import TARGETS, find_target
+from autoeval.estimation.targets import find_target
 from autoeval.report.held_out import formats_of
 from autoeval.report.map_report import MapReport, held_out_tables
-from autoeval.report.scatter import RegressionBand
 from autoeval.report.tables import format_cells, to_terminal
 from autoeval.runtime.files import write_text
-from autoeval.studies.score_columns import feature_columns
-
-KEYS = ["source", "sample_set", "kind", "transforms"]
 
 
 @dataclass(frozen=True)
@@ -131,24 +125,31 @@ class Outcome:
 
     def _report(self) -> MapReport:
         held_out = self.fit.held_out if self.fit else ()
-        scores = _score_columns(self.estimator)
         seen, target = self.observed, find_target(self.estimator.target)
+        plotted = scores_to_plot(self.estimator)
         return MapReport(
             title=f"{self.detector_name} on {self.task_name}",
-            points=_mean_over_repeats(self.estimator.table_, scores, target.name),
-            scores=scores,
+            points=plotted.points,
+            scores=plotted.scores,
             target=target,
+            lines=plotted.lines,
+            about_scores=plotted.about,
             per_source={result.method: result.per_source for result in held_out},
             summaries=[result.summary() for result in held_out],
             why_not_held_out=self._why_not_held_out(),
-            band=_band(self.estimator),
-            headline=dict(seen.row) | vars(seen.estimate) if seen else None,
+            headline=self._headline(),
             unstable=seen.table() if seen else None,
             thumbnails=seen.thumbnails() if seen else (),
             times=time_table(self.fit.table if self.fit else None, seen.row if seen else None),
             facts=self._facts(),
             problems=[*(self.fit.problems if self.fit else ()), *filter(None, [self.unreadable])],
         )
+
+    def _headline(self) -> dict[str, Any] | None:
+        if self.observed is None:
+            return None
+        estimate, target = self.observed.estimate, find_target(self.estimator.target)
+        return {**self.observed.row, **vars(estimate), LEFT_OUT: target.scale * estimate.value}
 
     def _why_not_held_out(self) -> str:
         if self.fit is not None:
@@ -171,38 +172,6 @@ class Outcome:
         return facts(
             self.detector_name, self.detector, self.task_name, self.settings, self.estimator
         )
-
-
-def _score_columns(estimator: MapEstimator) -> list[str]:
-    """Name the scores of whole images, those that the method of an estimator uses first."""
-    others = [
-        name
-        for name in feature_columns(estimator.table_)
-        if "/" not in name and name not in TARGETS
-    ]
-    return list(dict.fromkeys([*estimator.training_range_, *others]))
-
-
-def _mean_over_repeats(table: pd.DataFrame, scores: list[str], target: str) -> pd.DataFrame:
-    columns = ["n_images", "n_boxes", target, *scores]
-    present = [name for name in columns if name in table]
-    return table.groupby(KEYS, sort=False)[present].mean().reset_index()
-
-
-def _band(estimator: MapEstimator, *, points: int = 50) -> RegressionBand | None:
-    """Trace the estimate along the feature, for a method of one feature."""
-    if len(estimator.training_range_) != 1:
-        return None
-    ((name, (low, high)),) = estimator.training_range_.items()
-    repeats = sorted(set(estimator.table_["repeat"]))
-    x = np.linspace(low, high, points)
-    rows = [pd.DataFrame({"repeat": repeats, "n_images": 0, name: at}) for at in x]
-    estimates = [estimator.predict(row) for row in rows]
-    value, lower, upper = (
-        np.array([getattr(estimate, part) for estimate in estimates])
-        for part in ("value", "lower", "upper")
-    )
-    return RegressionBand(x, value, lower, upper)
 
 
 def _without_nan(values: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,8 @@ class ScatterChart:
         Columns to choose from; the first is shown. One without two different values is left out,
         unless it is the first.
     target : Target
-    band : RegressionBand, optional
-        Of the first score; for the others a least-squares line over the sample sets is drawn.
+    lines : mapping of str to RegressionBand
+        What to draw for a score; for the others it is a least-squares line over the sample sets.
     estimate : mapping, optional
         One more point, drawn as a star: ``value`` and its scores.
     """
@@ -40,7 +40,7 @@ class ScatterChart:
     points: pd.DataFrame
     scores: Sequence[str]
     target: Target
-    band: RegressionBand | None = None
+    lines: Mapping[str, RegressionBand] = field(default_factory=dict)
     estimate: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,8 +77,8 @@ class ScatterChart:
         samples = self.points.loc[self.points["kind"] != "seed", [name, self.target.name]].dropna()
         varied = len(samples) >= FEWEST_POINTS and samples.nunique().min() > 1
         line = None
-        if name == self.scores[0] and self.band is not None:
-            line = self._band(self.band)
+        if name in self.lines:
+            line = self._band(self.lines[name])
         elif varied:
             line = self._least_squares(*samples.to_numpy(float).T)
         return {

@@ -109,20 +109,16 @@ def _figures(page: Page, report: MapReport) -> None:
 def _scatter(page: Page, report: MapReport) -> None:
     page.add_heading(f"{report.target.name} against the scores")
     chart = ScatterChart(
-        report.points, report.scores, report.target, report.band, estimate=report.headline
+        report.points, report.scores, report.target, report.lines, estimate=report.headline
     )
-    line = "Line: least squares over the sample sets."
-    if report.band is not None:
-        line = (
-            f"For {report.scores[0]}, the line is the regression in use and grey its prediction "
-            "interval; for other scores it is least squares over the sample sets."
-        )
-    star = " The red star is the estimate." if report.headline is not None else ""
+    star = "The red star is the estimate. " if report.headline is not None else ""
     page.add_scatter(
         chart,
         "A small mark is a transformed sample set, a large one the own images of a source. Point "
-        f"at a mark to see what it is, click a source to single it out.{star} {line}",
+        f"at a mark to see what it is, click a source to single it out. {star}The line is least "
+        "squares over the sample sets, unless said otherwise.",
     )
+    page.add_text(*report.about_scores)
 
 
 def _held_out(page: Page, report: MapReport, parts: Mapping[str, Part]) -> None:

@@ -39,8 +39,10 @@ class MapReport:
         See `method_table`; in the order of `per_source`.
     why_not_held_out : str
         Why `per_source` is empty.
-    band : RegressionBand, optional
-        Of the first score.
+    lines : mapping of str to RegressionBand
+        See `ScatterChart`.
+    about_scores : sequence of str
+        Sentences that explain some of the scores and their lines.
     headline : mapping, optional
         An estimate: keys ``value``, ``lower``, ``upper``, ``level``, ``interval_method``, ``std``,
         ``method``, ``guards``, ``n_images``, and the scores of those images.
@@ -65,7 +67,8 @@ class MapReport:
     per_source: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     summaries: Sequence[Mapping[str, Any]] = ()
     why_not_held_out: str = ""
-    band: RegressionBand | None = None
+    lines: Mapping[str, RegressionBand] = field(default_factory=dict)
+    about_scores: Sequence[str] = ()
     headline: Mapping[str, Any] | None = None
     categories: pd.DataFrame | None = None
     unstable: pd.DataFrame | None = None
@@ -103,7 +106,11 @@ class MapReport:
             at = self.headline.get(self.scores[0], np.nan)
             star = (at, self.headline["value"], "estimate")
         axes = plot_scatter(
-            self.points, x=self.scores[0], target=self.target, band=self.band, highlight=star
+            self.points,
+            x=self.scores[0],
+            target=self.target,
+            band=self.lines.get(self.scores[0]),
+            highlight=star,
         )
         axes.set_title(self.title, fontsize=11, parse_math=False)
         figure = axes.figure

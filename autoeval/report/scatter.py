@@ -20,7 +20,10 @@ MARKERS = "oXPDsv^<>p*h"
 
 @dataclass(frozen=True)
 class RegressionBand:
-    """A fitted line with its prediction interval, all of shape (N,) and sorted by ``x``."""
+    """A line with its prediction interval, all of shape (N,) and sorted by ``x``.
+
+    The bounds are NaN where there is no interval.
+    """
 
     x: np.ndarray
     y: np.ndarray
