@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 PRESET_NAMES = ("paper", "released", "replication")
 
 
-def add_data_options(parser: argparse.ArgumentParser, *, images: str) -> None:
+def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = None) -> None:
     """Declare where images come from.
 
     Parameters
     ----------
     parser : ArgumentParser
-    images : str
-        What is done with ``--images``.
+    images : str, optional
+        What is done with ``--images``; without it there is no such option.
     """
     data = parser.add_argument_group("data")
     data.add_argument(
         "--task", metavar="FILE", required=True, help="such as configs/tasks/vehicle.py"
     )
     data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
-    data.add_argument("--images", metavar="PATH", help=f"folder or COCO JSON to {images}")
-    data.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
+    if images is not None:
+        data.add_argument("--images", metavar="PATH", help=f"folder or COCO JSON to {images}")
+        data.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
     data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
     data.add_argument("--n-sets", type=int, metavar="N", help="sample sets for each seed set")
     data.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")

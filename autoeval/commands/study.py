@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from autoeval.commands.detector_options import add_detector_options
+from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 
-PRESET_NAMES = ("paper", "released", "replication")
 SCORES = {
     "correlation": ("correlation_report", "R² and ρ of every score with the accuracy"),
     "thresholds": ("thresholds_report", "R² of thresholded scores at every threshold"),
@@ -37,7 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             study = studies.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
             add_input(study)
             _add_own_options(study, name)
-            study.add_argument("--out", type=Path, default=Path("work_dirs/studies"), metavar="DIR")
+            study.add_argument(
+                "--out",
+                type=Path,
+                default=Path("work_dirs/studies"),
+                metavar="DIR",
+                help="for what is written (%(default)s)",
+            )
             study.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
 
 
@@ -70,19 +76,20 @@ def _add_scores(study: argparse.ArgumentParser) -> None:
 
 def _add_pass(study: argparse.ArgumentParser) -> None:
     add_detector_options(study)
-    data = study.add_argument_group("data")
-    data.add_argument("--task", metavar="FILE", required=True)
-    data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
-    data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
-    data.add_argument("--n-sets", type=int, metavar="N", help="sample sets for each seed set")
-    data.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")
-    data.add_argument(
+    add_data_options(study)
+    study.add_argument(
         "--own-images", type=int, default=5000, metavar="N", help="of each source, at most"
     )
     study.add_argument("--preset", default="paper", choices=PRESET_NAMES)
     study.add_argument("--repeats", type=int, default=3, help="dropout seeds (%(default)s)")
     study.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    study.add_argument("--work-dir", type=Path, default=Path("work_dirs/studies"), metavar="DIR")
+    study.add_argument(
+        "--work-dir",
+        type=Path,
+        default=Path("work_dirs/studies"),
+        metavar="DIR",
+        help="keeps the boxes, for the next study too (%(default)s)",
+    )
 
 
 def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:

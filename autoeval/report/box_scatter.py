@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from autoeval.report.scatter import source_styles
+from autoeval.report.scatter_grid import source_legend
 
 BINS = np.linspace(0, 1, 11)
 
 
-def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str], *, most: int = 4000) -> Figure:
+def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str], *, most: int = 3000) -> Figure:
     """Draw the IoU of boxes with the truth against measures in [0, 1], side by side.
 
     The line is the mean IoU of the boxes in each tenth of the measure.
@@ -41,12 +41,7 @@ def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str], *, most: int = 40
         ax.set(xlabel=measure, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         ax.grid(alpha=0.25)
     axes[0].set_ylabel("IoU with the true box")
-    handles = [Line2D([], [], ls="", ms=5, **style) for style in styles.values()]
-    legend = figure.legend(
-        handles, list(styles), loc="outside lower center", ncols=6, frameon=False, fontsize=8
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    source_legend(figure, boxes["source"])
     return figure
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -52,7 +52,7 @@ def plot_scatter_grid(
     for ax in axes[len(titles) :]:
         ax.axis("off")
     figure.supylabel(axis_title(target), fontsize=9)
-    _legend(figure, list(dict.fromkeys(points["source"])))
+    source_legend(figure, points["source"])
     return figure
 
 
@@ -65,7 +65,14 @@ def draw_line(ax: Axes, points: pd.DataFrame, scale: float = 1.0) -> None:
         ax.plot(ends, slope * ends + intercept, color="0.3", lw=1.2, zorder=2)
 
 
-def _legend(figure: Figure, sources: Sequence[str]) -> None:
+def source_legend(figure: Figure, sources: Iterable[str]) -> None:
+    """Name the sources below all plots; names from data may hold ``$`` or begin with ``_``."""
     styles = source_styles(sources)
-    handles = [Line2D([], [], ls="", ms=5, label=name, **styles[name]) for name in sources]
-    figure.legend(handles=handles, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
+    handles = [Line2D([], [], ls="", ms=5, **style) for style in styles.values()]
+    places = [str(k) for k in range(len(handles))]
+    legend = figure.legend(
+        handles, places, loc="outside lower center", ncols=6, frameon=False, fontsize=8
+    )
+    for text, name in zip(legend.get_texts(), styles, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)

@@ -44,7 +44,7 @@ class StudyReport:
         """Write ``NAME.png``, ``NAME.md`` and the CSV file of each table; return them."""
         files = [folder / f"{self.name}.png", folder / f"{self.name}.md"]
         with atomic_path(files[0]) as temporary:
-            self.figure.savefig(temporary, dpi=110, metadata={"Software": None})
+            self.figure.savefig(temporary, dpi=90, metadata={"Software": None})
         write_text(files[1], self.markdown())
         for part in self.parts:
             files.append(folder / f"{part.name}.csv")
