@@ -53,6 +53,11 @@ def scores_to_plot(estimator: MapEstimator) -> PlottedScores:
     if len(used) != 1:
         scores = list(dict.fromkeys([LEFT_OUT, *scores]))
     lines, about = {}, []
+    if len(used) == 1:
+        lines[used[0]] = _regression(estimator, used[0])
+        about.append(
+            f"For ‘{used[0]}’, it is the regression in use, and grey its prediction interval."
+        )
     if table[LEFT_OUT].isna().all():
         scores.remove(LEFT_OUT)
     else:
@@ -60,11 +65,6 @@ def scores_to_plot(estimator: MapEstimator) -> PlottedScores:
         about.append(
             f"‘{LEFT_OUT}’ is what ‘{estimator.method}’ says of each sample set ({target.unit}) "
             "when it was fitted without its source; on the line it would be right."
-        )
-    if len(used) == 1:
-        lines[used[0]] = _regression(estimator, used[0])
-        about.append(
-            f"For ‘{used[0]}’ the line is the regression in use, grey its prediction interval."
         )
     names = ["n_images", "n_boxes", target.name, *scores]
     present = [name for name in dict.fromkeys(names) if name in table]

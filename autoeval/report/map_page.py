@@ -116,9 +116,8 @@ def _scatter(page: Page, report: MapReport) -> None:
         chart,
         "A small mark is a transformed sample set, a large one the own images of a source. Point "
         f"at a mark to see what it is, click a source to single it out. {star}The line is least "
-        "squares over the sample sets, unless said otherwise.",
+        f"squares over the sample sets. {' '.join(report.about_scores)}",
     )
-    page.add_text(*report.about_scores)
 
 
 def _held_out(page: Page, report: MapReport, parts: Mapping[str, Part]) -> None:

@@ -72,4 +72,4 @@ def _outline(
 ) -> None:
     chosen = found[(found.scores < STRONG) == faint]
     for x1, y1, x2, y2 in np.rint(chosen.boxes * scale).astype(int).tolist():
-        cv2.rectangle(canvas, (x1, y1), (x2, y2), color, width, cv2.LINE_AA)
+        cv2.rectangle(canvas, (x1, y1), (x2, y2), color, width)
