@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from autoeval.commands.detector_options import (
     detector_name,
     load_named_detector,
 )
+from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.meta_set_options import (
     add_data_options,
     add_pass_options,
     pass_settings,
 )
 from autoeval.errors import InputError
+from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.shards import Shards
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     method.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
     method.add_argument("--estimator", metavar="FILE", help="use a saved one instead of fitting")
     add_pass_options(parser)
+    add_execution_options(parser)
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="default: report.html in the work dir"
     )
@@ -44,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the detector, fit or load the estimator, estimate, and tell."""
+    with launched(args) as shards:
+        return _run(args, shards)
+
+
+def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.commands.observed import observe_unlabelled
     from autoeval.commands.outcome import Outcome
     from autoeval.estimation.estimator import MapEstimator
@@ -51,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.estimator and not args.images:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
+    executor = make_executor(args)
     task = load_task(args.task, args.data_root)
     files = load_image_folder(args.images, args.img_dir) if args.images else None
     saved = MapEstimator.load(args.estimator) if args.estimator else None
@@ -59,20 +70,30 @@ def run(args: argparse.Namespace) -> int:
     work_dir = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(name).stem}"
     fit: Any = None
     if saved is None:
-        fit = _fit(args, detector, task, settings, work_dir)
+        fit = _fit(args, detector, task, settings, work_dir, executor)
     estimator = saved or fit.estimator
     observed = None
     if files is not None:
         observed = observe_unlabelled(
-            detector, estimator, task, files, settings=settings, batch_size=args.batch_size
+            detector,
+            estimator,
+            task,
+            files,
+            settings=settings,
+            batch_size=args.batch_size,
+            shards=shards,
         )
+    if not shards.leads:
+        return 0
     outcome = Outcome(name, detector, task.name, settings, estimator, fit, observed)
     written = outcome.write(work_dir, args.report)
     print(json.dumps(outcome.to_dict(), indent=2) if args.json else outcome.text(written))
     return 0
 
 
-def _fit(args: argparse.Namespace, detector, task, settings, work_dir: Path) -> Any:
+def _fit(
+    args: argparse.Namespace, detector, task, settings, work_dir: Path, executor: Executor
+) -> Any:
     from autoeval.estimation.fitting import fit_task
     from autoeval.metasets import load_metaset_config
 
@@ -88,6 +109,8 @@ def _fit(args: argparse.Namespace, detector, task, settings, work_dir: Path) -> 
         methods=args.method,
         target=args.target,
         batch_size=args.batch_size,
+        executor=executor,
+        load=partial(load_named_detector, args),
     )
     for problem in fit.problems:
         print(f"note: {problem}", file=sys.stderr)

@@ -19,6 +19,7 @@ from autoeval.metasets.image_folder import ImageFile
 from autoeval.metasets.images import UnreadableImageError, read_image
 from autoeval.metasets.task import Task
 from autoeval.report.thumbnails import draw_boxes
+from autoeval.runtime.shards import Shards, Undivided
 
 GRAY = np.full((270, 360, 3), 128, np.uint8)
 
@@ -67,11 +68,13 @@ def observe_unlabelled(
     *,
     settings: PassSettings,
     batch_size: int = 4,
+    shards: Shards | None = None,
 ) -> Observed:
     """Estimate the mAP of a detector on images without labels, and keep the least stable ones.
 
     The parameters and errors are those of `estimate_images`.
     """
+    shards = shards or Undivided()
     least_stable = LeastStableImages()
     estimate, row = estimate_images(
         detector,
@@ -81,7 +84,11 @@ def observe_unlabelled(
         settings=settings,
         batch_size=batch_size,
         watch=least_stable.update,
+        shards=shards,
     )
+    least_stable, *others = shards.gather(least_stable)
+    for other in others:
+        least_stable.merge(other)
     return Observed(estimate, row, least_stable.images, files)
 
 

@@ -30,6 +30,7 @@ from autoeval.metasets.task import Task
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.shards import Shards, Undivided
 from autoeval.runtime.store import OK, RowStore
 
 BASELINE = "constant"
@@ -142,6 +143,7 @@ def estimate_images(
     settings: PassSettings,
     batch_size: int = 4,
     watch: Callable[[Evidence], object] = lambda evidence: None,
+    shards: Shards | None = None,
 ) -> tuple[Estimate, dict[str, Any]]:
     """Estimate the mAP of a detector on images without labels.
 
@@ -156,6 +158,8 @@ def estimate_images(
         Changes no number.
     watch : callable
         Called with the evidence of each image.
+    shards : Shards, optional
+        Which processes share the images; see `collect`.
 
     Returns
     -------
@@ -172,7 +176,9 @@ def estimate_images(
         read.
     """
     estimator.check_context(context(detector, task, settings))
-    with progress_bar(len(files), "observing images") as bar:
+    shards = shards or Undivided()
+    mine = len(shards.part(len(files)))
+    with progress_bar(mine, "observing images", disable=not shards.leads) as bar:
         rows = collect(
             detector,
             UnlabelledSamples(files),
@@ -182,6 +188,7 @@ def estimate_images(
             batch_size=batch_size,
             advance=bar.update,
             watch=watch,
+            shards=shards,
         )
     table = pd.DataFrame(rows)
     estimate = estimator.predict(table, backbone=detector.backbone)

@@ -31,10 +31,13 @@ class RayExecutor:
         interface.
     workers : int, optional
         Number of workers; by default as many as the cluster has room for.
-    cpus : int
-        Of each worker; also its number of OpenMP threads.
+    cpus : int, optional
+        Of each worker; also its number of OpenMP threads, unless the machine's environment has
+        another. By default 1 for workers with a GPU, ``cpus_without_gpu`` for others.
     gpus : float, optional
         Of each worker, 0.5 for two workers a GPU; by default 1 where there are any, else 0.
+    cpus_without_gpu : int
+        See ``cpus``: numbers may depend on the number of threads, in the last bits.
     """
 
     def __init__(
@@ -42,13 +45,15 @@ class RayExecutor:
         *,
         address: str | None = None,
         workers: int | None = None,
-        cpus: int = 1,
+        cpus: int | None = None,
         gpus: float | None = None,
+        cpus_without_gpu: int = 1,
     ) -> None:
         self.address = address
         self.workers = workers
         self.cpus = cpus
         self.gpus = gpus
+        self.cpus_without_gpu = cpus_without_gpu
 
     def run(
         self, jobs: Iterable[Job], work: Work, advance: Advance
@@ -78,17 +83,18 @@ class RayExecutor:
     def _plan(self, cluster: dict[str, float]) -> tuple[dict[str, float], int]:
         """Return what each worker takes, and the number of workers."""
         gpus = float(bool(cluster.get("GPU"))) if self.gpus is None else self.gpus
-        rooms = [cluster.get("CPU", 0) // self.cpus]
+        cpus = self.cpus or (1 if gpus else self.cpus_without_gpu)
+        rooms = [cluster.get("CPU", 0) // cpus]
         if gpus:
             rooms.append(cluster.get("GPU", 0) // gpus)
         room = int(min(rooms))
         if not room and self.workers is None:
             raise InputError(
                 f"The Ray cluster has {cluster.get('CPU', 0):g} CPUs and {cluster.get('GPU', 0):g} "
-                f"GPUs, no room for a worker with {self.cpus} and {gpus:g}. Ask for less, or give "
+                f"GPUs, no room for a worker with {cpus} and {gpus:g}. Ask for less, or give "
                 "the number of workers where the cluster grows by itself."
             )
-        return {"num_cpus": self.cpus, "num_gpus": gpus}, self.workers or room
+        return {"num_cpus": cpus, "num_gpus": gpus}, self.workers or room
 
 
 class _Worker:

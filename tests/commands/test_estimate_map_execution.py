@@ -1,0 +1,92 @@
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rectangles import rectangle_task, write_world
+
+from autoeval.cli import main
+
+TESTS = Path(__file__).resolve().parents[1]
+TASK = """
+name = "boxes"
+categories = ["box"]
+data_root = "worlds"
+seed_sets = [
+    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
+    for n in ("w0", "w1", "w2")
+]
+"""
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def start(arguments, **environment):
+    paths = f"{TESTS}:{TESTS.parent}"
+    return subprocess.Popen(
+        [sys.executable, str(TESTS / "commands" / "estimate_rectangles.py"), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths, **environment},
+    )
+
+
+def end(process):
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return out
+
+
+def rows(work_dir):
+    table = pd.read_parquet(work_dir / "scores.parquet")
+    return table.drop(columns=[name for name in table if name.endswith("_s")])
+
+
+def test_two_processes_of_torchrun_tell_what_one_tells(tmp_path):
+    rectangle_task(tmp_path / "worlds")
+    images = write_world(tmp_path / "new", 205, n_images=7, seed=9) / "images"
+    (images / "3.png").write_bytes(b"not an image")
+    (tmp_path / "task.py").write_text(TASK)
+    arguments = ["--task", str(tmp_path / "task.py"), "--images", str(images), "--json"]
+    arguments += ["--n-sets", "2", "--n-images", "4", "--repeats", "2", "--work-dir"]
+    alone = start([*arguments, str(tmp_path / "one")])
+    group = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "GLOO_SOCKET_IFNAME": "lo",
+        "WORLD_SIZE": "2",
+    }
+    together = [*arguments, str(tmp_path / "two"), "--launcher", "pytorch"]
+    ranks = [start(together, RANK=str(k), LOCAL_RANK=str(k), **group) for k in range(2)]
+    expected = json.loads(end(alone))
+    told, silent = map(end, ranks)
+    assert silent == ""
+    assert json.loads(told)["estimate"] == expected["estimate"]
+    assert "3.png" in json.loads(told)["unreadable"]
+    pd.testing.assert_frame_equal(rows(tmp_path / "two"), rows(tmp_path / "one"), check_exact=True)
+    (ran,) = (tmp_path / "two" / "rows").glob("jobs.json")
+    assert len(json.loads(ran.read_text())["jobs"]) == 9
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--workers", "2"], "--workers needs --executor ray"),
+        (["--executor", "ray", "--workers", "0"], "Expected --workers above 0"),
+        (["--executor", "ray", "--num-gpus-per-worker", "-1"], "--num-gpus-per-worker above 0"),
+        (["--launcher", "pytorch"], "torchrun"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message, monkeypatch, capsys):
+    monkeypatch.delenv("RANK", raising=False)
+    assert main(["estimate-map", "--detector", "x", "--task", "x.py", *options]) == 2
+    assert message in capsys.readouterr().err
