@@ -60,6 +60,7 @@ def plot_curves(
             ax.update_datalim(np.column_stack([[*rows[x]] * 2, [*lower, *upper]]))
         ringed = rows[rows[x] == (marks or {}).get(str(name))]
         ax.scatter(ringed[x], scale * ringed[y], s=160, fc="none", ec=color, lw=1.8, zorder=4)
+    ax.margins(x=0.07)
     ax.autoscale_view()
     ax.grid(alpha=0.25)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6, frameon=False, fontsize=9)
