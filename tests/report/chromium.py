@@ -25,7 +25,7 @@ def chromium():
 
 
 class Visit:
-    """A page that was opened, and what went wrong on it.
+    """A page that was opened in a browser or a context of it, and what went wrong there.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Visit:
         Console errors and warnings, uncaught errors, dialogs, and requests for another address.
     """
 
-    def __init__(self, browser, path, viewport=LAPTOP):
+    def __init__(self, browser, path, **options):
         self.address, self.complaints = path.as_uri(), []
-        self.page = browser.new_page(viewport=viewport)
+        self.page = browser.new_page(**options)
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)

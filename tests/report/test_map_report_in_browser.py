@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pandas as pd
 import pytest
-from chromium import PHONE, Visit, chromium
+from chromium import LAPTOP, PHONE, Visit, chromium
 from rectangles import RectangleDetector, write_world
 
 import autoeval.detectors
@@ -63,7 +63,7 @@ def table(work_dir):
 
 @pytest.fixture
 def visit(browser, work_dir):
-    opened = Visit(browser, work_dir / "report.html")
+    opened = Visit(browser, work_dir / "report.html", viewport=LAPTOP)
     yield opened
     opened.page.close()
 
@@ -106,6 +106,7 @@ def test_numbers_are_those_of_the_parquet_file(visit, table):
     own = table[table["kind"] == "seed"]
     assert column(visit, HELD_OUT, "true mAP") == (100 * own["mAP"]).tolist()
     drawn = json.loads(visit.page.locator(".scatter script").text_content())
+    assert drawn["scores"].pop("held-out estimate")
     for name, score in drawn["scores"].items():
         values = np.array(score["values"], float)
         np.testing.assert_allclose(values, table[name], rtol=1e-5)
@@ -152,6 +153,17 @@ def test_pointing_at_a_mark_tells_what_it_is(visit, table):
     assert float(said[3].removeprefix("bos ")) == pytest.approx(row["bos"], rel=1e-3)
 
 
+def test_a_tap_tells_what_a_mark_is_until_the_next(browser, work_dir):
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    visit = Visit(context, work_dir / "report.html")
+    label = visit.page.locator(".scatter .label")
+    visit.page.locator(".scatter svg .own").last.tap()
+    assert label.inner_text().startswith(SOURCES[-1])
+    visit.page.locator(".scatter .plot svg").tap(position={"x": 2, "y": 2})
+    assert not label.is_visible() and visit.complaints == []
+    context.close()
+
+
 def test_the_arrow_keys_walk_from_mark_to_mark(visit, table):
     plot = visit.page.locator(".scatter .plot svg")
     plot.press("ArrowRight")
@@ -192,7 +204,7 @@ def test_the_least_stable_images_are_pictures(visit):
 
 
 def test_nothing_sticks_out_on_a_phone(browser, work_dir):
-    visit = Visit(browser, work_dir / "report.html", PHONE)
+    visit = Visit(browser, work_dir / "report.html", viewport=PHONE)
     visit.page.locator("summary").click()
     assert visit.page.evaluate("document.documentElement.scrollWidth") == 390
     outside = visit.page.evaluate(

@@ -34,7 +34,8 @@ class Scatter {
     this.select.addEventListener("change", () => this.draw());
     for (const kind of ["pointermove", "pointerdown"])
       this.svg.addEventListener(kind, (event) => this.point(event));
-    this.svg.addEventListener("pointerleave", () => this.show(null));
+    // A finger leaves when it is lifted; the label stays then, to be read.
+    this.svg.addEventListener("pointerleave", (event) => event.pointerType === "touch" || this.show(null));
     this.svg.addEventListener("keydown", (event) => this.step(event));
     new ResizeObserver(() => this.plot.clientWidth !== this.width && this.draw()).observe(this.plot);
     this.draw();
@@ -95,7 +96,7 @@ class Scatter {
   }
   axes(x, y, f) {
     const text = (content, attributes) => (element("text", attributes, this.svg).textContent = content);
-    for (const v of ticks(f.x0, f.x1, Math.max(3, this.width / 90))) {
+    for (const v of ticks(f.x0, f.x1, Math.max(3, this.width / 75))) {
       element("path", { class: "grid", d: `M${x(v)} ${f.top}V${f.bottom}` }, this.svg);
       text(v, { x: x(v), y: f.bottom + 18, "text-anchor": "middle" });
     }
