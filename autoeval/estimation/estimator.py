@@ -52,6 +52,8 @@ class MapEstimator:
     context_ : dict
         What the rows were made with; see `fit`.
     sources_ : list of str
+    training_range_ : dict of str to tuple of float
+        Smallest and largest value in the sample sets, for each feature that the estimate uses.
     residuals_ : ndarray of shape (n_sources,)
         Absolute error on the own images of each source when it is left out; empty with fewer than
         three sources.
@@ -84,16 +86,17 @@ class MapEstimator:
         self.table_ = table.reset_index(drop=True)
         self.context_ = dict(context or {})
         self.sources_ = sources(table)
-        self.training_range_ = {
-            name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
-            for name in features
-        }
         rows = Rows.of(table, (*features, self.target))
         self._full = self._fit_repeats(rows)
         self._left_out: list[dict[int, Method]] = []
         self.residuals_ = np.zeros(0)
         if len(self.sources_) >= MIN_SOURCES:
             self._leave_each_source_out(rows)
+        self.training_range_ = {
+            name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
+            for name in features
+            if any(name in method.selected_ for method in self._full.values())
+        }
         return self
 
     def predict(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
@@ -111,8 +114,7 @@ class MapEstimator:
         InputError
             If a repeat was not among those fitted.
         """
-        check_features(rows, tuple(self.training_range_))
-        scores = Rows.of(rows, tuple(self.training_range_))
+        scores = self._scores(rows)
         per_repeat = self._per_repeat(self._full, scores)
         raw = float(np.mean(per_repeat))
         left_out = np.array([self._per_repeat(fit, scores).mean() for fit in self._left_out])
@@ -152,10 +154,10 @@ class MapEstimator:
         InputError
             Saying which settings differ from those the estimator was fitted with.
         """
-        contexts = (self.context_, context)
+        fitted: Mapping[str, Any] = self.context_
         if not set(self.training_range_) & set(DOMAIN_FEATURES):
-            contexts = tuple(_without_domain(context) for context in contexts)
-        refuse_differences(*contexts)
+            fitted, context = _without_domain(fitted), _without_domain(context)
+        refuse_differences(fitted, context)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one Parquet file: its training table and its settings."""
@@ -178,7 +180,7 @@ class MapEstimator:
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
         """Return the estimate of each repeat, clipped to what is possible."""
-        scores = Rows.of(rows, tuple(self.training_range_))
+        scores = self._scores(rows)
         return find_target(self.target).clip(self._per_repeat(self._full, scores))
 
     def predict_left_out(self) -> np.ndarray:
@@ -186,13 +188,20 @@ class MapEstimator:
 
         NaN with fewer than three sources, and where a feature is not finite.
         """
-        rows = Rows.of(self.table_, tuple(self.training_range_))
+        rows = self._scores(self.table_)
         estimates = np.full(len(rows), np.nan)
         for source, fitted in zip(self.sources_, self._left_out, strict=False):
             for repeat, method in fitted.items():
                 chosen = (rows["source"] == source) & (rows["repeat"] == repeat)
                 estimates[chosen] = method.predict(rows.where(chosen))
         return find_target(self.target).clip(estimates)
+
+    def _scores(self, rows: pd.DataFrame) -> Rows:
+        """Take the columns that any of the fitted regressors reads."""
+        fits = [self._full, *self._left_out]
+        names = {n for fit in fits for method in fit.values() for n in method.selected_}
+        check_features(rows, sorted(names))
+        return Rows.of(rows, sorted(names))
 
     def _fit_repeats(self, rows: Rows) -> dict[int, Method]:
         return {

@@ -1,0 +1,10 @@
+"""Regressors from scores to mAP, by name."""
+
+from autoeval.estimation.methods.base import Method
+from autoeval.estimation.methods.constant import Constant
+from autoeval.estimation.methods.fused import Fused
+from autoeval.estimation.methods.linear import Linear
+from autoeval.estimation.methods.registry import METHODS, make_method
+from autoeval.estimation.methods.threshold import BestThreshold
+
+__all__ = ["METHODS", "BestThreshold", "Constant", "Fused", "Linear", "Method", "make_method"]

@@ -1,0 +1,35 @@
+"""What a regressor from scores to mAP is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.estimation.score_table import Rows
+
+
+class Method(Protocol):
+    """A regressor of mAP on columns of the score table.
+
+    It is fitted on the score table of the training sources and predicts rows of the same columns.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Columns that it reads when fitted.
+    selected_ : tuple of str
+        Those of them that it reads to predict.
+    """
+
+    features: tuple[str, ...]
+    selected_: tuple[str, ...]
+
+    def fit(self, rows: Rows, target: str) -> Self:
+        """Fit on the rows of the training sources."""
+        ...
+
+    def predict(self, rows: Rows) -> np.ndarray:
+        """Estimate `target` for each row; NaN where a feature is not finite."""
+        ...

@@ -1,0 +1,71 @@
+"""A thresholded score whose threshold is chosen on the training sources."""
+
+from __future__ import annotations
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.errors import InputError
+from autoeval.estimation.methods.linear import Linear
+from autoeval.estimation.score_table import SAMPLE, Rows
+from autoeval.scores.thresholds import feature_names
+
+MOST_UNDEFINED = 0.1
+
+
+class BestThreshold:
+    """Least squares on a thresholded score, at the threshold that explains training best.
+
+    Source: paper, section 5.1: the thresholds of PS, ES and ATC are set for the highest correlation
+    in training.
+
+    Parameters
+    ----------
+    family : str
+        Score with one column a threshold, such as ``"ps"`` for ``ps@0.00`` to ``ps@0.95``.
+    *others : str
+        Further columns to regress on.
+
+    Attributes
+    ----------
+    selected_ : tuple of str
+        The chosen column, and ``others``.
+    """
+
+    def __init__(self, family: str, *others: str) -> None:
+        self.family = feature_names(family)
+        self.others = others
+        self.features = (*self.family, *others)
+
+    def fit(self, rows: Rows, target: str) -> Self:
+        """Choose the threshold and fit; ties go to the lower threshold.
+
+        A threshold at which more than a tenth of the sample sets have no value is not considered.
+
+        Raises
+        ------
+        InputError
+            If none is left.
+        """
+        samples = rows.of_kind(SAMPLE)
+        fits = {
+            column: Linear(column, *self.others).fit(rows, target)
+            for column in self.family
+            if np.mean(~np.isfinite(samples[column].astype(np.float64))) <= MOST_UNDEFINED
+        }
+        if not fits:
+            raise InputError(
+                f"Expected sample sets with finite {self.family[0]} but too many lack it: the "
+                "detector finds no box on them."
+            )
+        errors = {
+            column: float(np.nanmean((fit.predict(samples) - samples[target]) ** 2))
+            for column, fit in fits.items()
+        }
+        self.fitted_ = fits[min(errors, key=errors.__getitem__)]
+        self.selected_ = self.fitted_.selected_
+        return self
+
+    def predict(self, rows: Rows) -> np.ndarray:
+        """Estimate the target for each row."""
+        return self.fitted_.predict(rows)

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.estimation.methods import METHODS, BestThreshold, Fused, make_method
+from autoeval.estimation.methods.gram import Gram
+from autoeval.estimation.score_table import Rows
+from autoeval.scores.thresholds import feature_names
+
+N_SOURCES, N_SETS = 6, 8
+PS, ES = feature_names("ps"), feature_names("es")
+
+
+def world(seed=0, **columns):
+    """Score rows of six sources, their own images first; every score is noise unless given."""
+    rng = np.random.default_rng(seed)
+    n = N_SOURCES * (N_SETS + 1)
+    rows = {name: rng.uniform(size=n) for name in (*Fused.features, *PS, *ES)}
+    rows |= {
+        "source": np.repeat([f"s{k}" for k in range(N_SOURCES)], N_SETS + 1),
+        "kind": np.array((["seed"] + ["sample"] * N_SETS) * N_SOURCES),
+    }
+    return rows | columns
+
+
+def rng_column(seed):
+    return np.random.default_rng(seed).uniform(size=N_SOURCES * (N_SETS + 1))
+
+
+def test_leaving_groups_out_of_the_normal_equations_equals_fitting_without_their_rows():
+    rng = np.random.default_rng(0)
+    x, y, weights = rng.normal(size=(30, 4)), rng.normal(size=30), rng.uniform(0.5, 2, 30)
+    groups = np.arange(30) % 3
+    columns = np.array([[0, 3], [2, 1]])
+    whole, without = Gram.of(x, y, weights, groups, 3).solve(columns, 0.0)
+
+    def reference(rows, chosen):
+        root = np.sqrt(weights[rows])
+        return np.linalg.lstsq(x[rows][:, chosen] * root[:, None], y[rows] * root, rcond=None)[0]
+
+    for b, chosen in enumerate(columns):
+        np.testing.assert_allclose(whole[b], reference(groups >= 0, chosen))
+        for g in range(3):
+            np.testing.assert_allclose(without[g, b], reference(groups != g, chosen))
+
+
+def test_the_fused_regressor_finds_the_scores_that_make_up_the_accuracy():
+    rows = world()
+    rows["mAP"] = 0.1 + 0.4 * rows["bos"] + 0.3 * rows["ac"] - 0.1 * rows["no_box_share"]
+    fitted = Fused().fit(Rows(**rows), "mAP")
+    assert set(fitted.selected_) == {"bos", "ac", "no_box_share"}
+    slopes = dict(zip(fitted.selected_, fitted.coefficients_, strict=False))
+    assert slopes["bos"] == pytest.approx(0.4, abs=1e-4)
+    assert slopes["no_box_share"] == pytest.approx(-0.1, abs=1e-4)
+    np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"], atol=1e-4)
+
+
+def test_accuracy_that_falls_with_confidence_is_not_believed():
+    rows = world(mAP=1 - 0.5 * rng_column(1), ac=rng_column(1))
+    assert "ac" not in Fused().fit(Rows(**rows), "mAP").selected_
+
+
+def test_without_a_helpful_score_the_fused_regressor_is_a_constant():
+    constant = {name: np.full(N_SOURCES * (N_SETS + 1), 0.5) for name in Fused.features}
+    rows = world(**constant, mAP=rng_column(2))
+    fitted = Fused().fit(Rows(**rows), "mAP")
+    assert fitted.selected_ == ()
+    own = rows["kind"] == "seed"
+    expected = (rows["mAP"][own].mean() + rows["mAP"][~own].mean()) / 2
+    np.testing.assert_allclose(fitted.predict(Rows(**rows)), expected, atol=1e-5)
+
+
+def test_a_score_with_missing_values_is_left_out():
+    rows = world(mAP=rng_column(3))
+    rows["bos"] = rows["mAP"].copy()
+    rows["bos"][5] = np.nan
+    assert "bos" not in Fused().fit(Rows(**rows), "mAP").selected_
+
+
+def test_the_selection_does_not_depend_on_the_order_of_rows():
+    rows = world(mAP=rng_column(4), bos=rng_column(4) + 0.1 * rng_column(5))
+    shuffled = np.random.default_rng(0).permutation(len(rows["mAP"]))
+    one = Fused().fit(Rows(**rows), "mAP")
+    other = Fused().fit(Rows(**{name: values[shuffled] for name, values in rows.items()}), "mAP")
+    assert one.selected_ == other.selected_
+    np.testing.assert_allclose(one.coefficients_, other.coefficients_, rtol=1e-8)
+
+
+def test_the_threshold_that_explains_training_best_is_chosen():
+    rows = world()
+    rows["mAP"] = 0.9 - 0.5 * rows["es@0.35"]
+    fitted = BestThreshold("es").fit(Rows(**rows), "mAP")
+    assert fitted.selected_ == ("es@0.35",)
+    np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"])
+
+
+def test_bos_and_ps_together_explain_what_neither_does_alone():
+    rows = world()
+    rows["mAP"] = 0.4 * rows["ps@0.50"] + 0.4 * rows["bos"]
+    fitted = make_method("bos_ps").fit(Rows(**rows), "mAP")
+    assert fitted.selected_ == ("ps@0.50", "bos")
+    np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"])
+
+
+def test_a_threshold_that_most_sample_sets_do_not_reach_is_not_considered():
+    rows = world(mAP=rng_column(6))
+    rows["es@0.95"] = np.where(np.arange(len(rows["mAP"])) % 3 == 0, rows["mAP"], np.nan)
+    assert BestThreshold("es").fit(Rows(**rows), "mAP").selected_ != ("es@0.95",)
+    for name in ES:
+        rows[name] = np.full(len(rows["mAP"]), np.nan)
+    with pytest.raises(InputError, match=r"finite es@0\.00"):
+        BestThreshold("es").fit(Rows(**rows), "mAP")
+
+
+def test_rows_without_a_finite_target_are_refused():
+    rows = world(mAP=np.full(N_SOURCES * (N_SETS + 1), np.nan))
+    with pytest.raises(InputError, match="finite mAP but there are none"):
+        Fused().fit(Rows(**rows), "mAP")
+
+
+def test_every_method_has_a_name_and_says_what_it_reads():
+    for name in METHODS:
+        assert isinstance(make_method(name).features, tuple)
+    with pytest.raises(InputError, match="Expected a method out of constant"):
+        make_method("magic")
