@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.commands.detector_options import load_named_detector
-from autoeval.commands.study_words import HELD_OUT, R2, error_report
+from autoeval.commands.study_words import HELD_OUT, R2, error_report, judging_of
 from autoeval.estimation.presets import preset
 from autoeval.metasets import (
     Task,
@@ -27,7 +28,8 @@ from autoeval.report.thumbnails import LEGEND, contact_sheet, draw_boxes
 from autoeval.runtime.store import RowStore
 from autoeval.studies.box_level import MEASURES, box_level_correlation, box_table
 from autoeval.studies.examples import Example, examples
-from autoeval.studies.observed import Observations, observe_sets
+from autoeval.studies.observed import Observations
+from autoeval.studies.observing import observe_sets
 from autoeval.studies.set_sizes import size_of_sample_sets, size_of_test_set
 
 
@@ -68,49 +70,23 @@ def box_level_report(args: argparse.Namespace) -> StudyReport:
 
 def sample_set_size_report(args: argparse.Namespace) -> StudyReport:
     """Fit on smaller sample sets (figure 4 b)."""
-    observations, _ = _observe(args)
-    result = size_of_sample_sets(
-        observations,
-        args.methods,
-        sizes=args.sizes,
-        draws=args.draws,
-        target=args.target,
-        seed=args.seed,
-    )
-    report = error_report(
-        "sample_set_size",
+    return _size_report(
+        args,
+        size_of_sample_sets,
         "Error by the number of images in a sample set",
-        f"{HELD_OUT} Smaller sample sets are random subsets of those there are, drawn "
-        f"{args.draws} times.",
-        result,
-        x="images",
-        target=args.target,
+        "Smaller sample sets are random subsets of those there are.",
     )
-    return replace(report, problems=observations.problems)
 
 
 def unlabelled_set_size_report(args: argparse.Namespace) -> StudyReport:
     """Estimate from fewer test images (figure 4 c)."""
-    observations, _ = _observe(args)
-    result = size_of_test_set(
-        observations,
-        args.methods,
-        sizes=args.sizes,
-        draws=args.draws,
-        target=args.target,
-        seed=args.seed,
-    )
-    report = error_report(
-        "test_set_size",
+    return _size_report(
+        args,
+        size_of_test_set,
         "Error by the number of test images",
-        f"{HELD_OUT} Smaller test sets are random subsets of a source's own images, drawn "
-        f"{args.draws} times; the truth is the accuracy on all of them. Sources with fewer images "
-        "take part with all.",
-        result,
-        x="images",
-        target=args.target,
+        "Smaller test sets are random subsets of a source's own images; the truth is the accuracy "
+        "on all of them. Sources with fewer images take part with all.",
     )
-    return replace(report, problems=observations.problems)
 
 
 def examples_report(args: argparse.Namespace) -> StudyReport:
@@ -143,6 +119,22 @@ def examples_report(args: argparse.Namespace) -> StudyReport:
         [table],
         observations.problems,
     )
+
+
+def _size_report(
+    args: argparse.Namespace, study: Callable[..., pd.DataFrame], title: str, about: str
+) -> StudyReport:
+    observations, _ = _observe(args)
+    result = study(observations, judging_of(args), sizes=args.sizes, draws=args.draws)
+    report = error_report(
+        args.study.replace("-", "_"),
+        title,
+        f"{HELD_OUT} {about} {args.draws} draws of each size.",
+        result,
+        x="images",
+        target=args.target,
+    )
+    return replace(report, problems=observations.problems)
 
 
 def _observe(args: argparse.Namespace, *, with_samples: bool = True) -> tuple[Observations, Task]:

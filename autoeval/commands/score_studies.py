@@ -6,7 +6,7 @@ import argparse
 
 import pandas as pd
 
-from autoeval.commands.study_words import HELD_OUT, OVER_SAMPLE_SETS, R2, error_report
+from autoeval.commands.study_words import HELD_OUT, OVER_SAMPLE_SETS, R2, error_report, judging_of
 from autoeval.estimation.targets import find_target
 from autoeval.report.curves import figure_of, plot_curves
 from autoeval.report.parts import Part
@@ -82,14 +82,7 @@ def thresholds_report(args: argparse.Namespace) -> StudyReport:
 def meta_set_size_report(args: argparse.Namespace) -> StudyReport:
     """Fit on fewer sample sets (figure 4 a)."""
     table = read_scores(args.scores)
-    result = size_of_meta_set(
-        table,
-        args.methods,
-        sizes=args.sizes,
-        draws=args.draws,
-        target=args.target,
-        seed=args.seed,
-    )
+    result = size_of_meta_set(table, judging_of(args), sizes=args.sizes, draws=args.draws)
     return error_report(
         "meta_set_size",
         "Error by the number of sample sets of each source",
@@ -103,7 +96,7 @@ def meta_set_size_report(args: argparse.Namespace) -> StudyReport:
 def repeats_report(args: argparse.Namespace) -> StudyReport:
     """Average fewer dropout repeats."""
     table = read_scores(args.scores)
-    result = dropout_repeats(table, args.methods, target=args.target, seed=args.seed)
+    result = dropout_repeats(table, judging_of(args))
     return error_report(
         "repeats",
         "Error by the number of dropout repeats",
@@ -119,11 +112,11 @@ def repeats_report(args: argparse.Namespace) -> StudyReport:
 
 def severity_report(args: argparse.Namespace) -> StudyReport:
     """Estimate corrupted sample sets, severity by severity."""
-    target = find_target(args.target)
+    judging, target = judging_of(args), find_target(args.target)
     table, others = read_scores(args.scores), args.fit_on and read_scores(args.fit_on)
-    held_out = held_out_under_corruption(table, args.methods, fitted_on=others, target=target.name)
+    held_out = held_out_under_corruption(table, judging, fitted_on=others)
     by_severity, by_corruption = (
-        error_by(held_out, column, seed=args.seed) for column in ("severity", "corruption")
+        error_by(held_out, column, judging) for column in ("severity", "corruption")
     )
     parts = []
     for column, result in {"severity": by_severity, "corruption": by_corruption}.items():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pandas as pd
 
 from autoeval.estimation.targets import find_target
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
+from autoeval.studies.held_out import Judging
 
 R2 = "R² (90 %)"
 OVER_SAMPLE_SETS = (
@@ -18,6 +21,11 @@ HELD_OUT = (
     "Mean absolute error on the own images of a source that had no part in the fit; in brackets "
     "the 90 % bootstrap interval over sources."
 )
+
+
+def judging_of(args: argparse.Namespace) -> Judging:
+    """Return what ``--methods``, ``--target`` and ``--seed`` ask for."""
+    return Judging(tuple(args.methods), args.target, seed=args.seed)
 
 
 def error_report(

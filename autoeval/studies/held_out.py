@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,27 +13,86 @@ from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.score_table import Rows, check_score_table, sources
 from autoeval.estimation.targets import find_target
+from autoeval.studies.resampling import mean_interval
 
 
-def study_rows(table: pd.DataFrame, methods: Sequence[str], target: str) -> Rows:
-    """Take the columns that methods and a target need.
+@dataclass(frozen=True)
+class Judging:
+    """What is estimated, by which methods, and how errors are summed up.
 
-    Raises
-    ------
-    InputError
-        If a method or the target is unknown, a column is missing, or there are fewer than three
-        sources.
+    Parameters
+    ----------
+    methods : sequence of str
+        Names in `autoeval.estimation.methods.METHODS`.
+    target : str
+        Column of the accuracy.
+    level : float
+        Nominal coverage of the intervals, which resample sources.
+    seed : int
+        Of every draw.
     """
-    find_target(target)
-    names = dict.fromkeys(name for method in methods for name in make_method(method).features)
-    check_score_table(table, (*names, target))
-    found = sources(table)
-    if len(found) < MIN_SOURCES:
-        raise InputError(
-            f"Expected at least {MIN_SOURCES} sources to leave one out but got {len(found)} "
-            f"({', '.join(found)}). Add labelled seed sets from other places."
-        )
-    return Rows.of(table, (*names, target))
+
+    methods: Sequence[str] = ("bos", "bos_strict", "ac", "constant")
+    target: str = "mAP"
+    level: float = 0.9
+    seed: int = 0
+
+    def rows(self, table: pd.DataFrame) -> Rows:
+        """Take the columns that the methods and the target need.
+
+        Raises
+        ------
+        InputError
+            If a method or the target is unknown, a column is missing, or there are fewer than three
+            sources.
+        """
+        find_target(self.target)
+        names = {name for method in self.methods for name in make_method(method).features}
+        check_score_table(table, (*sorted(names), self.target))
+        found = sources(table)
+        if len(found) < MIN_SOURCES:
+            raise InputError(
+                f"Expected at least {MIN_SOURCES} sources to leave one out but got {len(found)} "
+                f"({', '.join(found)}). Add labelled seed sets from other places."
+            )
+        return Rows.of(table, (*sorted(names), self.target))
+
+    def summarise(self, errors: np.ndarray) -> dict[str, float]:
+        """Sum up absolute errors of draws and sources.
+
+        Parameters
+        ----------
+        errors : ndarray of shape (n_draws, n_sources)
+            NaN where there was no estimate.
+
+        Returns
+        -------
+        dict
+            ``error`` (mean over sources), ``std`` (of that mean over draws), ``lower``, ``upper``,
+            ``sources`` (with an estimate), ``no_estimate`` (share of the estimates that could not
+            be made for want of a score).
+        """
+        missing = np.isnan(errors)
+        of_sources = errors[:, ~missing.all(axis=0)]
+        if not of_sources.size:
+            nothing = dict.fromkeys(("error", "std", "lower", "upper"), np.nan)
+            return {**nothing, "sources": 0, "no_estimate": 1.0}
+        lower, upper = self.interval(np.nanmean(of_sources, axis=0))
+        return {
+            "error": float(np.nanmean(of_sources, axis=0).mean()),
+            "std": float(np.nanmean(of_sources, axis=1).std()),
+            "lower": lower,
+            "upper": upper,
+            "sources": of_sources.shape[1],
+            "no_estimate": float(missing.mean()),
+        }
+
+    def interval(self, values: np.ndarray) -> tuple[float, float]:
+        """Bootstrap interval for the mean of one value a source; see `mean_interval`."""
+        return mean_interval(values, level=self.level, seed=self.seed)
+
+
+PLAIN = Judging()
 
 
 def estimate_held_out(training: Rows, judged: Rows, method: str, target: str) -> np.ndarray:

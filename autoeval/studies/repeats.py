@@ -11,18 +11,14 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, Rows, sources
-from autoeval.studies.held_out import estimate_held_out, study_rows
-from autoeval.studies.meta_set_size import summarise_draws
+from autoeval.studies.held_out import PLAIN, Judging, estimate_held_out
 
 
 def dropout_repeats(
     table: pd.DataFrame,
-    methods: Sequence[str] = ("bos", "bos_strict"),
+    judging: Judging = PLAIN,
     *,
     draws: int = 50,
-    target: str = "mAP",
-    level: float = 0.9,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Leave one source out and average the estimates of fewer repeats.
 
@@ -33,32 +29,24 @@ def dropout_repeats(
     ----------
     table : DataFrame
         See `autoeval.estimation.score_table`.
-    methods : sequence of str
-        Names in `autoeval.estimation.methods.METHODS`.
+    judging : Judging
     draws : int
         At most so many choices of k repeats out of all; every choice where there are fewer.
-    target : str
-        Column of the accuracy.
-    level : float
-        Nominal coverage of the intervals, which resample sources.
-    seed : int
-        Of the draws and the resampling.
 
     Returns
     -------
     DataFrame
-        One row a number of repeats and method: ``repeats``, ``method``, ``error`` (mean over
-        sources and choices), ``std`` (of the error over choices: what another dropout seed would
-        change), ``lower``, ``upper``, ``sources``, ``no_estimate``, and ``spread`` (standard
-        deviation over choices of a source's estimate, averaged over sources). The last number of
-        repeats leaves one choice, hence no ``std`` and no ``spread``.
+        One row a number of repeats and method: ``repeats``, ``method``, the columns of
+        `Judging.summarise` over choices, and ``spread`` (standard deviation over choices of a
+        source's estimate, averaged over sources: what another dropout seed would change). The last
+        number of repeats leaves one choice, hence no ``std`` and no ``spread``.
 
     Raises
     ------
     InputError
         If a column is missing, there are fewer than three sources, or only one repeat.
     """
-    rows, names = study_rows(table, methods, target), sources(table)
+    rows, names = judging.rows(table), sources(table)
     n_repeats = len(np.unique(rows["repeat"]))
     if n_repeats < 2:
         raise InputError(
@@ -67,15 +55,15 @@ def dropout_repeats(
         )
     own = rows.of_kind(SEED)
     records = []
-    for method in methods:
-        estimates, true = _by_repeat(rows, own, method, target, names)
+    for method in judging.methods:
+        estimates, true = _by_repeat(rows, own, method, judging.target, names)
         for k in range(1, n_repeats + 1):
-            chosen = _choices(n_repeats, k, draws, seed)
+            chosen = _choices(n_repeats, k, draws, judging.seed)
             averaged = np.stack([estimates[:, choice].mean(axis=1) for choice in chosen])
             alone = {"std": np.nan, "spread": np.nan} if len(chosen) == 1 else {}
             records.append(
                 {"repeats": k, "method": method}
-                | summarise_draws(np.abs(averaged - true), level=level, seed=seed)
+                | judging.summarise(np.abs(averaged - true))
                 | {"spread": float(np.nanmean(averaged.std(axis=0)))}
                 | alone
             )

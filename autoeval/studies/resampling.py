@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from autoeval.scores.resampling import resampled_counts
+
 RESAMPLES = 1000
-
-
-def resampled_counts(n_sources: int, *, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
-    """Draw how often each source is taken in each bootstrap resample.
-
-    Returns
-    -------
-    ndarray of shape (resamples, n_sources), int
-        Rows sum to `n_sources`.
-    """
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(n_sources, np.full(n_sources, 1 / n_sources), size=resamples)
 
 
 def mean_interval(values: np.ndarray, *, level: float = 0.9, seed: int = 0) -> tuple[float, float]:
@@ -43,7 +33,7 @@ def mean_interval(values: np.ndarray, *, level: float = 0.9, seed: int = 0) -> t
     known = values[np.isfinite(values)]
     if len(known) < 2:
         return np.nan, np.nan
-    means = resampled_counts(len(known), seed=seed) @ known / len(known)
+    means = resampled_counts(len(known), resamples=RESAMPLES, seed=seed) @ known / len(known)
     return percentiles(means, level)
 
 
@@ -106,7 +96,7 @@ class SquaredCorrelation:
         """Percentile bootstrap interval of `pooled` over the sources; NaN with fewer than three."""
         if len(self._sums) < 3:
             return np.nan, np.nan
-        counts = resampled_counts(len(self._sums), seed=seed)
+        counts = resampled_counts(len(self._sums), resamples=RESAMPLES, seed=seed)
         return percentiles(self._r2(_central(counts @ self._sums)), level)
 
     def _r2(self, central: np.ndarray) -> np.ndarray:

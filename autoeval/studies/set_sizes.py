@@ -10,9 +10,8 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.score_table import SAMPLE, SEED, Rows, sources
-from autoeval.studies.held_out import estimate_held_out, mean_by_source, study_rows
+from autoeval.studies.held_out import PLAIN, Judging, estimate_held_out, mean_by_source
 from autoeval.studies.image_subsets import subset_table, whole_sets
-from autoeval.studies.meta_set_size import summarise_draws
 from autoeval.studies.observed import Observations
 
 SAMPLE_SIZES = (5, 10, 20, 50, 100, 250)
@@ -21,13 +20,10 @@ TEST_SIZES = (5, 10, 20, 50, 100, 200, 500)
 
 def size_of_sample_sets(
     observations: Observations,
-    methods: Sequence[str] = ("bos", "bos_strict"),
+    judging: Judging = PLAIN,
     *,
     sizes: Sequence[int] = (),
     draws: int = 5,
-    target: str = "mAP",
-    level: float = 0.9,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Leave one source out with fewer images in each sample set of the others.
 
@@ -38,25 +34,18 @@ def size_of_sample_sets(
     ----------
     observations : Observations
         With sample sets, and the own images of every source.
-    methods : sequence of str
-        Names in `autoeval.estimation.methods.METHODS`.
+    judging : Judging
     sizes : sequence of int
         Images; by default those of `SAMPLE_SIZES` that the sample sets have, and all.
     draws : int
         Subsets of each size.
-    target : str
-        Column of the accuracy.
-    level : float
-        Nominal coverage of the intervals, which resample sources.
-    seed : int
-        Of the draws and the resampling.
 
     Returns
     -------
     DataFrame
-        One row a size and method: ``images``, ``method``, and ``error``, ``std``, ``lower``,
-        ``upper``, ``sources``, ``no_estimate`` as in `size_of_meta_set`. A sample set with fewer
-        images than a size takes part with all.
+        One row a size and method: ``images``, ``method``, and the columns of `Judging.summarise`,
+        for absolute errors on the sources' own images. A sample set with fewer images than a size
+        takes part with all.
 
     Raises
     ------
@@ -67,29 +56,26 @@ def size_of_sample_sets(
     samples = observations.of_kind(SAMPLE)
     sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
     judged = whole_sets(observations.of_kind(SEED))
-    parts = subset_table(samples, sizes, draws=draws, seed=seed)
-    study_rows(pd.concat([judged, parts]), methods, target)
+    parts = subset_table(samples, sizes, draws=draws, seed=judging.seed)
+    judging.rows(pd.concat([judged, parts]))
     records = []
     for size, of_size in parts.groupby("size"):
-        for method in methods:
+        for method in judging.methods:
             errors = [
-                _held_out_errors(pd.concat([judged, drawn]), judged, method, target)
+                _held_out_errors(pd.concat([judged, drawn]), judged, method, judging.target)
                 for _, drawn in of_size.groupby("draw")
             ]
-            summary = summarise_draws(np.array(errors), level=level, seed=seed)
-            records.append({"images": size, "method": method} | summary)
+            summary = judging.summarise(np.array(errors))
+            records.append({"images": size, "method": method, **summary})
     return pd.DataFrame(records)
 
 
 def size_of_test_set(
     observations: Observations,
-    methods: Sequence[str] = ("bos", "bos_strict"),
+    judging: Judging = PLAIN,
     *,
     sizes: Sequence[int] = (),
     draws: int = 10,
-    target: str = "mAP",
-    level: float = 0.9,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Leave one source out and estimate from fewer of its own images.
 
@@ -99,10 +85,10 @@ def size_of_test_set(
     Returns
     -------
     DataFrame
-        One row a size and method: ``images``, ``method``, ``error`` (against the mAP of all own
-        images: what the place is like), ``std``, ``lower``, ``upper``, ``sources``,
-        ``no_estimate``, and ``error_same_images`` (against the mAP of those very images). A
-        source with fewer images than a size takes part with all.
+        One row a size and method: ``images``, ``method``, the columns of `Judging.summarise`, for
+        errors against the accuracy on all own images (what the place is like), and
+        ``error_same_images`` (against that on those very images). A source with fewer images than
+        a size takes part with all.
 
     Raises
     ------
@@ -111,19 +97,19 @@ def size_of_test_set(
     """
     own = observations.of_kind(SEED)
     sizes = _choose_sizes(sizes, TEST_SIZES, own)
-    full = whole_sets(observations)
-    parts = subset_table(own, sizes, draws=draws, seed=seed)
-    study_rows(full, methods, target)
+    full, target = whole_sets(observations), judging.target
+    parts = subset_table(own, sizes, draws=draws, seed=judging.seed)
+    judging.rows(full)
     truth = full[full["kind"] == SEED].groupby("source")[target].first()
     of_place = parts["source"].map(truth).to_numpy()
     records = []
-    for method in methods:
+    for method in judging.methods:
         place = _errors_by_draw(full, parts, method, target, of_place)
         same = _errors_by_draw(full, parts, method, target, parts[target].to_numpy())
         for size in sizes:
             records.append(
                 {"images": size, "method": method}
-                | summarise_draws(place.loc[size].to_numpy(), level=level, seed=seed)
+                | judging.summarise(place.loc[size].to_numpy())
                 | {"error_same_images": float(same.loc[size].mean().mean())}
             )
     return pd.DataFrame(records).sort_values("images", kind="stable", ignore_index=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.metasets.transforms import get_transform
-from autoeval.studies.held_out import estimate_held_out, mean_by_source, study_rows
-from autoeval.studies.resampling import mean_interval
+from autoeval.studies.held_out import PLAIN, Judging, estimate_held_out, mean_by_source
 
 CLEAN = "none"
 _STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
@@ -20,10 +18,9 @@ _STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
 
 def held_out_under_corruption(
     table: pd.DataFrame,
-    methods: Sequence[str] = ("bos", "bos_strict", "constant"),
+    judging: Judging = PLAIN,
     *,
     fitted_on: pd.DataFrame | None = None,
-    target: str = "mAP",
 ) -> pd.DataFrame:
     """Estimate every corrupted sample set by a regressor that never saw its source.
 
@@ -32,13 +29,10 @@ def held_out_under_corruption(
     table : DataFrame
         Score table of a meta-set of corruptions, such as `configs/metasets/corruptions.py` makes:
         one corruption for each sample set.
-    methods : sequence of str
-        Names in `autoeval.estimation.methods.METHODS`.
+    judging : Judging
     fitted_on : DataFrame, optional
         Score table of another meta-set of the same sources to fit on, for example the mild one; by
         default `table` itself.
-    target : str
-        Column of the accuracy.
 
     Returns
     -------
@@ -54,24 +48,24 @@ def held_out_under_corruption(
     """
     steps = _corruptions(table)
     table = table[steps["severity"].notna()]
-    judged = study_rows(table, methods, target)
-    training = judged if fitted_on is None else study_rows(fitted_on, methods, target)
+    judged = judging.rows(table)
+    training = judged if fitted_on is None else judging.rows(fitted_on)
     known = steps.loc[table.index].reset_index(drop=True)
     parts = [
         known.assign(
             source=judged["source"],
             sample_set=judged["sample_set"],
             method=method,
-            true=judged[target],
-            estimate=estimate_held_out(training, judged, method, target),
+            true=judged[judging.target],
+            estimate=estimate_held_out(training, judged, method, judging.target),
         )
-        for method in methods
+        for method in judging.methods
     ]
     return pd.concat(parts, ignore_index=True).astype({"severity": int})
 
 
 def error_by(
-    held_out: pd.DataFrame, column: str = "severity", *, level: float = 0.9, seed: int = 0
+    held_out: pd.DataFrame, column: str = "severity", judging: Judging = PLAIN
 ) -> pd.DataFrame:
     """Average the errors of `held_out_under_corruption`, sources weighing the same.
 
@@ -80,10 +74,7 @@ def error_by(
     held_out : DataFrame
     column : {"severity", "corruption"}
         What to set apart.
-    level : float
-        Nominal coverage of the intervals, which resample sources.
-    seed : int
-        Of the resampling.
+    judging : Judging
 
     Returns
     -------
@@ -105,7 +96,7 @@ def error_by(
                 "bias": missed,
             }.items()
         }
-        lower, upper = mean_interval(means["error"], level=level, seed=seed)
+        lower, upper = judging.interval(means["error"])
         records.append(
             {column: value, "method": method, "sample_sets": rows["sample_set"].nunique()}
             | {name: float(np.nanmean(by_source)) for name, by_source in means.items()}

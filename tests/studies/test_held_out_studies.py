@@ -5,7 +5,7 @@ from score_tables import WORLDS, score_table
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import leave_one_source_out
 from autoeval.estimation.score_table import Rows
-from autoeval.studies.held_out import estimate_held_out, study_rows
+from autoeval.studies.held_out import Judging, estimate_held_out
 from autoeval.studies.meta_set_size import size_of_meta_set
 from autoeval.studies.repeats import dropout_repeats
 from autoeval.studies.severity import error_by, held_out_under_corruption
@@ -22,7 +22,7 @@ def noisy(seed=0, spread=0.1):
 
 def test_held_out_estimates_are_those_of_the_protocol():
     table = score_table(WORLDS, repeats=2, bos=noisy())
-    rows = study_rows(table, ["bos"], "mAP")
+    rows = Judging(["bos"]).rows(table)
     own = rows.of_kind("seed")
     estimates = estimate_held_out(rows, own, "bos", "mAP").reshape(4, 2)
     per_source = leave_one_source_out(table, "bos").per_source
@@ -38,7 +38,7 @@ def test_repeats_that_were_not_fitted_on():
 
 def test_an_exact_score_needs_two_sample_sets_and_a_constant_none():
     table = score_table(WORLDS, n_sets=6, bos=exact)
-    result = size_of_meta_set(table, ["bos", "constant"], sizes=[2, 6], draws=3)
+    result = size_of_meta_set(table, Judging(["bos", "constant"]), sizes=[2, 6], draws=3)
     assert result["sample_sets"].tolist() == [2, 2, 6, 6]
     errors = result.pivot(index="sample_sets", columns="method", values="error")
     assert errors["bos"].to_numpy() == pytest.approx([0, 0], abs=1e-12)
@@ -49,7 +49,7 @@ def test_an_exact_score_needs_two_sample_sets_and_a_constant_none():
 
 def test_all_sample_sets_give_the_error_of_the_protocol_and_no_spread():
     table = score_table(WORLDS, n_sets=6, repeats=2, bos=noisy())
-    last = size_of_meta_set(table, ["bos"], draws=4).iloc[-1]
+    last = size_of_meta_set(table, Judging(["bos"]), draws=4).iloc[-1]
     expected = leave_one_source_out(table, "bos").summary()["mean_absolute_error"]
     assert last["sample_sets"] == 6 and last["error"] == pytest.approx(expected)
     assert last["std"] == pytest.approx(0) and last["lower"] <= last["error"] <= last["upper"]
@@ -57,7 +57,7 @@ def test_all_sample_sets_give_the_error_of_the_protocol_and_no_spread():
 
 def test_fewer_sample_sets_spread_more():
     table = score_table(WORLDS, n_sets=40, step=0.005, bos=noisy(spread=0.2))
-    result = size_of_meta_set(table, ["bos"], sizes=[2, 20], draws=20)
+    result = size_of_meta_set(table, Judging(["bos"]), sizes=[2, 20], draws=20)
     assert result.loc[0, "std"] > 2 * result.loc[1, "std"]
 
 
@@ -73,12 +73,12 @@ def test_fewer_sample_sets_spread_more():
 )
 def test_meta_sets_that_cannot_be_drawn_from(change, sizes, message):
     with pytest.raises(InputError, match=message):
-        size_of_meta_set(change(score_table(WORLDS, bos=exact)), ["bos"], sizes=sizes)
+        size_of_meta_set(change(score_table(WORLDS, bos=exact)), Judging(["bos"]), sizes=sizes)
 
 
 def test_more_repeats_steady_an_estimate_that_dropout_shakes():
     table = score_table(WORLDS, n_sets=30, step=0.005, repeats=6, bos=noisy(spread=0.05))
-    result = dropout_repeats(table, ["bos"]).set_index("repeats")
+    result = dropout_repeats(table, Judging(["bos"])).set_index("repeats")
     assert result.index.tolist() == [1, 2, 3, 4, 5, 6]
     # drawing 3 of 6 without replacement: variance s²/3 (1 - 2/5); of 1: s²
     ratio = result.loc[3, "spread"] / result.loc[1, "spread"]
@@ -91,7 +91,7 @@ def test_more_repeats_steady_an_estimate_that_dropout_shakes():
 
 def test_a_single_repeat_cannot_be_compared():
     with pytest.raises(InputError, match="at least two dropout repeats but got 1"):
-        dropout_repeats(score_table(WORLDS, bos=exact), ["bos"])
+        dropout_repeats(score_table(WORLDS, bos=exact), Judging(["bos"]))
 
 
 def corrupted(worlds=WORLDS, offset=0.02):
@@ -105,7 +105,7 @@ def corrupted(worlds=WORLDS, offset=0.02):
 
 def test_errors_grow_with_severity_as_planted():
     clean = score_table(WORLDS, bos=lambda value, *_: value)
-    held_out = held_out_under_corruption(corrupted(), ["bos"], fitted_on=clean)
+    held_out = held_out_under_corruption(corrupted(), Judging(["bos"]), fitted_on=clean)
     by_severity = error_by(held_out)
     assert by_severity["severity"].tolist() == [0, 1, 2, 3, 4, 5]
     assert by_severity["error"].to_numpy() == pytest.approx(0.02 * np.arange(6), abs=1e-12)
@@ -119,7 +119,7 @@ def test_errors_grow_with_severity_as_planted():
 
 
 def test_without_another_table_the_corruptions_themselves_are_fitted_on():
-    held_out = held_out_under_corruption(corrupted(offset=0), ["bos", "constant"])
+    held_out = held_out_under_corruption(corrupted(offset=0), Judging(["bos", "constant"]))
     errors = error_by(held_out).pivot(index="severity", columns="method", values="error")
     assert errors["bos"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-12)
     assert errors["constant"][0] == pytest.approx(np.mean([1 / 3, 1 / 15, 1 / 15, 1 / 3]))
@@ -127,6 +127,8 @@ def test_without_another_table_the_corruptions_themselves_are_fitted_on():
 
 def test_a_mild_meta_set_has_no_severities():
     with pytest.raises(InputError, match=r"one corruption.*got 'Rotate 1'.*corruptions\.py"):
-        held_out_under_corruption(score_table(WORLDS, bos=exact), ["bos"])
+        held_out_under_corruption(score_table(WORLDS, bos=exact), Judging(["bos"]))
     with pytest.raises(InputError, match="`transforms`"):
-        held_out_under_corruption(score_table(WORLDS).drop(columns="transforms"), ["constant"])
+        held_out_under_corruption(
+            score_table(WORLDS).drop(columns="transforms"), Judging(["constant"])
+        )

@@ -9,8 +9,9 @@ from autoeval.estimation.collect import collect
 from autoeval.estimation.presets import preset
 from autoeval.metasets import SampleSet, draw_recipes, own_images
 from autoeval.runtime.store import RowStore
+from autoeval.studies.box_rows import observed_set, rows_of
 from autoeval.studies.image_subsets import whole_sets
-from autoeval.studies.observed import observe_sets, observed_set, rows_of
+from autoeval.studies.observing import observe_sets
 
 NAMES = {"source": "a", "sample_set": "1", "kind": "seed"}
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autoeval.studies.resampling import SquaredCorrelation, mean_interval, resampled_counts
+from autoeval.scores.resampling import resampled_counts
+from autoeval.studies.resampling import SquaredCorrelation, mean_interval
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_within_r2_is_that_of_the_residuals_of_source_means(points):
 def test_a_resample_of_sources_takes_all_their_points(points):
     x, y, source = points
     squared = SquaredCorrelation(x, y, source)
-    counts = resampled_counts(5)
+    counts = resampled_counts(5, resamples=1000)
     assert (counts.sum(axis=1) == 5).all()
     # the same resamples, made by copying points
     copied = []
