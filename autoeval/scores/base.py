@@ -47,6 +47,22 @@ class Score(ABC):
     def compute(self) -> dict[str, float]:
         """Return the features of all images seen."""
 
+    def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the features of B sets of images drawn from the M seen, without another pass.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (B, M), int
+            How often each image is in each set; images in the order in which they came.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (B,)
+            NaN where a set gives none. Empty for a score that keeps no numbers of single images,
+            which therefore has no bootstrap.
+        """
+        return {}
+
 
 class RatioScore(Score):
     """A score whose F features are each a sum over images divided by another.
@@ -84,12 +100,20 @@ class RatioScore(Score):
             for name, a, b in zip(self.features, above, below, strict=True)
         }
 
+    def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the ratios of sums in which each image counts as often as it was drawn, (B,)."""
+        above, below = (counts @ self._rows(side) for side in (0, 1))
+        ratios = np.divide(above, below, out=np.full(above.shape, math.nan), where=below != 0)
+        return dict(zip(self.features, ratios.T, strict=True))
+
     def _row(self, values: ArrayLike) -> np.ndarray:
         return np.broadcast_to(np.asarray(values, np.float64), len(self.features))
 
+    def _rows(self, side: int) -> np.ndarray:
+        return np.array([part[side] for part in self._parts]).reshape(-1, len(self.features))
+
     def _sums(self, side: int) -> list[float]:
-        rows = np.array([part[side] for part in self._parts]).reshape(-1, len(self.features))
-        return [math.fsum(column) for column in rows.T]
+        return [math.fsum(column) for column in self._rows(side).T]
 
 
 def observed_sum(values: Sequence[float]) -> tuple[float, int]:

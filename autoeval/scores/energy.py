@@ -71,6 +71,8 @@ class Energy(Score):
         if len(logits):
             values = energy(logits, temperature=self.temperature)
             self._parts.append((len(values), math.fsum(values), float(logsumexp(values))))
+        else:
+            self._parts.append((0, 0.0, -math.inf))
 
     def merge(self, other: Self) -> None:
         """Take in all that ``other`` has seen."""
@@ -78,9 +80,20 @@ class Energy(Score):
 
     def compute(self) -> dict[str, float]:
         """Return the features listed above, NaN where there is no box."""
-        if not self._parts:
+        counts, sums, logs = zip(*self._parts, strict=True) if self._parts else ((), (), ())
+        boxes = sum(counts)
+        if not boxes:
             return dict.fromkeys(("energy", "energy_mde", "energy_spread"), math.nan)
-        counts, sums, logs = zip(*self._parts, strict=True)
-        mean, largest = math.fsum(sums) / sum(counts), max(logs)
+        mean, largest = math.fsum(sums) / boxes, max(logs)
         mde = largest + math.log(math.fsum(math.exp(v - largest) for v in logs)) - mean
-        return {"energy": mean, "energy_mde": mde, "energy_spread": mde - math.log(sum(counts))}
+        return {"energy": mean, "energy_mde": mde, "energy_spread": mde - math.log(boxes)}
+
+    def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the features of B sets drawn from the images seen, (B,) each."""
+        n, sums, logs = np.array(self._parts, np.float64).reshape(-1, 3).T
+        largest = logs.max(initial=-math.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            boxes = counts @ n
+            mean = counts @ sums / boxes
+            mde = largest + np.log(counts @ np.exp(logs - largest)) - mean
+            return {"energy": mean, "energy_mde": mde, "energy_spread": mde - np.log(boxes)}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
@@ -26,8 +28,10 @@ from autoeval.scores.finite import check_finite
 from autoeval.scores.frechet_distance import FrechetDistance
 from autoeval.scores.pcr import PredictionConsistencyReliability
 from autoeval.scores.prediction_score import PredictionScore
+from autoeval.scores.resampling import resampled_counts
 from autoeval.scores.view_consistency import ViewConsistency
 
+T = TypeVar("T")
 STRICT = BoxStabilitySettings(empty="zero", normalise="max")
 
 
@@ -114,6 +118,7 @@ class ScoreSet:
         self._clean = {name: score for name, score in made.items() if name not in perturbed}
         self._repeats = [{n: SCORES[n](context) for n in perturbed} for _ in range(repeats)]
         self.absent = {} if repeats else dict.fromkeys(perturbed, "the pass has no repeats")
+        self._n_images = 0
 
     def update(self, evidence: Evidence) -> None:
         """Take in one image.
@@ -124,12 +129,14 @@ class ScoreSet:
             If a number is NaN or infinite.
         """
         check_finite(evidence)
+        self._n_images += 1
         self._feed(self._clean, evidence)
         for scores, boxes in zip(self._repeats, evidence.perturbed, strict=True):
             self._feed(scores, replace(evidence, perturbed=(boxes,)))
 
     def merge(self, other: Self) -> None:
         """Take in all that ``other`` has seen."""
+        self._n_images += other._n_images
         self.absent = {**other.absent, **self.absent}
         groups = zip([self._clean, *self._repeats], [other._clean, *other._repeats], strict=True)
         for mine, theirs in groups:
@@ -141,6 +148,29 @@ class ScoreSet:
         clean = self._features(self._clean)
         return [clean | self._features(scores) for scores in self._repeats] or [clean]
 
+    def resample(self, *, resamples: int = 200, seed: int = 0) -> list[dict[str, np.ndarray]]:
+        """Return the features of as many sets of images, drawn with replacement from those seen.
+
+        All scores and repeats are given the same draws, so that what varies together in the images
+        varies together here. Costs no pass over images. Scores without a bootstrap, see
+        `Score.resample`, are left out.
+
+        Parameters
+        ----------
+        resamples : int
+            Number B of sets drawn.
+        seed : int
+            Of the draws, which depend on nothing else but the number of images.
+
+        Returns
+        -------
+        list of dict of str to ndarray of shape (B,)
+            One dictionary a repeat, as in `rows`.
+        """
+        counts = resampled_counts(self._n_images, resamples=resamples, seed=seed)
+        clean = self._resampled(self._clean, counts)
+        return [clean | self._resampled(scores, counts) for scores in self._repeats] or [clean]
+
     def _feed(self, scores: dict[str, Score], evidence: Evidence) -> None:
         for name, score in scores.items():
             reason = score.absence(evidence)
@@ -150,5 +180,14 @@ class ScoreSet:
                 score.update(evidence)
 
     def _features(self, scores: dict[str, Score]) -> dict[str, float]:
-        present = [score for name, score in scores.items() if name not in self.absent]
-        return {name: value for score in present for name, value in score.compute().items()}
+        return _joined(score.compute() for score in self._present(scores))
+
+    def _resampled(self, scores: dict[str, Score], counts: np.ndarray) -> dict[str, np.ndarray]:
+        return _joined(score.resample(counts) for score in self._present(scores))
+
+    def _present(self, scores: dict[str, Score]) -> list[Score]:
+        return [score for name, score in scores.items() if name not in self.absent]
+
+
+def _joined(parts: Iterable[dict[str, T]]) -> dict[str, T]:
+    return {name: value for part in parts for name, value in part.items()}
