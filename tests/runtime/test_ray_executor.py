@@ -88,6 +88,28 @@ def test_a_job_that_kills_or_fails_becomes_a_row(cluster, tmp_path, monkeypatch)
 def test_workers_that_find_no_room_are_refused():
     with pytest.raises(InputError, match="2 CPUs and 1 GPUs, no room for a worker with 1 and 3"):
         RayExecutor(gpus=3)._plan({"CPU": 2, "GPU": 1})
+    growing = RayExecutor(gpus=1, workers=4)
+    with pytest.raises(InputError, match="no room"):
+        growing._plan({"CPU": 2})
+    with pytest.warns(UserWarning, match="Waiting"):
+        assert growing._plan({"CPU": 2}, may_grow=True)[1] == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "cluster", "each", "number"),
+    [
+        ({}, {"CPU": 16}, (1, 0), 16),
+        ({"cpus_without_gpu": 4}, {"CPU": 16}, (4, 0), 4),
+        ({"cpus_without_gpu": 4}, {"CPU": 16, "GPU": 2}, (1, 1), 2),
+        ({"gpus": 0.5}, {"CPU": 16, "GPU": 2}, (1, 0.5), 4),
+        ({"gpus": 0.1}, {"CPU": 16, "GPU": 2}, (1, 0.1), 16),  # there are CPUs for no more
+        ({"gpus": 0, "workers": 3}, {"CPU": 16, "GPU": 2}, (1, 0), 3),
+    ],
+)
+def test_workers_fill_the_cluster(options, cluster, each, number):
+    resources, workers = RayExecutor(**options)._plan(cluster)
+    assert (resources["num_cpus"], resources["num_gpus"]) == each
+    assert workers == number
 
 
 def test_without_ray_the_error_names_the_extra(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -70,8 +71,9 @@ class RayExecutor:
         first = next(queue, None)
         if first is None:
             return
-        with _session(self.address or os.environ.get("RAY_ADDRESS")) as ray:
-            resources, workers = self._plan(ray.cluster_resources())
+        address = self.address or os.environ.get("RAY_ADDRESS")
+        with _session(address) as ray:
+            resources, workers = self._plan(ray.cluster_resources(), may_grow=bool(address))
             crew = _Crew(ray, work, itertools.chain([first], queue), resources, workers)
             try:
                 for job, outcome in crew.run():
@@ -80,20 +82,24 @@ class RayExecutor:
             finally:
                 crew.dismiss()
 
-    def _plan(self, cluster: dict[str, float]) -> tuple[dict[str, float], int]:
+    def _plan(
+        self, cluster: dict[str, float], *, may_grow: bool = False
+    ) -> tuple[dict[str, float], int]:
         """Return what each worker takes, and the number of workers."""
         gpus = float(bool(cluster.get("GPU"))) if self.gpus is None else self.gpus
         cpus = self.cpus or (1 if gpus else self.cpus_without_gpu)
         rooms = [cluster.get("CPU", 0) // cpus]
         if gpus:
-            rooms.append(cluster.get("GPU", 0) // gpus)
-        room = int(min(rooms))
-        if not room and self.workers is None:
-            raise InputError(
+            rooms.append(cluster.get("GPU", 0) / gpus + 1e-9)
+        room = int(min(rooms))  # 1 // 0.1 is 9
+        if not room:
+            lack = (
                 f"The Ray cluster has {cluster.get('CPU', 0):g} CPUs and {cluster.get('GPU', 0):g} "
-                f"GPUs, no room for a worker with {cpus} and {gpus:g}. Ask for less, or give "
-                "the number of workers where the cluster grows by itself."
+                f"GPUs, no room for a worker with {cpus} and {gpus:g}."
             )
+            if not (self.workers and may_grow):
+                raise InputError(f"{lack} Ask for less, or for --workers N of a growing cluster.")
+            warnings.warn(f"{lack} Waiting until it has grown.", stacklevel=2)
         return {"num_cpus": cpus, "num_gpus": gpus}, self.workers or room
 
 
