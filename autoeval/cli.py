@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 COMMANDS = {
     "demo": "render the road world, fit an estimator on it and judge its estimates",
+    "bench": "compare all methods on score tables, each source left out in turn",
     "build-metaset": "make sample sets from labelled seed sets",
     "count capture generate": "generate the synthetic split: patterns behind a black box",
     "count capture build-real": "build a split of real images, published or one's own",

@@ -1,0 +1,125 @@
+"""All methods on the same score table, under the same protocol, with a paired test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from autoeval.errors import InputError
+from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
+
+OURS = ("fused",)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Held-out results of many methods on one score table.
+
+    Parameters
+    ----------
+    results : mapping of method to LeaveOneSourceOut
+    absent : mapping of method to str
+        Why a method has no results, such as a score that the detector cannot give.
+    coverage : mapping of method to float
+        Share of (source, repeat) whose true value lies in the interval, each repeat estimated on
+        its own; NaN where no interval can be formed.
+    """
+
+    results: Mapping[str, LeaveOneSourceOut]
+    absent: Mapping[str, str]
+    coverage: Mapping[str, float]
+
+    @property
+    def baseline(self) -> str:
+        """The published method, or the constant, with the lowest error."""
+        others = {name: result for name, result in self.results.items() if name not in OURS}
+        return min(others or self.results, key=lambda name: self.errors(name).mean())
+
+    def errors(self, method: str) -> np.ndarray:
+        """Absolute error of each source, mean over repeats, shape (n_sources,)."""
+        return self.results[method].per_source["error"].to_numpy()
+
+    def p_values(self) -> dict[str, float]:
+        """Compare each method with the baseline; see `paired_p_value`."""
+        against = self.errors(self.baseline)
+        return {name: paired_p_value(self.errors(name), against) for name in self.results}
+
+
+def paired_p_value(errors: np.ndarray, baseline: np.ndarray) -> float:
+    """Two-sided sign-flip test of the mean difference of paired errors, the pair being a source.
+
+    Exact up to about 13 sources, by 10,000 draws of a fixed seed beyond.
+
+    Parameters
+    ----------
+    errors, baseline : ndarray of shape (n_sources,)
+
+    Returns
+    -------
+    float
+        1 where all differences are 0; NaN with fewer than two sources that both estimate.
+
+    Examples
+    --------
+    >>> paired_p_value(np.array([.1, .1, .1]), np.array([.2, .3, .4]))
+    0.25
+    """
+    difference = errors - baseline
+    difference = difference[np.isfinite(difference)]
+    if len(difference) < 2:
+        return float("nan")
+    if not difference.any():
+        return 1.0
+    test = stats.permutation_test(
+        (difference,),
+        np.mean,
+        permutation_type="samples",
+        n_resamples=9999,
+        rng=np.random.default_rng(0),
+    )
+    return float(test.pvalue)
+
+
+def bench(
+    table: pd.DataFrame, methods: Sequence[str], *, target: str = "mAP", level: float = 0.9
+) -> Bench:
+    """Judge methods by leaving each source out; see `leave_one_source_out`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        See `autoeval.estimation.score_table`.
+    methods : sequence of str
+        Names in `autoeval.estimation.methods.METHODS`.
+    target : str
+    level : float
+        Nominal coverage of the intervals.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than three sources, or no method can be judged.
+    """
+    results, absent, coverage = {}, {}, {}
+    for method in methods:
+        try:
+            results[method] = leave_one_source_out(table, method, target=target, level=level)
+            coverage[method] = _coverage(table, method, target, level)
+        except InputError as error:
+            absent[method] = str(error)
+    if not results:
+        raise InputError("No method can be judged. " + " ".join(dict.fromkeys(absent.values())))
+    return Bench(results, absent, coverage)
+
+
+def _coverage(table: pd.DataFrame, method: str, target: str, level: float) -> float:
+    inside = []
+    for _, repeat in table.groupby("repeat"):
+        rows = leave_one_source_out(repeat, method, target=target, level=level).per_source
+        rows = rows[rows["lower"].notna()]
+        inside += ((rows["lower"] <= rows["true"]) & (rows["true"] <= rows["upper"])).tolist()
+    return float(np.mean(inside)) if inside else float("nan")
