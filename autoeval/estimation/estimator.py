@@ -99,7 +99,7 @@ class MapEstimator:
         }
         return self
 
-    def predict(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
+    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images.
 
         Parameters
@@ -147,7 +147,7 @@ class MapEstimator:
         )
 
     def check_context(self, context: Mapping[str, Any]) -> None:
-        """Make sure that rows made with ``context`` may be given to `predict`.
+        """Make sure that rows made with ``context`` may be given to `predict_rows`.
 
         Raises
         ------
@@ -178,6 +178,13 @@ class MapEstimator:
         estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
         return estimator.fit(table, context=metadata["context"])
 
+    @property
+    def features_(self) -> tuple[str, ...]:
+        """Scores that any of its regressors reads, those behind the interval included."""
+        fits = [self._full, *self._left_out]
+        names = {n for fit in fits for method in fit.values() for n in method.selected_}
+        return tuple(sorted(names))
+
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
         """Return the estimate of each repeat, clipped to what is possible."""
         scores = self._scores(rows)
@@ -198,10 +205,8 @@ class MapEstimator:
 
     def _scores(self, rows: pd.DataFrame) -> Rows:
         """Take the columns that any of the fitted regressors reads."""
-        fits = [self._full, *self._left_out]
-        names = {n for fit in fits for method in fit.values() for n in method.selected_}
-        check_features(rows, sorted(names))
-        return Rows.of(rows, sorted(names))
+        check_features(rows, self.features_)
+        return Rows.of(rows, self.features_)
 
     def _fit_repeats(self, rows: Rows) -> dict[int, Method]:
         return {

@@ -191,7 +191,7 @@ def estimate_images(
             shards=shards,
         )
     table = pd.DataFrame(rows)
-    estimate = estimator.predict(table, backbone=detector.backbone)
+    estimate = estimator.predict_rows(table, backbone=detector.backbone)
     lost = rows[0]["n_unreadable"]
     if lost:
         reason = f"{lost} of {len(files)} images could not be read and were left out"

@@ -116,7 +116,7 @@ def _held_out(
     held_out = table["source"] == name
     own = seed_rows(table[held_out])
     estimator.fit(table[~held_out])
-    estimate = estimator.predict(own)
+    estimate = estimator.predict_rows(own)
     true = float(own[estimator.target].iloc[0])
     error = np.abs(estimator.predict_repeats(own) - true)
     record = {

@@ -19,9 +19,9 @@ def unlabelled(bos, *, n_images=100, skipped=0.0, repeats=1):
 
 def test_estimates_on_the_fitted_line_and_clips():
     estimator = MapEstimator("bos").fit(make_table(WORLDS))
-    assert estimator.predict(unlabelled(0.6)).value == pytest.approx(0.4)
-    assert estimator.predict(unlabelled(9.0)).value == 1
-    assert estimator.predict(unlabelled(-9.0)).value == 0
+    assert estimator.predict_rows(unlabelled(0.6)).value == pytest.approx(0.4)
+    assert estimator.predict_rows(unlabelled(9.0)).value == 1
+    assert estimator.predict_rows(unlabelled(-9.0)).value == 0
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_estimates_on_the_fitted_line_and_clips():
 )
 def test_every_guard_speaks_alone(rows, backbone, reason):
     estimator = MapEstimator("bos").fit(make_table(WORLDS))
-    estimate = estimator.predict(rows, backbone=backbone)
+    estimate = estimator.predict_rows(rows, backbone=backbone)
     matching = [guard for guard in estimate.guards if reason in guard]
     assert len(matching) == 1 and f"caution: {matching[0]}" in str(estimate)
     if not math.isnan(estimate.value):
@@ -45,7 +45,7 @@ def test_every_guard_speaks_alone(rows, backbone, reason):
 
 
 def test_a_trustworthy_estimate_has_no_guard():
-    estimate = MapEstimator("bos").fit(make_table(WORLDS)).predict(unlabelled(0.6))
+    estimate = MapEstimator("bos").fit(make_table(WORLDS)).predict_rows(unlabelled(0.6))
     assert estimate.guards == ()
 
 
@@ -57,7 +57,7 @@ def test_saved_and_loaded_estimators_agree(tmp_path):
     estimator.save(path)
     loaded = MapEstimator.load(path)
     rows = unlabelled(0.6, repeats=2)
-    assert loaded.predict(rows) == estimator.predict(rows)
+    assert loaded.predict_rows(rows) == estimator.predict_rows(rows)
     assert loaded.context_ == CONTEXT
     loaded.check_context(CONTEXT)
 
@@ -73,7 +73,7 @@ def test_another_detector_is_refused_and_the_difference_is_named():
 def test_more_repeats_than_fitted_are_refused():
     estimator = MapEstimator("bos").fit(make_table(WORLDS, repeats=2))
     with pytest.raises(InputError, match="at most as many repeats"):
-        estimator.predict(unlabelled(0.6, repeats=3))
+        estimator.predict_rows(unlabelled(0.6, repeats=3))
 
 
 @pytest.mark.parametrize("content", [None, b"not parquet"])
@@ -102,7 +102,9 @@ def test_missing_columns_and_unknown_methods_are_named():
 
 
 def test_estimates_turn_into_json_and_rows():
-    estimate = MapEstimator("bos").fit(make_table({"a": 0.2, "b": 0.3})).predict(unlabelled(0.6))
+    estimate = (
+        MapEstimator("bos").fit(make_table({"a": 0.2, "b": 0.3})).predict_rows(unlabelled(0.6))
+    )
     plain = json.loads(json.dumps(estimate.to_dict()))
     assert plain["lower"] is None and plain["interval_method"] == "none: fewer than 3 sources"
     assert estimate.to_pandas()["bos"].tolist() == [0.6]

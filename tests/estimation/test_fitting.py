@@ -155,4 +155,4 @@ def test_two_sources_give_an_estimator_without_interval(detector, task, tmp_path
     )
     assert result.held_out == ()
     rows = result.table[result.table["kind"] == "seed"].head(2)
-    assert result.estimator.predict(rows).interval_method == "none: fewer than 3 sources"
+    assert result.estimator.predict_rows(rows).interval_method == "none: fewer than 3 sources"

@@ -43,7 +43,7 @@ def test_counting_errors_above_one_are_estimated():
     table = counting_table()
     estimator = MapEstimator("bos", target="count_mae").fit(table)
     new = table[(table["source"] == "b") & (table["kind"] == "seed")]
-    estimate = estimator.predict(new)
+    estimate = estimator.predict_rows(new)
     assert estimate.value == pytest.approx(14)  # mAP .3
     assert "estimated count_mae (objects an image): 14.00 ± 0.00" in str(estimate)
     assert not estimate.guards
@@ -59,7 +59,7 @@ def test_leaving_sources_out_keeps_the_unit():
 def test_a_small_counting_error_is_no_reason_for_doubt():
     table = counting_table().assign(count_mae=lambda t: t["count_mae"] / 200)
     new = table[table["kind"] == "seed"].iloc[:1]
-    assert MapEstimator("bos", target="count_mae").fit(table).predict(new).guards == ()
+    assert MapEstimator("bos", target="count_mae").fit(table).predict_rows(new).guards == ()
 
 
 def test_no_estimate_stays_none():
