@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
@@ -17,7 +18,7 @@ from autoeval.estimation.mean_ap import MeanAP
 from autoeval.estimation.measures import Measure
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets.sample_set import Sample
-from autoeval.scores.registry import ScoreSet
+from autoeval.scores.registry import OF_IMAGES, SCORES, ScoreSet
 
 
 class Tally:
@@ -33,13 +34,10 @@ class Tally:
     def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
         self.accuracy = MeanAP(categories)
         self.measures: list[Measure] = [measure.make() for measure in settings.measures]
-        domain = settings.domain
-        self.scores = ScoreSet(
-            settings.stability,
-            repeats=settings.repeats,
-            reference=domain.features if domain else None,
-            source_threshold=domain.threshold if domain else None,
-        )
+        self.scores = _score_set(settings, SCORES)
+        several = categories if len(categories) > 1 else ()
+        by_box = SCORES.keys() - set(OF_IMAGES)
+        self.by_category = {name: _score_set(settings, by_box) for name in several}
         self.n_images = 0
         self.unreadable: list[str] = []
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -57,6 +55,10 @@ class Tally:
         for measure in (self.accuracy, *self.measures):
             measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
         self.scores.update(evidence)
+        for k, scores in enumerate(self.by_category.values()):
+            only = np.full(len(self.by_category), -1)
+            only[k] = 0
+            scores.update(evidence.relabel(only))
 
     def merge(self, other: Self) -> None:
         """Take in what ``other`` has seen of the images that come after those seen here."""
@@ -65,6 +67,8 @@ class Tally:
         for mine, theirs in zip(self.measures, other.measures, strict=True):
             mine.merge(theirs)
         self.scores.merge(other.scores)
+        for name, scores in self.by_category.items():
+            scores.merge(other.by_category[name])
         self.unreadable += other.unreadable
         for name, seconds in other.seconds.items():
             self.seconds[name] += seconds
@@ -92,10 +96,25 @@ class Tally:
             "absent": json.dumps(self.scores.absent, sort_keys=True),
             **self.seconds,
         }
-        return [
+        rows = [
             {"repeat": repeat, **shared, **accuracy, **features}
             for repeat, features in enumerate(self.scores.rows())
         ]
+        for name, scores in self.by_category.items():
+            for row, features in zip(rows, scores.rows(), strict=True):
+                row |= {f"{feature}/{name}": value for feature, value in features.items()}
+        return rows
+
+
+def _score_set(settings: PassSettings, names: Collection[str]) -> ScoreSet:
+    domain = settings.domain
+    return ScoreSet(
+        settings.stability,
+        repeats=settings.repeats,
+        reference=domain.features if domain else None,
+        source_threshold=domain.threshold if domain else None,
+        names=names,
+    )
 
 
 def merged(parts: Sequence[Tally]) -> Tally:

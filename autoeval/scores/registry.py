@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -59,6 +59,9 @@ class ScoreContext:
         return self.stability.score_thr
 
 
+# Scores of the image as a whole, which are the same for every category.
+OF_IMAGES = ("frechet_distance",)
+
 SCORES: dict[str, Callable[[ScoreContext], Score]] = {
     "bos": lambda c: BoxStability(c.stability, name="bos"),
     "bos_strict": lambda c: BoxStability(STRICT, name="bos_strict"),
@@ -96,6 +99,8 @@ class ScoreSet:
         Features of the detector's training domain, for the Fréchet distance.
     source_threshold : float, optional
         Confidence threshold fitted on labelled source data, for the original ATC.
+    names : collection of str
+        Scores to compute, by their names in `SCORES`; all by default.
 
     Attributes
     ----------
@@ -111,9 +116,10 @@ class ScoreSet:
         repeats: int = 1,
         reference: FeatureStatistics | None = None,
         source_threshold: float | None = None,
+        names: Collection[str] = SCORES.keys(),
     ) -> None:
         context = ScoreContext(settings, reference, source_threshold)
-        made = {name: make(context) for name, make in SCORES.items()}
+        made = {name: make(context) for name, make in SCORES.items() if name in names}
         perturbed = [name for name, score in made.items() if "perturbed" in score.needs]
         self._clean = {name: score for name, score in made.items() if name not in perturbed}
         self._repeats = [{n: SCORES[n](context) for n in perturbed} for _ in range(repeats)]

@@ -1,0 +1,223 @@
+"""Estimates for each category, where rare categories borrow from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from typing_extensions import Self
+
+from autoeval.errors import InputError
+from autoeval.estimation.intervals import MIN_SOURCES, source_interval
+from autoeval.estimation.methods import Method, make_method
+from autoeval.estimation.score_table import SEED, Rows, sources
+from autoeval.estimation.targets import find_target
+
+
+def categories_of(table: pd.DataFrame, target: str) -> list[str]:
+    """Return the categories that a score table has a column ``target/category`` for.
+
+    Examples
+    --------
+    >>> categories_of(pd.DataFrame(columns=["mAP", "mAP/car", "mAP50/car", "mAP/van"]), "mAP")
+    ['car', 'van']
+    """
+    return [name.partition("/")[2] for name in table if name.startswith(f"{target}/")]
+
+
+def stack_categories(
+    table: pd.DataFrame, categories: Sequence[str], columns: Sequence[str]
+) -> pd.DataFrame:
+    """Turn the columns of each category into rows.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``name/category`` for each of ``columns`` and ``categories``.
+    categories, columns : sequence of str
+
+    Returns
+    -------
+    DataFrame
+        The rows of every category in turn, with a column ``category`` and the plain ``columns``;
+        what a table lacks is missing from it.
+    """
+    plain = table[[name for name in table if "/" not in name and name not in columns]]
+    parts = []
+    for category in categories:
+        own = {c: table[f"{c}/{category}"] for c in columns if f"{c}/{category}" in table}
+        parts.append(plain.assign(category=category, **own))
+    return pd.concat(parts, ignore_index=True)
+
+
+class PartialPooling:
+    """One regressor for all categories, and for each an offset that is shrunk to none.
+
+    The offset of a category is its mean error over sources; it is kept to the share
+    :math:`τ² / (τ² + σ² / m)`, with m the number of sources that hold the category, σ² the variance
+    of errors between sources and τ² that between categories beyond chance, by the method of moments
+    (DerSimonian & Laird 1986). A category that hardly occurs is so estimated as any other.
+
+    Parameters
+    ----------
+    method : str
+        Name in `autoeval.estimation.methods.METHODS`.
+
+    Attributes
+    ----------
+    offsets_ : dict of str to float
+    sources_ : dict of str to int
+        Number of sources whose own images hold each category.
+    """
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def fit(self, rows: Rows, target: str) -> Self:
+        """Fit on rows with a column ``category``; those without a finite target are left out."""
+        rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
+        if not len(rows):
+            raise InputError(f"Expected categories with finite {target} but none has any.")
+        self.common_: Method = make_method(self.method).fit(rows, target)
+        own = rows.of_kind(SEED)
+        errors = own[target].astype(np.float64) - self.common_.predict(own)
+        by_category = {
+            str(category): _mean_by(errors[part], own["source"][part])
+            for category in np.unique(own["category"])
+            if np.isfinite(errors[part := own["category"] == category]).any()
+        }
+        self.sources_ = {name: len(values) for name, values in by_category.items()}
+        self.offsets_ = shrunken_means(by_category)
+        return self
+
+    def predict(self, rows: Rows) -> np.ndarray:
+        """Estimate the target for each row; unseen categories have no offset."""
+        offsets = [self.offsets_.get(str(category), 0.0) for category in rows["category"]]
+        return self.common_.predict(rows) + np.array(offsets)
+
+
+def shrunken_means(groups: dict[str, np.ndarray]) -> dict[str, float]:
+    """Shrink the mean of each group towards 0 by what its size says of it; see `PartialPooling`.
+
+    Parameters
+    ----------
+    groups : dict of str to ndarray of shape (m,)
+        At least one finite value each.
+
+    Returns
+    -------
+    dict of str to float
+
+    Examples
+    --------
+    >>> sure, rare = np.array([.2, .2, .2, .2]), np.array([.4])
+    >>> {name: round(mean, 2) for name, mean in shrunken_means({"car": sure, "van": rare}).items()}
+    {'car': 0.2, 'van': 0.4}
+    """
+    means = {name: float(values.mean()) for name, values in groups.items()}
+    scatter = sum(float(np.sum((v - v.mean()) ** 2)) for v in groups.values())
+    freedom = sum(len(v) - 1 for v in groups.values())
+    if not freedom:
+        return dict.fromkeys(groups, 0.0)
+    within = scatter / freedom
+    noise = {name: within / len(values) for name, values in groups.items()}
+    squares = np.array([means[name] ** 2 - noise[name] for name in groups])
+    between = max(float(squares.mean()), 0.0)
+    return {
+        name: mean * between / (between + noise[name]) if between else 0.0
+        for name, mean in means.items()
+    }
+
+
+def estimate_categories(
+    table: pd.DataFrame,
+    rows: pd.DataFrame,
+    *,
+    method: str,
+    target: str = "mAP",
+    level: float = 0.9,
+) -> pd.DataFrame:
+    """Estimate the accuracy of each category, with an interval by source.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Score table of a task of several categories.
+    rows : DataFrame
+        Scores of one set of images, one row a repeat; see `MapEstimator.predict_rows`.
+    method : str
+    target : {"mAP", "mAP50", "mAP75"}
+    level : float
+        Nominal coverage of the intervals.
+
+    Returns
+    -------
+    DataFrame
+        One row a category: ``category``, ``estimate``, ``lower``, ``upper``, ``interval_method``,
+        ``sources`` (whose own images hold it). An interval needs three such sources.
+
+    Raises
+    ------
+    InputError
+        If the table has no scores of single categories.
+    """
+    categories = categories_of(table, target)
+    features = make_method(method).features
+    columns = (*features, target)
+    stacked = stack_categories(table, categories, columns) if categories else pd.DataFrame()
+    if stacked.empty or not set(columns) <= set(stacked):
+        raise InputError(
+            f"Expected columns such as {target}/CATEGORY for a task of several categories."
+        )
+    asked = stack_categories(rows, categories, features)
+    fits = {name: stacked["source"] != name for name in sources(table)}
+    whole = _estimate(stacked, asked, method, target)
+    without = {name: _estimate(stacked[rest], asked, method, target) for name, rest in fits.items()}
+    missed = {
+        name: _estimate(stacked[rest], _own(stacked[~rest]), method, target)
+        for name, rest in fits.items()
+    }
+    return pd.DataFrame(
+        [_row(c, stacked, whole, without, missed, target, level) for c in categories]
+    )
+
+
+def _estimate(training: pd.DataFrame, asked: pd.DataFrame, method: str, target: str) -> pd.Series:
+    """Estimate by category, mean over repeats, each by the regressor of its repeat."""
+    names = (*make_method(method).features, target, "category")
+    parts = []
+    for repeat, rows in asked.groupby("repeat"):
+        fitted = PartialPooling(method).fit(
+            Rows.of(training[training["repeat"] == repeat], names), target
+        )
+        parts.append(pd.Series(fitted.predict(Rows.of(rows, names)), rows["category"]))
+    return pd.concat(parts).groupby(level=0).mean() if parts else pd.Series(dtype=float)
+
+
+def _row(category, stacked, whole, without, missed, target, level) -> dict:
+    own = _own(stacked)
+    true = own[own["category"] == category].groupby("source")[target].first().dropna()
+    judged = [name for name in true.index if np.isfinite(missed[name].get(category, np.nan))]
+    residuals = np.array([abs(missed[name][category] - true[name]) for name in judged])
+    left_out = np.array([without[name][category] for name in judged])
+    interval = source_interval(float(whole[category]), left_out, residuals, level=level)
+    clip = find_target(target).clip
+    return {
+        "category": category,
+        "estimate": float(clip(whole[category])),
+        "lower": float(clip(interval.lower)),
+        "upper": float(clip(interval.upper)),
+        "interval_method": interval.method,
+        "sources": len(judged) if len(judged) >= MIN_SOURCES else len(true),
+    }
+
+
+def _own(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["kind"] == SEED]
+
+
+def _mean_by(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Mean of the finite values of each group that has any."""
+    series = pd.Series(values).groupby(groups).mean()
+    return series[np.isfinite(series)].to_numpy()

@@ -1,0 +1,139 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.detections import Detections, Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.categories import (
+    PartialPooling,
+    estimate_categories,
+    shrunken_means,
+    stack_categories,
+)
+from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.score_table import Rows
+from autoeval.estimation.tally import Tally
+from autoeval.metasets.sample_set import Sample
+
+OFFSET = {"car": 0.1, "person": -0.1, "van": 0.0}
+
+
+def score_table(n_sources=6, n_sets=5, seed=0, noise=0.01):
+    """Make a table in which the mAP of a category is half its `ac`, plus its offset."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for source in range(n_sources):
+        for k in range(n_sets + 1):
+            row = {
+                "source": f"s{source}",
+                "sample_set": f"{source}-{k}",
+                "kind": "sample" if k else "seed",
+                "repeat": 0,
+                "n_images": 50,
+                "ac": 0.5,
+                "mAP": 0.4,
+            }
+            for category, offset in OFFSET.items():
+                row[f"ac/{category}"] = rng.uniform(0.3, 0.9)
+                row[f"mAP/{category}"] = 0.5 * row[f"ac/{category}"] + offset + rng.normal(0, noise)
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def test_columns_of_categories_become_rows():
+    table = pd.DataFrame(
+        {"source": ["a"], "ac": [9.0], "ac/car": [0.5], "ac/van": [0.7], "mAP/car": [0.2]}
+    )
+    stacked = stack_categories(table, ["car", "van"], ["ac", "mAP"])
+    assert stacked["category"].tolist() == ["car", "van"]
+    assert stacked["ac"].tolist() == [0.5, 0.7]
+    assert stacked["mAP"].tolist()[0] == 0.2
+    assert np.isnan(stacked["mAP"].tolist()[1])
+
+
+def test_shrinkage_worked_by_hand():
+    # within: ((.1² + .1²) + (.1² + .1²)) / 2 = .02; noise of a mean of two: .01
+    groups = {"a": np.array([0.2, 0.4]), "b": np.array([-0.4, -0.2])}
+    # between: mean of .3² - .01 and .3² - .01 = .08, so each keeps .08 / .09
+    assert shrunken_means(groups) == pytest.approx({"a": 0.3 * 8 / 9, "b": -0.3 * 8 / 9})
+
+
+def test_offsets_within_chance_are_dropped_and_rare_categories_keep_less():
+    assert shrunken_means({"a": np.array([0.3, -0.3]), "b": np.array([-0.3, 0.3])}) == {
+        "a": 0.0,
+        "b": 0.0,
+    }
+    kept = shrunken_means({"often": np.array([0.2, 0.3] * 5), "rare": np.array([0.25, 0.25])})
+    assert kept["rare"] < kept["often"] < 0.25
+
+
+def test_partial_pooling_finds_the_offsets_of_the_categories():
+    stacked = stack_categories(score_table(noise=0.001), list(OFFSET), ["ac", "mAP"])
+    rows = Rows(**{name: stacked[name].to_numpy() for name in stacked})
+    fitted = PartialPooling("ac").fit(rows, "mAP")
+    assert fitted.offsets_ == pytest.approx(OFFSET, abs=0.03)
+    errors = fitted.predict(rows) - stacked["mAP"].to_numpy()
+    assert np.abs(errors).max() < 0.06
+
+
+def test_every_category_is_estimated_with_an_interval_where_sources_allow():
+    table = score_table()
+    rare = table["source"].isin(["s0", "s1"])
+    table["mAP/van"] = table["mAP/van"].where(rare)
+    asked = pd.DataFrame(
+        [{"repeat": 0, "n_images": 50, "ac/car": 0.6, "ac/person": 0.6, "ac/van": 0.6}]
+    )
+    result = estimate_categories(table, asked, method="ac").set_index("category")
+    assert result.loc["car", "estimate"] == pytest.approx(0.4, abs=0.04)
+    assert result.loc["person", "estimate"] == pytest.approx(0.2, abs=0.04)
+    assert result.loc["car", "lower"] < 0.4 < result.loc["car", "upper"]
+    assert result.loc["car", "sources"] == 6
+    assert "fewer than 3" in result.loc["van", "interval_method"]
+    assert np.isnan(result.loc["van", "lower"])
+
+
+def test_a_table_without_categories_is_refused():
+    table = score_table()[["source", "sample_set", "kind", "repeat", "n_images", "ac", "mAP"]]
+    with pytest.raises(InputError, match="several categories"):
+        estimate_categories(table, table.head(1), method="ac")
+
+
+def test_scores_of_a_category_are_those_of_its_boxes_alone():
+    boxes = np.array([[0, 0, 9, 9], [20, 20, 40, 40], [50, 50, 60, 60]], float)
+    scores, labels = np.array([0.9, 0.5, 0.3]), np.array([0, 1, 1])
+    moved = boxes + np.array([[1.0], [2.0], [0.0]])
+    settings = PassSettings(repeats=1, wants=())
+
+    def tally(categories, keep):
+        result = Tally(categories, settings)
+        lookup = np.array([0, 1]) if keep is None else np.where(np.arange(2) == keep, 0, -1)
+        evidence = Evidence(
+            "a",
+            (64, 64),
+            Detections(boxes, scores, labels),
+            (Detections(moved, scores, labels),),
+        ).relabel(lookup)
+        truth = labels if keep is None else labels[labels == keep] * 0
+        true_boxes = boxes if keep is None else boxes[labels == keep]
+        image = np.zeros((64, 64, 3), np.uint8)
+        result.update(Sample("a", image, true_boxes, truth, np.zeros(len(truth), bool)), evidence)
+        return result.rows()[0]
+
+    both = tally(("car", "person"), None)
+    for k, category in enumerate(("car", "person")):
+        alone = tally((category,), k)
+        for name in ("bos", "bos_strict", "ac", "box_share@0.40", "boxes_per_image", "mAP"):
+            assert both[f"{name}/{category}"] == alone[name]
+
+
+def test_a_category_without_any_box_says_nothing_and_harms_nothing():
+    settings = PassSettings(repeats=1, wants=())
+    tally = Tally(("car", "ghost"), settings)
+    found = Detections(np.array([[0, 0, 9, 9]]), np.array([0.9]), np.array([0]))
+    image = np.zeros((16, 16, 3), np.uint8)
+    sample = Sample("a", image, found.boxes, found.labels, np.zeros(1, bool))
+    tally.update(sample, Evidence("a", (16, 16), found, (found,)))
+    (row,) = tally.rows()
+    assert row["ac/car"] == pytest.approx(0.9)
+    assert np.isnan(row["ac/ghost"])
+    assert np.isnan(row["mAP/ghost"])
