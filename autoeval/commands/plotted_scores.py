@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.methods import make_method
 from autoeval.estimation.targets import TARGETS, find_target
 from autoeval.report.scatter import RegressionBand
 from autoeval.studies.score_columns import feature_columns
@@ -50,13 +51,15 @@ def scores_to_plot(estimator: MapEstimator) -> PlottedScores:
     used = list(estimator.training_range_)
     others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
     scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
-    if len(used) != 1:
+    single = make_method(estimator.method).features
+    if len(single) != 1:
         scores = list(dict.fromkeys([LEFT_OUT, *scores]))
-    lines, about = {}, []
-    if len(used) == 1:
-        lines[used[0]] = _regression(estimator, used[0])
+    lines: dict[str, RegressionBand] = {}
+    about = []
+    if len(single) == 1:
+        lines[single[0]] = _regression(estimator, single[0])
         about.append(
-            f"For ‘{used[0]}’, it is the regression in use, and grey its prediction interval."
+            f"For ‘{single[0]}’, it is the regression in use, and grey its prediction interval."
         )
     if table[LEFT_OUT].isna().all():
         scores.remove(LEFT_OUT)
@@ -77,7 +80,7 @@ def _regression(estimator: MapEstimator, name: str, *, points: int = 50) -> Regr
     repeats = sorted(set(estimator.table_["repeat"]))
     x = np.linspace(*estimator.training_range_[name], points)
     rows = [pd.DataFrame({"repeat": repeats, "n_images": 0, name: at}) for at in x]
-    estimates = [estimator.predict(row) for row in rows]
+    estimates = [estimator.predict_rows(row) for row in rows]
     value, lower, upper = (
         np.array([getattr(estimate, part) for estimate in estimates])
         for part in ("value", "lower", "upper")
