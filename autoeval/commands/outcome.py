@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from autoeval.commands.observed import Observed
 from autoeval.commands.plotted_scores import LEFT_OUT, scores_to_plot
 from autoeval.commands.what_was_run import facts, time_table
@@ -138,6 +140,7 @@ class Outcome:
             summaries=[result.summary() for result in held_out],
             why_not_held_out=self._why_not_held_out(),
             headline=self._headline(),
+            categories=_categories(seen.estimate) if seen else None,
             unstable=seen.table() if seen else None,
             thumbnails=seen.thumbnails() if seen else (),
             times=time_table(self.fit.table if self.fit else None, seen.row if seen else None),
@@ -172,6 +175,20 @@ class Outcome:
         return facts(
             self.detector_name, self.detector, self.task_name, self.settings, self.estimator
         )
+
+
+def _categories(estimate: Estimate) -> pd.DataFrame | None:
+    per_category = getattr(estimate, "per_category", None)
+    if not per_category:
+        return None
+    return pd.DataFrame(
+        {
+            "category": list(per_category),
+            "estimate": [of["value"] for of in per_category.values()],
+            "lower": [of["lower"] for of in per_category.values()],
+            "upper": [of["upper"] for of in per_category.values()],
+        }
+    )
 
 
 def _without_nan(values: dict[str, Any]) -> dict[str, Any]:

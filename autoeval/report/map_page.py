@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,8 @@ def _answer(page: Page, estimate: Mapping[str, Any], target: Target) -> None:
         interval = f"{estimate['level']:.0%} interval: {target.text(low)} to {target.text(high)}"
     note = (
         f"In {target.unit}, from {estimate['n_images']} unlabelled images, by the method "
-        f"‘{estimate['method']}’; ± {target.text(estimate['std'])} over the dropout repeats."
+        f"‘{estimate['method']}’; ± {target.text(estimate['std'])} over the dropout repeats"
+        f"{_sampling(estimate, target)}."
     )
     bounded = target.upper == 1
     page.add_interval(
@@ -64,6 +66,16 @@ def _answer(page: Page, estimate: Mapping[str, Any], target: Target) -> None:
         note,
         on_scale=(100 * value, 100 * low, 100 * high) if bounded else None,
     )
+
+
+def _sampling(estimate: Mapping[str, Any], target: Target) -> str:
+    """Tell what the number of images adds to the interval, where that is known."""
+    spread = estimate.get("sampling_std", math.nan)
+    if spread != spread:
+        return ""
+    low, high = (estimate.get(f"source_{side}", math.nan) for side in ("lower", "upper"))
+    alone = f"; by source alone {target.text(low)} to {target.text(high)}" if low == low else ""
+    return f", ± {target.text(spread)} over the choice of images{alone}"
 
 
 def _doubts(page: Page, report: MapReport) -> None:

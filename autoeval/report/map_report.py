@@ -45,7 +45,8 @@ class MapReport:
         Sentences that explain some of the scores and their lines.
     headline : mapping, optional
         An estimate: keys ``value``, ``lower``, ``upper``, ``level``, ``interval_method``, ``std``,
-        ``method``, ``guards``, ``n_images``, and the scores of those images.
+        ``method``, ``guards``, ``n_images``, and the scores of those images; ``sampling_std``,
+        ``source_lower``, ``source_upper`` where they are known.
     categories : DataFrame, optional
         Estimate of each category: ``category``, ``estimate``, ``lower``, ``upper``.
     unstable : DataFrame, optional

@@ -75,6 +75,13 @@ def test_the_answer_comes_before_everything_else():
     assert "None of the checks of this estimate gives a reason for doubt." in said
 
 
+def test_what_few_images_add_to_the_interval_is_told():
+    known = {"sampling_std": 0.02, "source_lower": 0.35, "source_upper": 0.5}
+    expected = "± 2.0 over the choice of images; by source alone 35.0 to 50.0."
+    assert expected in text(report(headline=ESTIMATE | known))
+    assert "choice of images" not in text(report())
+
+
 def test_guards_are_told_in_their_words():
     said = text(report(headline=ESTIMATE | {"guards": ["only 3 images", HOSTILE]}))
     assert "only 3 images" in said and "None of the checks" not in said

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from chromium import LAPTOP, PHONE, Visit, chromium
 from rectangles import RectangleDetector, write_world
+from test_map_report import report
 
 import autoeval.detectors
 from autoeval.cli import main
@@ -194,6 +195,20 @@ def test_hostile_names_are_text(visit):
         assert name in shown
     assert visit.page.title() == f"rectangles on {HOSTILE}"
     assert visit.all('img[src="x"]') == [] and visit.complaints == []
+
+
+def test_categories_of_hostile_names_are_text_and_sort(browser, tmp_path):
+    names = [HOSTILE, "</script><script>alert(2)</script>", "car"]
+    values = {"estimate": [0.5, 0.25, 0.75], "lower": [0.4, 0.2, 0.6], "upper": [0.6, 0.3, 0.8]}
+    table = pd.DataFrame({"category": names, **values})
+    report(title=names[1], categories=table).write(tmp_path / "report.html")
+    visit = Visit(browser, tmp_path / "report.html", viewport=PHONE)
+    region = visit.page.get_by_label("Estimated mAP with its interval, in points of 100")
+    region.get_by_role("button", name="estimate").click()
+    shown = region.locator("td:first-child").all_inner_texts()
+    assert shown == [names[1], names[0], names[2]] and visit.complaints == []
+    assert visit.page.evaluate("document.documentElement.scrollWidth") == 390
+    visit.page.close()
 
 
 def test_the_least_stable_images_are_pictures(visit):
