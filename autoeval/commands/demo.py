@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         meta_set=MetaSetConfig(n_sets=SAMPLE_SETS, n_images=SAMPLE_IMAGES),
         settings=settings,
         work_dir=args.work_dir,
-        methods=["bos", "bos_strict", "ac"],
+        methods=["fused", "ac", "bos"],
     )
     files = load_image_folder(new_world.seed_sets[0].img_dir)
     observed = observe_unlabelled(detector, fit.estimator, task, files, settings=settings)

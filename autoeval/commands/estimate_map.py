@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     method.add_argument(
         "--method",
         nargs="+",
-        default=["bos"],
+        default=["fused", "bos"],
         metavar="NAME",
-        help="regressor (default: bos); more names are judged beside the first",
+        help="regressor (default: fused); more names are judged beside the first",
     )
     method.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
     method.add_argument("--estimator", metavar="FILE", help="use a saved one instead of fitting")

@@ -51,7 +51,7 @@ def test_every_sample_set_and_repeat_has_its_row(detector, task, tmp_path):
 
 
 def test_darker_worlds_are_less_stable_and_less_accurate(detector, task, tmp_path):
-    result = fit(detector, task, tmp_path / "work")
+    result = fit(detector, task, tmp_path / "work", methods=["bos"])
     own = result.table[(result.table["kind"] == "seed") & (result.table["repeat"] == 0)]
     assert own["mAP"].is_monotonic_decreasing and own["bos"].is_monotonic_decreasing
     assert [r.method for r in result.held_out] == ["bos", "constant"]

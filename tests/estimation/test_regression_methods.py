@@ -123,3 +123,14 @@ def test_every_method_has_a_name_and_says_what_it_reads():
         assert isinstance(make_method(name).features, tuple)
     with pytest.raises(InputError, match="Expected a method out of constant"):
         make_method("magic")
+
+
+def test_two_sources_are_too_few_to_select_by():
+    rows = Rows(**world(mAP=rng_column(7)))
+    fitted = Fused().fit(rows.where(np.isin(rows["source"], ["s0", "s1"])), "mAP")
+    assert fitted.selected_ == ("bos",)
+
+
+def test_the_fused_regressor_is_for_precisions():
+    with pytest.raises(InputError, match="not with count_mae"):
+        Fused().fit(Rows(**world(count_mae=rng_column(8))), "count_mae")

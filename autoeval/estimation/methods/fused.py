@@ -8,6 +8,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
+from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods.gram import Gram
 from autoeval.estimation.score_table import SEED, Rows
 from autoeval.scores.thresholds import feature_names
@@ -58,11 +59,18 @@ class Fused:
     def fit(self, rows: Rows, target: str) -> Self:
         """Select and fit.
 
+        With fewer than three sources nothing can be selected, and it is least squares on `bos`.
+
         Raises
         ------
         InputError
-            If no row has a finite target.
+            If the target is not a precision, or no row has a finite one.
         """
+        if not target.startswith("mAP"):
+            raise InputError(
+                f"The method 'fused' knows how scores go with mAP, not with {target}: use one of "
+                "the other methods for it."
+            )
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):
             raise InputError(f"Expected rows with finite {target} but there are none.")
@@ -74,8 +82,11 @@ class Fused:
         x, scale = _standardise(matrix[:, usable], weights)
         y = rows[target].astype(np.float64)
         gram = Gram.of(x, y, weights, groups, len(names))
-        held_out = _HeldOut(gram, x, y, weights, groups, _signs(self.features)[usable])
-        chosen = self._select(held_out, len(usable))
+        if len(names) < MIN_SOURCES:
+            chosen = [*np.flatnonzero(usable == 0), len(usable)]
+        else:
+            held_out = _HeldOut(gram, x, y, weights, groups, _signs(self.features)[usable])
+            chosen = self._select(held_out, len(usable))
         slopes = gram.solve(np.array([chosen]), RIDGE)[0][0]
         centre, spread = scale
         picked = np.array(chosen[:-1], int)
