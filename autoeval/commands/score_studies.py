@@ -101,8 +101,8 @@ def repeats_report(args: argparse.Namespace) -> StudyReport:
         "repeats",
         "Error by the number of dropout repeats",
         f"{HELD_OUT} The estimates of the repeats are averaged; every choice of repeats, or "
-        "fifty drawn ones. *± seed*: standard deviation of a source's estimate over choices, so "
-        "what another dropout seed would change.",
+        "fifty drawn ones. *± seed*: standard deviation of a source's estimate under fresh "
+        "dropout seeds, that between repeats by the root of their number.",
         result,
         x="repeats",
         target=args.target,

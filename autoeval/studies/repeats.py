@@ -37,9 +37,9 @@ def dropout_repeats(
     -------
     DataFrame
         One row a number of repeats and method: ``repeats``, ``method``, the columns of
-        `Judging.summarise` over choices, and ``spread`` (standard deviation over choices of a
-        source's estimate, averaged over sources: what another dropout seed would change). The last
-        number of repeats leaves one choice, hence no ``std`` and no ``spread``.
+        `Judging.summarise` over choices, and ``spread`` (standard deviation of a source's estimate
+        under fresh dropout seeds: that between repeats by the root of their number, averaged over
+        sources). The last number of repeats leaves one choice, hence no ``std``.
 
     Raises
     ------
@@ -60,13 +60,11 @@ def dropout_repeats(
         for k in range(1, n_repeats + 1):
             chosen = _choices(n_repeats, k, draws, judging.seed)
             averaged = np.stack([estimates[:, choice].mean(axis=1) for choice in chosen])
-            alone = {"std": np.nan, "spread": np.nan} if len(chosen) == 1 else {}
-            records.append(
-                {"repeats": k, "method": method}
-                | judging.summarise(np.abs(averaged - true))
-                | {"spread": float(np.nanmean(averaged.std(axis=0)))}
-                | alone
-            )
+            summary = judging.summarise(np.abs(averaged - true))
+            if len(chosen) == 1:
+                summary["std"] = np.nan
+            spread = float(np.nanmean(estimates.std(axis=1, ddof=1)) / np.sqrt(k))
+            records.append({"repeats": k, "method": method, **summary, "spread": spread})
     return pd.DataFrame(records).sort_values("repeats", kind="stable", ignore_index=True)
 
 
