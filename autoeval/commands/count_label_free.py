@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.protocol import LeaveOneSourceOut
     from autoeval.metasets.task import Task
 
-METHODS = ("count_stability", "bos", "bos_strict", "ac", "boxes_per_image")
+METHODS = ("count_stability", "bos", "bos_strict", "ac", "boxes_per_image", "median")
 COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))
 
 

@@ -67,15 +67,17 @@ class Target:
         return self.format.format(self.scale * value)
 
 
-def _count(name: str, unit: str = "objects an image") -> Target:
-    return Target(name, unit, scale=1.0, digits=2, upper=math.inf, doubtful=0.0)
+def _count(name: str) -> Target:
+    return Target(name, "objects an image", scale=1.0, digits=2, upper=math.inf, doubtful=0.0)
 
 
 TARGETS = {
     **{name: Target(name) for name in ("mAP", "mAP50", "mAP75")},
     **{f"count_{name}": _count(f"count_{name}") for name in ("mae", "rmse", "pooled_mae")},
     "count_pooled_std": _count("count_pooled_std"),
-    "count_relative_mae": _count("count_relative_mae", "times the mean true count"),
+    "count_relative_mae": Target(
+        "count_relative_mae", "percent of the mean true count", upper=math.inf, doubtful=0.0
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_protocol import WORLDS, make_table
 
@@ -22,7 +23,7 @@ def counting_table():
         ("mAP", 1.2, 1.0, "100.0"),
         ("mAP50/car", -0.3, 0.0, "0.0"),
         ("count_mae", 12.0, 12.0, "12.00"),  # objects have no upper bound
-        ("count_relative_mae", -2.0, 0.0, "0.00"),
+        ("count_relative_mae", 1.3, 1.3, "130.0"),
     ],
 )
 def test_estimates_stay_where_values_can_be(name, value, clipped, text):
@@ -54,6 +55,14 @@ def test_leaving_sources_out_keeps_the_unit():
     # a: mean of 14 and 6; b: of 16 and 6; c: of 16 and 14
     assert result.per_source["estimate"].tolist() == pytest.approx([10, 11, 15])
     assert result.summary()["mean_absolute_error"] == pytest.approx((6 + 3 + 9) / 3)
+
+
+def test_a_long_tail_moves_the_mean_but_not_the_median():
+    table = counting_table()
+    far = table[table["source"] == "a"].assign(source="d", count_mae=1000.0)
+    result = leave_one_source_out(pd.concat([table, far]), "median", target="count_mae")
+    # a: median of 14, 6 and 1000; b: of 16, 6 and 1000; c: of 16, 14 and 1000; d: of 16, 14 and 6
+    assert result.per_source["estimate"].tolist() == [14, 16, 16, 14]
 
 
 def test_a_small_counting_error_is_no_reason_for_doubt():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+
 from autoeval.errors import InputError
 from autoeval.estimation.methods.base import Method
 from autoeval.estimation.methods.constant import Constant
@@ -34,6 +36,7 @@ THRESHOLDED = ("ps", "es", "es_mean", "atc", "box_share")
 
 METHODS: dict[str, Callable[[], Method]] = {
     "constant": Constant,
+    "median": partial(Constant, np.median),
     **{name: partial(Linear, name) for name in SINGLE},
     **{name: partial(BestThreshold, name) for name in THRESHOLDED},
     "pcr": partial(Linear, "pcr_consistency", "pcr_reliability"),
