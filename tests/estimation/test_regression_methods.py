@@ -70,10 +70,14 @@ def test_without_a_helpful_score_the_fused_regressor_is_a_constant():
     np.testing.assert_allclose(fitted.predict(Rows(**rows)), expected, atol=1e-5)
 
 
-def test_a_score_with_missing_values_is_left_out():
+def test_a_score_that_many_rows_lack_is_left_out_and_rows_that_lack_one_too():
     rows = world(mAP=rng_column(3))
     rows["bos"] = rows["mAP"].copy()
     rows["bos"][5] = np.nan
+    fitted = Fused().fit(Rows(**rows), "mAP")
+    assert fitted.selected_ == ("bos",)
+    assert np.flatnonzero(np.isnan(fitted.predict(Rows(**rows)))).tolist() == [5]
+    rows["bos"][::5] = np.nan
     assert "bos" not in Fused().fit(Rows(**rows), "mAP").selected_
 
 

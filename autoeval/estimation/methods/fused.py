@@ -10,6 +10,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods.gram import Gram
+from autoeval.estimation.methods.linear import MOST_UNDEFINED
 from autoeval.estimation.score_table import SEED, Rows
 from autoeval.scores.thresholds import feature_names
 
@@ -35,7 +36,8 @@ class Fused:
     source estimated without it; so nothing of a source outside `fit` is used. A set of scores that
     has accuracy fall with confidence or stability is not considered. Each source weighs the same,
     its own images as much as its sample sets together: what will be estimated are images as they
-    come.
+    come. A score that more than a tenth of the rows lack is not considered; rows that lack another
+    one are left out.
 
     Parameters
     ----------
@@ -74,8 +76,10 @@ class Fused:
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):
             raise InputError(f"Expected rows with finite {target} but there are none.")
+        finite = np.isfinite(rows.matrix(self.features))
+        usable = np.flatnonzero(np.mean(~finite, axis=0) <= MOST_UNDEFINED)
+        rows = rows.where(finite[:, usable].all(axis=1))
         matrix = rows.matrix(self.features)
-        usable = np.flatnonzero(np.isfinite(matrix).all(axis=0))
         names, groups = np.unique(rows["source"], return_inverse=True)
         own = rows["kind"] == SEED
         weights = _source_weights(groups, own)

@@ -8,6 +8,9 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE, Rows
 
+# Share of the rows that may lack a score that is to be selected among others.
+MOST_UNDEFINED = 0.1
+
 
 class Linear:
     """Ordinary least squares of mAP on score columns (paper: section 4.1).

@@ -6,11 +6,9 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.methods.linear import Linear
+from autoeval.estimation.methods.linear import MOST_UNDEFINED, Linear
 from autoeval.estimation.score_table import SAMPLE, Rows
 from autoeval.scores.thresholds import feature_names
-
-MOST_UNDEFINED = 0.1
 
 
 class BestThreshold:
