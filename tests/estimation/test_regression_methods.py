@@ -122,6 +122,21 @@ def test_rows_without_a_finite_target_are_refused():
         Fused().fit(Rows(**rows), "mAP")
 
 
+def test_a_score_that_never_varies_is_refused():
+    rows = world(mAP=rng_column(9), bos=np.full(N_SOURCES * (N_SETS + 1), 0.5))
+    with pytest.raises(InputError, match="Expected bos to vary"):
+        make_method("bos").fit(Rows(**rows), "mAP")
+
+
+def test_one_sample_set_of_a_source_is_enough():
+    rows = world(mAP=0.2 + 0.5 * rng_column(10), bos=rng_column(10))
+    last = (rows["source"] == "s5") & (rows["kind"] == "sample")
+    keep = ~last | (np.cumsum(last) == 1)
+    few = Rows(**{name: values[keep] for name, values in rows.items()})
+    for name in ("bos", "fused", "constant"):
+        assert np.isfinite(make_method(name).fit(few, "mAP").predict(few)).all()
+
+
 def test_every_method_has_a_name_and_says_what_it_reads():
     for name in METHODS:
         assert isinstance(make_method(name).features, tuple)
