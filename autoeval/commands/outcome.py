@@ -161,8 +161,10 @@ class Outcome:
                 "error on a new source."
             )
         if not len(self.estimator.residuals_):
-            return "The saved estimator was fitted on fewer than three sources: its error on a "
-            "new source is not known."
+            return (
+                "The saved estimator was fitted on fewer than three sources: its error on a new "
+                "source is not known."
+            )
         target = find_target(self.estimator.target)
         error = target.text(float(self.estimator.residuals_.mean()))
         return (
@@ -178,7 +180,7 @@ class Outcome:
 
 
 def _categories(estimate: Estimate) -> pd.DataFrame | None:
-    per_category = getattr(estimate, "per_category", None)
+    per_category = estimate.per_category
     if not per_category:
         return None
     return pd.DataFrame(

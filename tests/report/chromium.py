@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 120_000  # milliseconds, for machines that do much else
 LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 
@@ -17,7 +18,9 @@ def chromium():
     if found is None:
         pytest.skip(f"needs one of {', '.join(NAMES)} on the PATH: apt-get install chromium")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=found, args=["--no-sandbox"], timeout=PATIENCE
+        )
         try:
             yield browser
         finally:
@@ -37,6 +40,7 @@ class Visit:
     def __init__(self, browser, path, **options):
         self.address, self.complaints = path.as_uri(), []
         self.page = browser.new_page(**options)
+        self.page.set_default_timeout(PATIENCE)
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)
