@@ -36,8 +36,8 @@ class Fused:
     source estimated without it; so nothing of a source outside `fit` is used. A set of scores that
     has accuracy fall with confidence or stability is not considered. Each source weighs the same,
     its own images as much as its sample sets together: what will be estimated are images as they
-    come. A score that more than a tenth of the rows lack is not considered; rows that lack another
-    one are left out.
+    come. A score that more than a tenth of the rows lack is not considered; elsewhere a missing one
+    counts as 0, since it is missing where the detector finds nothing.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Fused:
 
     features: tuple[str, ...] = (*RISING, *FALLING)
 
-    def __init__(self, *, max_features: int = 3, gain: float = 0.02) -> None:
+    def __init__(self, *, max_features: int = 3, gain: float = 0.1) -> None:
         self.max_features = max_features
         self.gain = gain
 
@@ -76,10 +76,9 @@ class Fused:
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):
             raise InputError(f"Expected rows with finite {target} but there are none.")
-        finite = np.isfinite(rows.matrix(self.features))
-        usable = np.flatnonzero(np.mean(~finite, axis=0) <= MOST_UNDEFINED)
-        rows = rows.where(finite[:, usable].all(axis=1))
         matrix = rows.matrix(self.features)
+        usable = np.flatnonzero(np.mean(~np.isfinite(matrix), axis=0) <= MOST_UNDEFINED)
+        matrix = _worst_where_undefined(matrix)
         names, groups = np.unique(rows["source"], return_inverse=True)
         own = rows["kind"] == SEED
         weights = _source_weights(groups, own)
@@ -101,8 +100,9 @@ class Fused:
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
-        """Estimate the target for each row; NaN where a selected score is not finite."""
-        return rows.matrix(self.selected_) @ self.coefficients_[:-1] + self.coefficients_[-1]
+        """Estimate the target for each row."""
+        matrix = _worst_where_undefined(rows.matrix(self.selected_))
+        return matrix @ self.coefficients_[:-1] + self.coefficients_[-1]
 
     def _select(self, held_out: _HeldOut, constant: int) -> list[int]:
         """Return the chosen columns, the constant one last."""
@@ -140,6 +140,11 @@ class _HeldOut:
 
 def _signs(features: tuple[str, ...]) -> np.ndarray:
     return np.array([-1 if name in FALLING else 1 for name in features])
+
+
+def _worst_where_undefined(matrix: np.ndarray) -> np.ndarray:
+    """Set to 0 what is undefined because nothing, or nothing that confident, was found."""
+    return np.where(np.isfinite(matrix), matrix, 0.0)
 
 
 def _source_weights(groups: np.ndarray, own: np.ndarray) -> np.ndarray:
