@@ -124,6 +124,7 @@ def severity_report(args: argparse.Namespace) -> StudyReport:
         wide = side_by_side(result, column, "method", cells)
         means = target.scale * result.groupby(column, sort=False)["true"].first()
         wide.insert(1, f"true {target.name}", means.to_numpy())
+        wide = wide.merge(_without_estimate(result, column), on=column)
         formats = {f"true {target.name}": target.format}
         name = "severity" if column == "severity" else "severity_by_corruption"
         parts.append(Part(name, result, wide, formats))
@@ -143,7 +144,18 @@ def severity_report(args: argparse.Namespace) -> StudyReport:
         "Error by severity of the corruption",
         f"Each corrupted sample set estimated by a regressor fitted on {fitted}, without its "
         f"source; mean absolute error in {target.unit}, in brackets the 90 % bootstrap interval "
-        "over sources.",
+        "over sources. *No estimate*: share of the sample sets on which nothing was found that the "
+        "method could estimate from; they are not in its error.",
         figure_of(ax),
         parts,
     )
+
+
+def _without_estimate(result: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Lay out the share of sample sets without an estimate, of the methods that have any."""
+    some = result.groupby("method")["no_estimate"].transform("max") > 0
+    lacking = result[some].assign(method=result["method"] + " no estimate")
+    if lacking.empty:
+        return result[[column]].drop_duplicates()
+    cells = [f"{share:.0%}" for share in lacking["no_estimate"]]
+    return side_by_side(lacking, column, "method", cells)

@@ -81,7 +81,8 @@ def error_by(
     DataFrame
         One row a value of `column` and method: ``sample_sets``, ``true`` and ``estimate`` (means),
         ``error`` (mean absolute error), ``lower``, ``upper``, ``bias`` (mean of estimate less
-        true), ``sources`` (with an estimate).
+        true), ``sources`` (with an estimate), ``no_estimate`` (share of the sample sets that a
+        method could not estimate for want of a box, which no mean holds).
     """
     names = sources(held_out)
     records = []
@@ -101,6 +102,7 @@ def error_by(
             {column: value, "method": method, "sample_sets": rows["sample_set"].nunique()}
             | {name: float(np.nanmean(by_source)) for name, by_source in means.items()}
             | {"lower": lower, "upper": upper, "sources": int(np.isfinite(means["error"]).sum())}
+            | {"no_estimate": float(rows["estimate"].isna().mean())}
         )
     return pd.DataFrame(records).sort_values(column, kind="stable", ignore_index=True)
 

@@ -125,6 +125,17 @@ def test_without_another_table_the_corruptions_themselves_are_fitted_on():
     assert errors["constant"][0] == pytest.approx(np.mean([1 / 3, 1 / 15, 1 / 15, 1 / 3]))
 
 
+def test_sample_sets_without_a_box_are_counted_not_averaged():
+    clean = score_table(WORLDS, bos=lambda value, *_: value)
+    table = corrupted()
+    table.loc[table["sample_set"].isin(["a-5", "b-5"]), "bos"] = np.nan
+    held_out = held_out_under_corruption(table, Judging(["bos", "constant"]), fitted_on=clean)
+    worst = error_by(held_out).set_index(["severity", "method"]).loc[5]
+    assert worst.loc["bos", "no_estimate"] == 0.5 and worst.loc["bos", "sources"] == 2
+    assert worst.loc["bos", "error"] == pytest.approx(0.1)
+    assert worst.loc["constant", "no_estimate"] == 0 and worst.loc["constant", "sources"] == 4
+
+
 def test_a_mild_meta_set_has_no_severities():
     with pytest.raises(InputError, match=r"one corruption.*got 'Rotate 1'.*corruptions\.py"):
         held_out_under_corruption(score_table(WORLDS, bos=exact), Judging(["bos"]))
