@@ -11,9 +11,9 @@ from autoeval.detections import Evidence
 from autoeval.detectors.detector import Detector
 from autoeval.estimation.presets import PassSettings
 from autoeval.estimation.tally import Tally, merged
-from autoeval.metasets.image_folder import ImageFile
-from autoeval.metasets.images import UnreadableImageError, read_image
+from autoeval.metasets.images import UnreadableImageError
 from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.unlabelled import UnlabelledImage
 from autoeval.runtime.shards import Shards, Undivided
 
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
@@ -28,23 +28,23 @@ class Samples(Protocol):
 
 
 class UnlabelledSamples:
-    """Image files as samples without boxes.
+    """Images as samples without boxes.
 
     Parameters
     ----------
-    files : sequence of ImageFile
+    images : sequence of UnlabelledImage
     """
 
-    def __init__(self, files: Sequence[ImageFile]) -> None:
-        self.files = files
+    def __init__(self, images: Sequence[UnlabelledImage]) -> None:
+        self.images = images
 
     def __len__(self) -> int:
-        return len(self.files)
+        return len(self.images)
 
     def __getitem__(self, index: int) -> Sample:
         """Read one image."""
-        file = self.files[index]
-        return Sample(file.image_id, read_image(file.path), *NO_BOXES)
+        image = self.images[index]
+        return Sample(image.image_id, image.read(), *NO_BOXES)
 
 
 def collect(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from autoeval.estimation.targets import find_target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,44 @@ class Estimate:
         row = asdict(self) | {"guards": "; ".join(self.guards)}
         features = row.pop("features")
         return pd.DataFrame([row | features])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the value, its spread over the repeats and its interval, in the target's unit.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            A new figure by default.
+        """
+        from matplotlib.figure import Figure
+
+        if ax is None:
+            ax = Figure(figsize=(7, 2), layout="constrained").subplots()
+        target = find_target(self.target)
+        value, std, *ends = (
+            target.scale * v for v in (self.value, self.std, self.lower, self.upper)
+        )
+        band = f"{self.level:.0%} interval"
+        ax.plot(ends, [0, 0], color="0.8", lw=14, solid_capstyle="butt", label=band)
+        mark: dict[str, Any] = {
+            "fmt": "*",
+            "color": "red",
+            "ms": 16,
+            "mec": "black",
+            "ecolor": "black",
+        }
+        text = f"{target.text(self.value)} ± {target.text(self.std)} (repeats)"
+        ax.errorbar(value, 0, xerr=std, capsize=4, label=text, **mark)
+        cautions = f", cautions: {len(self.guards)}" if self.guards else ""
+        ax.set(
+            xlabel=f"estimated {target.name} ({target.unit})",
+            yticks=[],
+            title=f"{self.n_images} images by '{self.method}'{cautions}",
+        )
+        if target.upper < math.inf:
+            ax.set_xlim(0, target.scale * target.upper)
+        ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        return ax
 
 
 def _plain(value: Any) -> Any:

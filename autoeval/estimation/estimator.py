@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,11 @@ from autoeval.estimation.score_table import (
 )
 from autoeval.estimation.source_domain import DOMAIN_FEATURES
 from autoeval.estimation.targets import find_target
+
+if TYPE_CHECKING:
+    from autoeval.detectors.detector import Detector
+    from autoeval.estimation.source_domain import SourceDomain
+    from autoeval.metasets.unlabelled import Images
 
 
 class MapEstimator:
@@ -98,6 +103,42 @@ class MapEstimator:
             if any(name in method.selected_ for method in self._full.values())
         }
         return self
+
+    def predict(
+        self,
+        images: Images,
+        detector: Detector,
+        *,
+        repeats: int | None = None,
+        domain: SourceDomain | None = None,
+        batch_size: int = 4,
+    ) -> Estimate:
+        """Run a detector over images without labels and estimate its accuracy there.
+
+        Dropout, stability, seed and categories are those that the estimator was fitted with.
+
+        Parameters
+        ----------
+        images : path-like or sequence
+            A folder, a COCO JSON file, or a sequence of paths or of arrays (H, W, 3), uint8, BGR;
+            see `autoeval.metasets.unlabelled.list_images`.
+        detector : Detector
+            From `autoeval.detectors.load_detector`.
+        repeats, domain, batch_size
+            See `autoeval.estimation.unlabelled.estimate_unlabelled`.
+
+        Raises
+        ------
+        InputError
+            If the detector is another one than it was fitted with (naming what differs), it was
+            fitted without context, or no image can be read.
+        """
+        # The pass knows estimators, so it cannot be imported before them.
+        from autoeval.estimation.unlabelled import estimate_unlabelled
+
+        return estimate_unlabelled(
+            self, images, detector, repeats=repeats, domain=domain, batch_size=batch_size
+        )
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images.

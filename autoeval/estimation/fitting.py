@@ -23,10 +23,10 @@ from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import seed_rows, sources
 from autoeval.estimation.scorer import LoadDetector
 from autoeval.metasets.config import MetaSetConfig
-from autoeval.metasets.image_folder import ImageFile
 from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
+from autoeval.metasets.unlabelled import UnlabelledImage
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import progress_bar
@@ -138,7 +138,7 @@ def estimate_images(
     detector: Detector,
     estimator: MapEstimator,
     task: Task,
-    files: Sequence[ImageFile],
+    images: Sequence[UnlabelledImage],
     *,
     settings: PassSettings,
     batch_size: int = 4,
@@ -152,7 +152,7 @@ def estimate_images(
     detector : Detector
     estimator : MapEstimator
     task : Task
-    files : sequence of ImageFile
+    images : sequence of UnlabelledImage
     settings : PassSettings
     batch_size : int
         Changes no number.
@@ -177,11 +177,11 @@ def estimate_images(
     """
     estimator.check_context(context(detector, task, settings))
     shards = shards or Undivided()
-    mine = len(shards.part(len(files)))
+    mine = len(shards.part(len(images)))
     with progress_bar(mine, "observing images", disable=not shards.leads) as bar:
         rows = collect(
             detector,
-            UnlabelledSamples(files),
+            UnlabelledSamples(images),
             categories=task.categories,
             lookup=task.lookup(detector.categories),
             settings=replace(settings, measures=()),
@@ -194,7 +194,7 @@ def estimate_images(
     estimate = estimator.predict_rows(table, backbone=detector.backbone)
     lost = rows[0]["n_unreadable"]
     if lost:
-        reason = f"{lost} of {len(files)} images could not be read and were left out"
+        reason = f"{lost} of {len(images)} images could not be read and were left out"
         estimate = replace(estimate, guards=(*estimate.guards, reason))
     return estimate, rows[0] | table.select_dtypes("float").mean().to_dict()
 

@@ -7,8 +7,11 @@ pixels have the same overlaps, so ``paper`` and ``replication`` differ in the po
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from typing_extensions import Self
 
 from autoeval.detectors.dropout import DropoutSpec
 from autoeval.errors import InputError
@@ -57,6 +60,35 @@ class PassSettings:
         values["domain"] = self.domain.digest if self.domain else None
         optional = ("measures", "domain")
         return {name: value for name, value in values.items() if value or name not in optional}
+
+    @classmethod
+    def from_dict(
+        cls,
+        values: Mapping[str, Any],
+        *,
+        repeats: int,
+        wants: tuple[str, ...] = BY_PRODUCTS,
+        domain: SourceDomain | None = None,
+    ) -> Self:
+        """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
+
+        Parameters
+        ----------
+        values : mapping
+            With ``dropout``, ``stability`` and ``seed``.
+        repeats, wants, domain
+            Not read from ``values``, which may lack the first two and holds a mere digest of the
+            third.
+        """
+        dropout, stability = values["dropout"], values["stability"]
+        return cls(
+            DropoutSpec(**dropout),
+            BoxStabilitySettings(**stability),
+            repeats,
+            values["seed"],
+            wants=wants,
+            domain=domain,
+        )
 
 
 PRESETS = {

@@ -7,8 +7,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from autoeval.errors import InputError
 from autoeval.metasets.coco import image_path, read_coco
+from autoeval.metasets.images import read_image
 
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 
@@ -27,6 +30,10 @@ class ImageFile:
 
     image_id: str
     path: Path
+
+    def read(self) -> np.ndarray:
+        """Decode it; see `read_image`."""
+        return read_image(self.path)
 
 
 def load_image_folder(

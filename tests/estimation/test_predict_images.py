@@ -1,0 +1,128 @@
+"""An estimator on images: it sets up the pass as it remembers it."""
+
+from dataclasses import replace
+
+import cv2
+import pytest
+from rectangles import RectangleDetector, rectangle_task, write_world
+from test_protocol import WORLDS, make_table
+
+from autoeval import MapEstimator
+from autoeval.errors import InputError
+from autoeval.estimation.fitting import estimate_images
+from autoeval.estimation.meta_set import context
+from autoeval.estimation.presets import preset
+from autoeval.estimation.source_domain import SourceDomain
+from autoeval.estimation.unlabelled import saved_pass
+from autoeval.metasets import Task, load_image_folder
+from autoeval.scores.box_stability import BoxStabilitySettings
+
+# nothing as it is by default
+SETTINGS = replace(
+    preset("released", repeats=2, seed=5),
+    stability=BoxStabilitySettings(cost="iou", empty="zero", normalise="max", score_thr=0.2),
+)
+
+
+class Crates(RectangleDetector):
+    """The stand-in detector with other words: its boxes are of label 0, a crate."""
+
+    categories = ("crate", "sky")
+
+
+TASK = Task("boxes", ("box",), (), {"crate": "box"})
+
+
+@pytest.fixture
+def estimator(tmp_path):
+    fitted = MapEstimator("bos").fit(
+        make_table(WORLDS, repeats=2, noise=0.01), context=context(Crates(), TASK, SETTINGS)
+    )
+    fitted.save(tmp_path / "estimator.parquet")
+    return MapEstimator.load(tmp_path / "estimator.parquet")
+
+
+@pytest.fixture
+def world(tmp_path):
+    return write_world(tmp_path / "new", 205, n_images=3)
+
+
+def test_the_estimate_is_that_of_a_pass_with_the_same_settings_and_task(estimator, world):
+    files = load_image_folder(world / "images")
+    expected, _ = estimate_images(Crates(), estimator, TASK, files, settings=SETTINGS)
+    estimate = estimator.predict(world / "images", Crates())
+    assert estimate.to_dict() == expected.to_dict()
+    assert estimate.value != estimator.predict(world / "images", Crates(), repeats=1).value
+
+
+def test_images_may_come_in_any_form(estimator, world):
+    """The stand-in's boxes do not depend on the names of images."""
+    paths = sorted((world / "images").glob("*.png"))
+    forms = [world / "images", world / "annotations.json", paths, map(str, paths)]
+    forms.append([cv2.imread(str(path)) for path in paths])
+    estimates = [estimator.predict(images, Crates()).to_dict() for images in forms]
+    assert all(estimate == estimates[0] for estimate in estimates)
+
+
+def test_what_is_remembered_comes_back(estimator):
+    task, settings = saved_pass(estimator, Crates())
+    assert settings == SETTINGS
+    assert task.categories == TASK.categories
+    assert task.lookup(Crates.categories).tolist() == [0, -1]
+
+
+def test_no_more_passes_than_an_estimate_needs():
+    table = make_table(WORLDS).rename(columns={"bos": "view_consistency"})
+    made = context(Crates(), TASK, SETTINGS)
+    for method, views in (("view_consistency", True), ("constant", False)):
+        fitted = MapEstimator(method).fit(table, context=made)
+        _, settings = saved_pass(fitted, Crates())
+        assert ("views" in settings.wants) == views and settings.repeats == 1
+
+
+def test_another_detector_is_refused_and_what_differs_is_named(estimator, world):
+    other = Crates(score_thr=0.3)
+    with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
+        estimator.predict(world / "images", other)
+    assert other.observed == 0
+
+
+def test_an_estimator_that_does_not_know_its_pass_says_so(world):
+    for estimator in (MapEstimator("bos"), MapEstimator("bos").fit(make_table(WORLDS))):
+        with pytest.raises(InputError, match="does not know how its scores were made"):
+            estimator.predict(world / "images", Crates())
+
+
+@pytest.mark.parametrize("repeats", [0, 3])
+def test_repeats_that_were_not_fitted_are_refused_before_the_pass(estimator, world, repeats):
+    detector = Crates()
+    with pytest.raises(InputError, match=f"1 to 2 `repeats`.*got {repeats}"):
+        estimator.predict(world / "images", detector, repeats=repeats)
+    assert detector.observed == 0
+
+
+def test_scores_of_the_training_domain_need_it():
+    domain = SourceDomain("there", None, 0.4)
+    table = make_table(WORLDS).rename(columns={"bos": "fd"})
+    made = context(Crates(), TASK, replace(SETTINGS, domain=domain))
+    estimator = MapEstimator("fd").fit(table, context=made)
+    with pytest.raises(InputError, match=r"uses fd.*--reference"):
+        saved_pass(estimator, Crates())
+    assert saved_pass(estimator, Crates(), domain=domain)[1].domain is domain
+
+
+def test_images_that_cannot_be_read_are_named(estimator, world):
+    (world / "images" / "broken.png").write_bytes(b"not an image")
+    with pytest.warns(UserWarning, match=r"broken\.png: not an image"):
+        estimate = estimator.predict(world / "images", Crates())
+    assert estimate.n_images == 3
+    assert "1 of 4 images could not be read and were left out" in estimate.guards
+
+
+def test_words_that_task_and_detector_share_need_no_mapping(tmp_path):
+    task = rectangle_task(tmp_path)
+    fitted = MapEstimator("bos").fit(
+        make_table(WORLDS), context=context(RectangleDetector(), task, SETTINGS)
+    )
+    restored, _ = saved_pass(fitted, RectangleDetector())
+    assert restored.lookup(("box",)).tolist() == [0]
