@@ -38,7 +38,8 @@ class BestThreshold:
     def fit(self, rows: Rows, target: str) -> Self:
         """Choose the threshold and fit; ties go to the lower threshold.
 
-        A threshold at which more than a tenth of the sample sets have no value is not considered.
+        A threshold at which more than a tenth of the sample sets have no value, or all have the
+        same, is not considered.
 
         Raises
         ------
@@ -49,12 +50,12 @@ class BestThreshold:
         fits = {
             column: Linear(column, *self.others).fit(rows, target)
             for column in self.family
-            if np.mean(~np.isfinite(samples[column].astype(np.float64))) <= MOST_UNDEFINED
+            if _tells(samples[column].astype(np.float64))
         }
         if not fits:
             raise InputError(
-                f"Expected sample sets with finite {self.family[0]} but too many lack it: the "
-                "detector finds no box on them."
+                f"Expected sample sets with finite {self.family[0]} to {self.family[-1]} that vary "
+                "but too many lack them or all are the same: does the detector find any box?"
             )
         errors = {
             column: float(np.nanmean((fit.predict(samples) - samples[target]) ** 2))
@@ -67,3 +68,8 @@ class BestThreshold:
     def predict(self, rows: Rows) -> np.ndarray:
         """Estimate the target for each row."""
         return self.fitted_.predict(rows)
+
+
+def _tells(values: np.ndarray) -> bool:
+    finite = values[np.isfinite(values)]
+    return len(finite) >= (1 - MOST_UNDEFINED) * len(values) and len(np.unique(finite)) > 1
