@@ -10,6 +10,7 @@ import numpy as np
 from autoeval.detections import Evidence
 from autoeval.detectors.detector import Detector
 from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.sampling import RESAMPLED
 from autoeval.estimation.tally import Tally, merged
 from autoeval.metasets.images import UnreadableImageError
 from autoeval.metasets.sample_set import Sample
@@ -58,6 +59,7 @@ def collect(
     advance: Callable[[int], object] = lambda n: None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
     shards: Shards | None = None,
+    resamples: int = 0,
 ) -> list[dict[str, Any]]:
     """Run a detector over a set of images and compute all scores, and mAP where there are labels.
 
@@ -79,6 +81,8 @@ def collect(
     shards : Shards, optional
         Which processes share the images; all return the rows of the whole, with the seconds of all
         processes added up. ``advance`` and ``watch`` hear of the images of this process alone.
+    resamples : int
+        Draw the images again as often, with replacement, by the seed of the settings.
 
     Returns
     -------
@@ -86,7 +90,8 @@ def collect(
         One row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``, ``unreadable``
         (names and reasons), ``absent`` (JSON: why a score is not there), seconds spent, the
         features, and ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what else the settings
-        measure.
+        measure. With `resamples` also ``resampled``: the features of the sets drawn again, a dict
+        of feature to ndarray of shape (resamples,), the same draws in all repeats.
 
     Raises
     ------
@@ -111,7 +116,12 @@ def collect(
                 tally.update(sample, known)
                 watch(known)
         advance(len(batch))
-    return merged(shards.gather(tally)).rows()
+    whole = merged(shards.gather(tally))
+    rows = whole.rows()
+    if not resamples:
+        return rows
+    drawn = whole.scores.resample(resamples=resamples, seed=settings.seed)
+    return [{**row, RESAMPLED: features} for row, features in zip(rows, drawn, strict=True)]
 
 
 def _batches(

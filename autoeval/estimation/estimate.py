@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,8 @@ class Estimate:
     std : float
         Standard deviation over the repeats; 0 for one repeat.
     lower, upper : float
-        Prediction interval, NaN where none can be formed.
+        Prediction interval, NaN where none can be formed: that by source, widened by the sampling
+        error of the images where it is known.
     level : float
         Nominal coverage of the interval.
     interval_method : str
@@ -40,6 +43,10 @@ class Estimate:
         Mean of each feature over the repeats.
     guards : tuple of str
         Reasons, in words, not to trust the value.
+    sampling_std : float
+        Standard deviation over draws of the images with replacement; NaN where it is not known.
+    source_lower, source_upper : float
+        The interval by source alone.
     """
 
     value: float
@@ -53,6 +60,9 @@ class Estimate:
     n_images: int
     features: dict[str, float] = field(default_factory=dict)
     guards: tuple[str, ...] = ()
+    sampling_std: float = math.nan
+    source_lower: float = math.nan
+    source_upper: float = math.nan
 
     def __str__(self) -> str:
         target = find_target(self.target)
@@ -65,9 +75,20 @@ class Estimate:
         lines = [
             f"{head}, from {self.n_images} images by '{self.method}'",
             f"{self.level:.0%} interval: {interval}",
+            *self._two_parts(),
             *(f"caution: {guard}" for guard in self.guards),
         ]
         return "\n".join(lines)
+
+    def _two_parts(self) -> Iterator[str]:
+        """Tell what the sources and what the number of images add to the interval."""
+        text = find_target(self.target).text
+        if self.sampling_std == self.sampling_std:
+            spread = f"sampling error of {self.n_images} images: ± {text(self.sampling_std)}"
+            if self.source_lower == self.source_lower:
+                by_source = f"{text(self.source_lower)} to {text(self.source_upper)}"
+                spread = f"by source alone: {by_source}; {spread}"
+            yield spread
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, refuse_differences, write_artefact
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.guards import guards
-from autoeval.estimation.intervals import MIN_SOURCES, source_interval
+from autoeval.estimation.intervals import MIN_SOURCES, source_interval, widened
 from autoeval.estimation.methods import Method, make_method
+from autoeval.estimation.sampling import sampling_error
 from autoeval.estimation.score_table import (
     SEED,
     Rows,
@@ -147,6 +149,8 @@ class MapEstimator:
         ----------
         rows : DataFrame
             One row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
+            Where `collect` drew the images again, the sampling error of the images widens the
+            interval; see `autoeval.estimation.intervals.widened`.
         backbone : str
             Class name of the detector's backbone, for the guards.
 
@@ -159,11 +163,13 @@ class MapEstimator:
         per_repeat = self._per_repeat(self._full, scores)
         raw = float(np.mean(per_repeat))
         left_out = np.array([self._per_repeat(fit, scores).mean() for fit in self._left_out])
-        interval = source_interval(raw, left_out, self.residuals_, level=self.level)
+        by_source = source_interval(raw, left_out, self.residuals_, level=self.level)
         features = {name: float(rows[name].mean()) for name in self.training_range_}
         target = find_target(self.target)
         value = float(target.clip(raw))
         n_images = int(rows["n_images"].iloc[0])
+        sampling = sampling_error(rows, tuple(features), partial(self._per_repeat, self._full))
+        interval = widened(by_source, raw, sampling.std, n_images=n_images, level=self.level)
         skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
         return Estimate(
             value=value,
@@ -184,7 +190,11 @@ class MapEstimator:
                 skipped_share=skipped,
                 backbone=backbone,
                 doubtful=target.doubtful,
-            ),
+            )
+            + sampling.doubts,
+            sampling_std=sampling.std,
+            source_lower=float(target.clip(by_source.lower)),
+            source_upper=float(target.clip(by_source.upper)),
         )
 
     def check_context(self, context: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from autoeval.estimation.meta_set import context, score_meta_set
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.presets import PassSettings
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
+from autoeval.estimation.sampling import RESAMPLED, RESAMPLES
 from autoeval.estimation.score_table import seed_rows, sources
 from autoeval.estimation.scorer import LoadDetector
 from autoeval.metasets.config import MetaSetConfig
@@ -189,6 +190,7 @@ def estimate_images(
             advance=bar.update,
             watch=watch,
             shards=shards,
+            resamples=RESAMPLES,
         )
     table = pd.DataFrame(rows)
     estimate = estimator.predict_rows(table, backbone=detector.backbone)
@@ -196,7 +198,8 @@ def estimate_images(
     if lost:
         reason = f"{lost} of {len(images)} images could not be read and were left out"
         estimate = replace(estimate, guards=(*estimate.guards, reason))
-    return estimate, rows[0] | table.select_dtypes("float").mean().to_dict()
+    row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
+    return estimate, row | table.select_dtypes("float").mean().to_dict()
 
 
 def _usable(

@@ -1,9 +1,9 @@
-"""Prediction intervals whose unit of resampling is the source, not the sample set."""
+"""Prediction intervals: by source, not by sample set, and wider where images are few."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -69,6 +69,58 @@ def source_interval(
     lower = -np.sort(-(left_out - residuals))[rank - 1]
     upper = np.sort(left_out + residuals)[rank - 1]
     return Interval(float(lower), float(upper), "jackknife+")
+
+
+def widened(
+    interval: Interval, estimate: float, sampling_std: float, *, n_images: int, level: float = 0.9
+) -> Interval:
+    r"""Widen an interval by source by the sampling error of a small set of images.
+
+    .. math:: lower' = g - \sqrt{(g - lower)^2 + (t s)^2}
+
+    and likewise above, where g is the estimate, s the standard deviation of it over draws of its N
+    images, and t the quantile of Student's distribution with N - 1 degrees of freedom. How far a
+    place departs from the regression and which of its images were taken are independent, so their
+    variances add; for normal errors this is exact, and with many images the interval is that by
+    source.
+
+    The residuals of the sources hold the sampling error of the sources' own images too. Nothing is
+    taken off for it: the rest would be a difference of two variances, known from a handful of
+    sources, and too small as often as too large. The interval therefore errs to the wide side: by
+    a factor of about √2 at most, which is where the residuals are sampling error and nothing else
+    and the new images are as many as those of a source.
+
+    Parameters
+    ----------
+    interval : Interval
+        By source; see `source_interval`.
+    estimate : float
+    sampling_std : float
+        In the unit of `estimate`; NaN, where it is not known, changes nothing.
+    n_images : int
+    level : float
+        Nominal coverage, as that of `interval`.
+
+    Returns
+    -------
+    Interval
+        Not clipped.
+
+    Examples
+    --------
+    >>> wide = widened(Interval(.2, .8, "jackknife+"), .5, .1, n_images=10)
+    >>> round(wide.lower, 4), round(wide.upper, 4)
+    (0.1484, 0.8516)
+    """
+    if not math.isfinite(sampling_std) or not math.isfinite(interval.lower):
+        return interval
+    reach = float(stats.t.ppf((1 + level) / 2, n_images - 1)) * sampling_std
+    below, above = (max(d, 0.0) for d in (estimate - interval.lower, interval.upper - estimate))
+    return replace(
+        interval,
+        lower=interval.lower + below - math.hypot(below, reach),
+        upper=interval.upper - above + math.hypot(above, reach),
+    )
 
 
 def _student(estimate: float, residuals: np.ndarray, level: float) -> Interval:
