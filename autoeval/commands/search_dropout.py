@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the configuration is that of the first",
     )
     search.add_argument("--position", default="after", choices=("after", "before"))
+    search.add_argument(
+        "--rates", nargs="+", type=float, metavar="P", help="default: 0.05 to 0.95 by 0.05"
+    )
     search.add_argument("--preset", default="paper", choices=PRESET_NAMES, help="of box stability")
     search.add_argument("--score", default="bos", choices=SCORE_NAMES, help="default: %(default)s")
     search.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
@@ -98,7 +101,7 @@ def _bench(args: argparse.Namespace, task, work_dir: Path):
             detector, task.categories, task.lookup(detector.categories), settings, args.batch_size
         ),
         sample_set_jobs(detector, task, seed_sets, recipes, settings),
-        grid(args.position),
+        grid(args.position, args.rates),
         RowStore(work_dir / "rows"),
         score=args.score,
         target=args.target,

@@ -91,17 +91,14 @@ class Bench:
         for number, stop in enumerate(stops):
             if not self._lost[number] and (job := self._job(number, specs, int(stop))):
                 jobs[number] = job
-        counts = run_jobs(
+        run_jobs(
             list(jobs.values()),
             lambda job, advance: self.observer.rows(job.payload, advance),
             self.store,
             what="observing images",
         )
         for number, job in jobs.items():
-            if job.key in counts.failed:
-                self._lose(number, f"failed: {counts.failed[job.key]}")
-            else:
-                self._take(number, job)
+            self._take(number, job)
         if len(self.usable()) < MIN_SETS:
             raise InputError(
                 f"Expected at least {MIN_SETS} sample sets with mAP, got {len(self.usable())} of "
@@ -128,6 +125,10 @@ class Bench:
     def _take(self, number: int, job: Job) -> None:
         """Read a finished job's rows."""
         table, piece = self.store.table([job.key]), job.payload
+        failed = table.loc[table["status"] != OK, "error"]
+        if len(failed):
+            self._lose(number, f"failed: {failed.iloc[0].splitlines()[0]}")
+            return
         for reason in table.get("unreadable", pd.Series(dtype=str)).dropna():
             self.problems[f"left out: {reason}"] = None
         if piece.accuracy:
@@ -137,7 +138,7 @@ class Bench:
                 return
             self.accuracy[number] = known.iloc[0]
         if "stages" in table:
-            rows = table[table["stages"].notna() & (table["status"] == OK)]
+            rows = table[table["stages"].notna()]
             names = zip(rows["stages"], rows["rate"], strict=True)
             at = number, rows["image"].to_numpy(), [self._by_name[name] for name in names]
             self.sums[at] = rows[f"{self.score}_sum"]

@@ -17,7 +17,7 @@ TIE = 0.001
 """Dropouts whose R² differs by no more than this are equally good."""
 
 
-def grid(position: str = "after") -> tuple[DropoutSpec, ...]:
+def grid(position: str = "after", rates: Sequence[float] | None = None) -> tuple[DropoutSpec, ...]:
     """Return the 285 dropouts of the paper's search: 15 subsets of stages times 19 rates.
 
     Source: Yang et al. 2024, appendix A, hyperparameters selection.
@@ -26,13 +26,16 @@ def grid(position: str = "after") -> tuple[DropoutSpec, ...]:
     ----------
     position : {"after", "before"}
         Where dropout acts; see `autoeval.detectors.dropout.DropoutSpec`.
+    rates : sequence of float, optional
+        Other rates than these 19.
 
     Examples
     --------
     >>> len(grid()), grid()[0]
     (285, DropoutSpec(position='after', stages=(0,), rate=0.05))
     """
-    return tuple(DropoutSpec(position, stages, rate) for stages in STAGE_SUBSETS for rate in RATES)
+    rates = sorted(set(rates or RATES))
+    return tuple(DropoutSpec(position, stages, rate) for stages in STAGE_SUBSETS for rate in rates)
 
 
 def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -> DropoutSpec:

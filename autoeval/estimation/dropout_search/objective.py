@@ -28,8 +28,8 @@ def r_squared(
     """Return the coefficient of determination of a line fitted to mAP against each score.
 
     The line may rise or be level but not fall: boxes that stay put where the detector is wrong are
-    no evidence of its being right. A sample set without a score counts as one whose mAP is not explained at all, so that a dropout
-    gains nothing by scoring few of them.
+    no evidence of its being right. A sample set without a score counts as one whose mAP is not
+    explained at all, so that a dropout gains nothing by scoring few of them.
 
     Parameters
     ----------
@@ -62,8 +62,7 @@ def r_squared(
     explained = np.minimum(explained, (y**2).sum(0))
     off = np.where(known, accuracy[:, None] - accuracy.mean(), 0)
     about_mean = (off**2).sum(0) - (y**2).sum(0)  # known sets have a mean of their own
-    total = ((accuracy - accuracy.mean()) ** 2).sum()
-    return (explained + about_mean) / total
+    return (explained + about_mean) / _total(accuracy)
 
 
 def correlation(scores: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
@@ -77,8 +76,7 @@ def gradient(scores: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
     """Return the derivative of `r_squared` by each score, (S, C); 0 where undefined."""
     x, y, spread, product = _moments(scores, accuracy)
     slope = np.divide(np.maximum(product, 0), spread, out=np.zeros_like(spread), where=spread > 0)
-    total = ((accuracy - accuracy.mean()) ** 2).sum()
-    return 2 * slope * (y - slope * x) / total
+    return 2 * slope * (y - slope * x) / _total(accuracy)
 
 
 def _moments(
@@ -92,3 +90,8 @@ def _moments(
     truth = np.where(known, accuracy[:, None], 0)
     y = np.where(known, truth - truth.sum(0) / n, 0)
     return x, y, (x**2).sum(0), (x * y).sum(0)
+
+
+def _total(accuracy: np.ndarray) -> float:
+    """Return the squares that there are to explain; where there are none, none are explained."""
+    return max(float(((accuracy - accuracy.mean()) ** 2).sum()), np.finfo(float).tiny)

@@ -72,10 +72,12 @@ def halving(
 ) -> Choice:
     """Judge all dropouts on a small share of the images, and only the hopeful ones on more.
 
-    After each share a dropout is dropped if, at the given confidence, it could gain no more over
-    the leader than its part of the tolerance: ``gap + z * error <= tolerance / rounds``, where the
-    gap is its R² less the leader's, and the error that of the gap; see `judge`. Of the others, no
-    more than ``keep`` of those that entered the round stay, those with the largest R².
+    After each share a dropout is dropped if, at the given confidence, its R² is not ahead of the
+    leader's by more than that step's part of the tolerance: ``gap + z * error <= tolerance / n``
+    after n steps in all, where the gap is its R² less the leader's and the error is that of the
+    gap; see `judge`. The confidence holds for all dropouts and steps together (Bonferroni), so that
+    the luckiest of 285 does not drive out the best. Of those that pass, no more than ``keep`` of
+    all that entered the step stay, those with the largest R².
 
     Source: successive halving, Karnin et al. 2013, with a test in place of the fixed schedule.
 
@@ -83,20 +85,23 @@ def halving(
     ----------
     trial : Measures
     shares : tuple of float
-        Of the images of each sample set, increasing; all images follow.
+        Of the images of each sample set; all images follow. Sample sets of few images have fewer
+        steps, since each step takes two images of them at least.
     confidence : float
-        One-sided, for each dropout; 1 drops none.
+        In (0, 1); 1 drops none.
     tolerance : float
-        R² that may be lost in all rounds together.
+        R² that may be lost in all steps together.
     keep : float
         1 sets no limit.
     tie : float
         See `autoeval.estimation.dropout_search.grid.best_of`.
     """
     left, fate = trial.specs, dict[DropoutSpec, str]()
-    for share in shares:
+    steps = sorted({max(share, trial.least_share) for share in shares} - {1.0})
+    for share in steps:
         standings = trial.measure(left, share)
-        hopeful = _hopeful(standings, confidence, tolerance / len(shares))
+        level = 1 - (1 - confidence) / (len(left) * len(steps))
+        hopeful = _hopeful(standings, level, tolerance / len(steps))
         order = np.argsort(-standings.r2, kind="stable")
         most = max(1, int(keep * len(left)))
         stay = [i for i in order if hopeful[i]][:most]
@@ -109,10 +114,10 @@ def halving(
     return Choice(choice.best, choice.r2, fate)
 
 
-def _hopeful(standings: Standings, confidence: float, allowance: float) -> np.ndarray:
+def _hopeful(standings: Standings, level: float, allowance: float) -> np.ndarray:
     """Return a mask of the dropouts that may yet beat the leader by more than the allowance."""
     leader = int(np.argmax(standings.r2))
-    reach = norm.ppf(confidence) * np.maximum(standings.errors, np.finfo(float).tiny)
+    reach = norm.ppf(level) * np.maximum(standings.errors, np.finfo(float).tiny)
     hopeful = standings.r2 - standings.r2[leader] + reach > allowance
     hopeful[leader] = True
     return hopeful

@@ -40,6 +40,11 @@ class Measures(Protocol):
 
     specs: tuple[DropoutSpec, ...]
 
+    @property
+    def least_share(self) -> float:
+        """Share of the images below which nothing can be said."""
+        ...
+
     def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
         """Judge dropouts on the first images of each sample set."""
         ...
@@ -69,6 +74,11 @@ class Trial:
         self.executions = np.zeros(len(PARTS), int)
         self.found: dict[DropoutSpec, dict[str, float]] = {}
         self._stops: dict[DropoutSpec, np.ndarray] = {}
+
+    @property
+    def least_share(self) -> float:
+        """Two images of the largest sample set: errors need two."""
+        return LEAST_IMAGES / max(int(self.bench.sizes.max()), LEAST_IMAGES)
 
     def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
         """Judge dropouts on the first images of each sample set, two at least.

@@ -41,7 +41,7 @@ def executions(
     array([1, 1, 2, 3, 3, 3])
     """
     if not splits_backbone:
-        return naive_executions(len(specs), repeats=repeats) // max(len(specs), 1)
+        return naive_executions(len(specs), repeats=repeats, share_clean=True)
     stages = [1 + repeats * len(_inputs(stage, specs)) for stage in range(N_STAGES)]
     return np.array([1, *stages, 1 + repeats * len(specs)])
 

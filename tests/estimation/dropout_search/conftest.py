@@ -1,0 +1,20 @@
+"""Fixtures of the dropout search's tests."""
+
+import pytest
+from rectangles import rectangle_task
+
+from autoeval.detectors.dropout import DropoutSpec
+
+
+@pytest.fixture(scope="session")
+def boxes_task(tmp_path_factory):
+    return rectangle_task(tmp_path_factory.mktemp("boxes"))
+
+
+@pytest.fixture(scope="session")
+def few_specs():
+    return tuple(
+        DropoutSpec("after", stages, rate)
+        for stages in ((0,), (1, 2), (0, 3))
+        for rate in (0.1, 0.3, 0.9)
+    )

@@ -1,0 +1,63 @@
+"""A stand-in detector whose boxes shake with dropout, more or less truly to its mistakes."""
+
+from dataclasses import replace
+
+import numpy as np
+from rectangles import RectangleDetector
+
+from autoeval.detections import Evidence
+from autoeval.estimation.dropout_search.bench import Bench
+from autoeval.estimation.dropout_search.grid import grid
+from autoeval.estimation.dropout_search.slices import SliceObserver
+from autoeval.estimation.meta_set import sample_set_jobs
+from autoeval.estimation.presets import preset
+from autoeval.metasets import draw_recipes
+from autoeval.runtime.store import RowStore
+
+
+class ShakenRectangles(RectangleDetector):
+    """Shakes boxes by their own mistake and by noise; least noise at stages [1, 2], rate .3."""
+
+    splits_backbone = True
+
+    def part_costs(self, image):
+        return (1 / 6,) * 6
+
+    def observe_each(self, images, image_ids, dropouts, *, repeats=1, seed=0):
+        found = []
+        for image, image_id in zip(images, image_ids, strict=True):
+            evidence = self._one(image, image_id, 0, seed)
+            found.append({s: self._shaken(image, evidence, s, repeats, seed) for s in dropouts})
+        return found
+
+    def _shaken(self, image, evidence, spec, repeats, seed) -> Evidence:
+        mistake = (255 - float(image[..., 0].max())) / 20
+        far = abs(spec.rate - 0.3) + 0.3 * len(set(spec.stages) ^ {1, 2})
+        name = [seed, int(image.astype(int).sum())]
+        passes = []
+        for k in range(repeats):
+            rng = np.random.default_rng([*name, k])
+            sideways = 0.3 + mistake + 8 * far * rng.random()
+            boxes = evidence.clean.boxes + np.array([sideways, 0, sideways, 0])
+            passes.append(self._detections(boxes))
+        return replace(evidence, perturbed=tuple(passes))
+
+
+def make_bench(task, folder, *, detector=None, n_sets=2, n_images=6, specs=None, **options):
+    """Make a bench of sample sets that are rotated a little."""
+    detector = detector or ShakenRectangles()
+    settings, seed_sets = preset("paper", repeats=1), task.load_seed_sets()
+    recipes = [
+        recipe
+        for seed_set in seed_sets
+        for recipe in draw_recipes(
+            seed_set, n_sets=n_sets, n_images=n_images, n_transforms=1, transforms=["Rotate"]
+        )
+    ]
+    return Bench(
+        SliceObserver(detector, task.categories, np.array([0]), settings),
+        sample_set_jobs(detector, task, seed_sets, recipes, settings),
+        specs or grid(),
+        RowStore(folder),
+        **options,
+    )
