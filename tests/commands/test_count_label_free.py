@@ -24,7 +24,7 @@ def command(tmp_path, monkeypatch):
     rectangle_task(tmp_path / "worlds")
     (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
     task = ["--task", str(tmp_path / "task.py"), "--work-dir", str(tmp_path / "work")]
-    small = ["--n-sets", "3", "--n-images", "4", "--repeats", "2"]
+    small = ["--n-sets", "8", "--n-images", "2", "--repeats", "2"]
     small += ["--method", "bos", "bos_strict", "median"]  # its counts and confidence never vary
     return ["count", "label-free", "--detector", "rectangles", *task, *small]
 
