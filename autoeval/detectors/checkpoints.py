@@ -77,7 +77,7 @@ def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
         If the file is damaged, holds other objects, or has no weights.
     """
     try:
-        with torch.serialization.safe_globals(_harmless()):
+        with torch.serialization.safe_globals(harmless_types()):
             content = torch.load(path, map_location="cpu", weights_only=not trust)
     except pickle.UnpicklingError as error:
         raise InputError(_refusal(path, error)) from error
@@ -100,7 +100,7 @@ def _refusal(path: Path, error: Exception) -> str:
     )
 
 
-def _harmless() -> list[Any]:
+def harmless_types() -> list[Any]:
     """List the classes that OpenMMLab's checkpoints carry besides tensors."""
     from mmengine.config import Config, ConfigDict
     from mmengine.logging import HistoryBuffer

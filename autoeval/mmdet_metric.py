@@ -1,0 +1,184 @@
+"""Label-free mAP in mmdet's own test loop: a metric, and the hook that lends it the detector.
+
+In a config, beside the detector's own settings::
+
+    custom_imports = dict(imports=["autoeval.mmdet_metric"], allow_failed_imports=False)
+    test_evaluator = dict(_delete_=True, type="LabelFreeMAP", estimator="estimator.parquet")
+    default_hooks = dict(label_free=dict(type="LabelFreeMAPHook"))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+import torch
+from mmengine.dist import all_gather_object, get_rank, get_world_size
+from mmengine.evaluator import BaseMetric
+from mmengine.hooks import Hook
+from mmengine.logging import print_log
+from mmengine.model import is_model_wrapper
+from mmengine.registry import HOOKS, METRICS
+from mmengine.runner import Runner
+
+from autoeval.detectors import Detector, ops
+from autoeval.detectors.categories import find_categories
+from autoeval.detectors.checkpoints import harmless_types
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.unlabelled import estimate_unlabelled, saved_pass
+from autoeval.metasets.image_folder import ImageFile
+from autoeval.runtime.shards import TorchShards
+
+ops.register()
+
+
+@METRICS.register_module()
+class LabelFreeMAP(BaseMetric):
+    """Estimates mAP on a test set without labels, by a saved estimator.
+
+    The test loop hands over only what the detector sees without dropout, so this metric notes the
+    image files, and observes them with the detector that `LabelFreeMAPHook` lends it when the loop
+    is through. The estimate is the one that ``autoeval estimate-map`` makes of the same images.
+    Distributed runs share the images.
+
+    Parameters
+    ----------
+    estimator : path-like
+        Written by ``autoeval estimate-map``, with this very detector.
+    repeats : int, optional
+        Perturbed passes; by default as many as the estimator was fitted with.
+    prefix : str
+        Of the names of the results.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or is not an estimator.
+    """
+
+    def __init__(
+        self,
+        estimator: str | os.PathLike[str],
+        *,
+        repeats: int | None = None,
+        prefix: str = "label_free",
+    ) -> None:
+        super().__init__(prefix=prefix)
+        self.estimator = MapEstimator.load(estimator)
+        self.repeats = repeats
+        self.detector: Detector | None = None
+
+    def borrow(self, detector: Detector) -> None:
+        """Take the detector that is being tested.
+
+        Raises
+        ------
+        InputError
+            If the estimator was fitted with another one (naming what differs), or cannot be used
+            without more than the detector and images.
+        """
+        saved_pass(self.estimator, detector, repeats=self.repeats)
+        self.detector = detector
+
+    def process(self, data_batch: Any, data_samples: Sequence[Mapping[str, Any]]) -> None:
+        """Note the files of a batch.
+
+        Raises
+        ------
+        InputError
+            If no detector was lent, or a sample does not say which file it is.
+        """
+        if self.detector is None:
+            raise InputError(
+                "LabelFreeMAP has no detector to observe images with. It works in tests alone, and "
+                "needs its hook: default_hooks = dict(label_free=dict(type='LabelFreeMAPHook'))."
+            )
+        self.results.extend(_image_file(sample) for sample in data_samples)
+
+    def evaluate(self, size: int) -> dict[str, float]:
+        """Estimate from all images noted, in all processes.
+
+        Parameters
+        ----------
+        size : int
+            Images in the test set; what a distributed sampler adds to it is dropped.
+        """
+        rows = zip_longest(*all_gather_object(self.results))
+        images = [image for image in chain.from_iterable(rows) if image is not None]
+        self.results.clear()
+        metrics = self.compute_metrics(images[:size])
+        return {f"{self.prefix}/{name}": value for name, value in metrics.items()}
+
+    def compute_metrics(self, results: list[ImageFile]) -> dict[str, float]:
+        """Print the estimate, its interval and its cautions, and return the numbers."""
+        assert self.detector is not None
+        size = get_world_size()
+        estimate = estimate_unlabelled(
+            self.estimator,
+            results,
+            self.detector,
+            repeats=self.repeats,
+            shards=TorchShards(get_rank(), size) if size > 1 else None,
+        )
+        print_log(f"\n{estimate}", logger="current")
+        return {
+            estimate.target: estimate.value,
+            f"{estimate.target}_std": estimate.std,
+            f"{estimate.target}_lower": estimate.lower,
+            f"{estimate.target}_upper": estimate.upper,
+        }
+
+
+@HOOKS.register_module()
+class LabelFreeMAPHook(Hook):
+    """Lends the detector under test to every `LabelFreeMAP` of the test loop.
+
+    It also lets checkpoints be read that hold mmengine's own records beside the weights, which
+    torch refuses by default.
+    """
+
+    def __init__(self) -> None:
+        self._meta: Mapping[str, Any] = {}
+
+    def before_run(self, runner: Runner) -> None:
+        """Vouch for the harmless classes that checkpoints hold."""
+        torch.serialization.add_safe_globals(harmless_types())
+
+    def after_load_checkpoint(self, runner: Runner, checkpoint: dict[str, Any]) -> None:
+        """Keep what the checkpoint says of its categories."""
+        self._meta = checkpoint.get("meta") or {}
+
+    def before_test(self, runner: Runner) -> None:
+        """Lend the detector.
+
+        Raises
+        ------
+        InputError
+            If an estimator was fitted with another one, or this is none that can be observed.
+        """
+        metrics = [m for m in runner.test_evaluator.metrics if isinstance(m, LabelFreeMAP)]
+        if not metrics:
+            return
+        model = runner.model.module if is_model_wrapper(runner.model) else runner.model
+        if not hasattr(model, "backbone"):
+            raise InputError(
+                f"LabelFreeMAP cannot observe a {type(model).__name__}: it needs a detector with a "
+                "backbone, tested without test-time augmentation."
+            )
+        detector = Detector(model, runner.cfg, find_categories(model, runner.cfg, self._meta))
+        for metric in metrics:
+            metric.borrow(detector)
+
+
+def _image_file(sample: Mapping[str, Any]) -> ImageFile:
+    lost = [name for name in ("img_id", "img_path") if name not in sample]
+    if lost:
+        raise InputError(
+            f"LabelFreeMAP needs {' and '.join(lost)} of each image: add the name to `meta_keys` "
+            "of PackDetInputs in the test pipeline."
+        )
+    return ImageFile(str(sample["img_id"]), Path(sample["img_path"]))

@@ -1,0 +1,161 @@
+"""mmdet's own test loop, on random weights and a few images, against the pass of autoeval."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from mmengine.config import Config
+from mmengine.runner import Runner
+
+from autoeval.detectors import load_detector
+from autoeval.detectors.loading import build_model, read_config
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.fitting import estimate_images
+from autoeval.estimation.meta_set import context
+from autoeval.estimation.presets import PassSettings
+from autoeval.metasets import Task, load_image_folder
+from autoeval.mmdet_metric import LabelFreeMAP
+from autoeval.scores.box_stability import BoxStabilitySettings
+
+DETECTOR = """
+_base_ = "mmdet::yolox/yolox_nano_8xb8-300e_coco.py"
+model = dict(bbox_head=dict(num_classes=2), test_cfg=dict(score_thr=0.0, max_per_img=20))
+test_dataloader = dict(dataset=dict(pipeline=[
+    dict(type="LoadImageFromFile"),
+    dict(type="Resize", scale=(96, 64), keep_ratio=True),
+    dict(type="Pad", size=(96, 96), pad_val=dict(img=(114.0, 114.0, 114.0))),
+    dict(type="LoadAnnotations", with_bbox=True),
+    dict(type="PackDetInputs", meta_keys=("img_id", "img_path", "ori_shape", "img_shape",
+                                          "scale_factor")),
+]))
+"""
+TEST = """
+_base_ = "detector.py"
+custom_imports = dict(imports=["autoeval.mmdet_metric"], allow_failed_imports=False)
+test_dataloader = dict(num_workers=0, persistent_workers=False, batch_size=2, dataset=dict(
+    data_root="", ann_file="{folder}/images.json", data_prefix=dict(img="{folder}/images/")))
+test_evaluator = dict(_delete_=True, type="LabelFreeMAP", estimator="{folder}/estimator.parquet")
+default_hooks = dict(label_free=dict(type="LabelFreeMAPHook"))
+work_dir = "{folder}/work"
+"""
+# random heads are never sure of anything: every box counts
+SETTINGS = PassSettings(stability=BoxStabilitySettings(score_thr=0.0), repeats=2, seed=3)
+TASK = Task("vehicle", ("vehicle",), (), {"van": "vehicle"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Images without labels, a detector's config and checkpoint, an estimator, a test config."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "images").mkdir()
+    rng = np.random.default_rng(0)
+    listed = []
+    for k in range(3):
+        coarse = rng.integers(0, 255, (8, 12, 3), np.uint8)
+        cv2.imwrite(str(folder / "images" / f"{k}.png"), coarse.repeat(8, 0).repeat(8, 1))
+        listed.append({"id": 10 + k, "file_name": f"{k}.png", "width": 96, "height": 64})
+    content = {"images": listed, "annotations": [], "categories": []}
+    (folder / "images.json").write_text(json.dumps(content))
+    (folder / "detector.py").write_text(DETECTOR)
+    (folder / "test.py").write_text(TEST.format(folder=folder.as_posix()))
+    torch.manual_seed(0)
+    model = build_model(read_config(folder / "detector.py"))
+    model.init_weights()
+    meta = {"dataset_meta": {"CLASSES": ("bus", "van")}}
+    torch.save({"state_dict": model.state_dict(), "meta": meta}, folder / "a.pth")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def detector(folder):
+    return load_detector(folder / "detector.py", checkpoint=folder / "a.pth")
+
+
+@pytest.fixture(scope="module")
+def estimator(folder, detector):
+    fitted = MapEstimator("bos").fit(score_table(), context=context(detector, TASK, SETTINGS))
+    fitted.save(folder / "estimator.parquet")
+    return fitted
+
+
+def score_table():
+    """Three sources with three sample sets each; the repeats tell the same score differently."""
+    columns = ["source", "sample_set", "kind", "repeat", "n_images", "bos", "mAP"]
+    rows = [
+        (
+            name,
+            f"{name}{k}",
+            "sample" if k else "seed",
+            repeat,
+            50,
+            best - k / 10 + repeat / 50,
+            best - k / 9,
+        )
+        for name, best in {"a": 0.5, "b": 0.8, "c": 0.9}.items()
+        for k in range(4)
+        for repeat in range(2)
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def run_test(folder, **changes):
+    config = Config.fromfile(folder / "test.py")
+    config.merge_from_dict({"load_from": str(folder / "a.pth"), **changes})
+    return Runner.from_cfg(config).test()
+
+
+def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, estimator):
+    files = load_image_folder(folder / "images.json")
+    expected, row = estimate_images(detector, estimator, TASK, files, settings=SETTINGS)
+    assert row["n_images"] == 3 and 0 < row["bos"] < 1
+    metrics = run_test(folder)
+    assert metrics == {
+        "label_free/mAP": expected.value,
+        "label_free/mAP_std": expected.std,
+        "label_free/mAP_lower": expected.lower,
+        "label_free/mAP_upper": expected.upper,
+    }
+    log = next((folder / "work").glob("*/*.log")).read_text()
+    assert str(expected).splitlines()[0] in log and f"caution: {expected.guards[0]}" in log
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model.test_cfg.score_thr": 0.3}, r"score_thr: fitted with 0\.0, now 0\.3"),
+        ({"load_from": None}, "detector.weights: fitted with"),
+        ({"default_hooks.label_free.type": "EmptyCacheHook"}, "needs its hook"),
+        ({"test_evaluator.estimator": "nowhere.parquet"}, r"saved estimator at nowhere\.parquet"),
+        ({"test_evaluator.repeats": 3}, "1 to 2 `repeats`"),
+    ],
+)
+def test_what_would_mean_nothing_is_refused(folder, estimator, changes, message):
+    if changes.get("load_from", "") is None:  # other weights, but the same categories
+        classes = {"test_dataloader.dataset.metainfo": {"classes": ("bus", "van")}}
+        changes = {**changes, **classes}
+    with pytest.raises(InputError, match=message):
+        run_test(folder, **changes)
+
+
+def test_samples_that_do_not_name_their_file(folder, estimator, detector):
+    metric = LabelFreeMAP(folder / "estimator.parquet")
+    metric.borrow(detector)
+    with pytest.raises(InputError, match=r"img_path.*meta_keys"):
+        metric.process(None, [{"img_id": 1}])
+
+
+@pytest.mark.slow
+def test_the_script_of_mmdet_prints_the_estimate(folder, estimator):
+    script = Path(find_spec("mmdet").origin).parent / ".mim" / "tools" / "test.py"
+    command = [sys.executable, "-m", "autoeval.detectors.ops", script, "test.py", "a.pth"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    told = done.stdout + done.stderr
+    assert "estimated mAP: " in told and "label_free/mAP: " in told
