@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -47,6 +46,9 @@ class Estimate:
         Standard deviation over draws of the images with replacement; NaN where it is not known.
     source_lower, source_upper : float
         The interval by source alone.
+    per_category : dict of str to dict
+        ``value``, ``lower`` and ``upper`` of each category of a task that has several, rare ones
+        partly pooled with the others; see `estimate_categories`.
     """
 
     value: float
@@ -63,6 +65,7 @@ class Estimate:
     sampling_std: float = math.nan
     source_lower: float = math.nan
     source_upper: float = math.nan
+    per_category: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         target = find_target(self.target)
@@ -76,6 +79,7 @@ class Estimate:
             f"{head}, from {self.n_images} images by '{self.method}'",
             f"{self.level:.0%} interval: {interval}",
             *self._two_parts(),
+            *self._by_category(),
             *(f"caution: {guard}" for guard in self.guards),
         ]
         return "\n".join(lines)
@@ -94,13 +98,27 @@ class Estimate:
         """Return plain values, fit for JSON; NaN becomes None."""
         values = asdict(self) | {"guards": list(self.guards)}
         values["features"] = {k: _plain(v) for k, v in self.features.items()}
+        values["per_category"] = {
+            category: {k: _plain(v) for k, v in of.items()}
+            for category, of in self.per_category.items()
+        }
         return {key: _plain(value) for key, value in values.items()}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, guards joined by ``"; "``."""
         row = asdict(self) | {"guards": "; ".join(self.guards)}
         features = row.pop("features")
+        for category, of in row.pop("per_category").items():
+            row |= {f"{name}/{category}": value for name, value in of.items()}
         return pd.DataFrame([row | features])
+
+    def _by_category(self) -> Iterator[str]:
+        text = find_target(self.target).text
+        for category, of in self.per_category.items():
+            around = "no interval: too few sources hold it"
+            if of["lower"] == of["lower"]:
+                around = f"{text(of['lower'])} to {text(of['upper'])}"
+            yield f"{category}: {text(of['value'])} ({around})"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the value, its spread over the repeats and its interval, in the target's unit.

@@ -24,6 +24,7 @@ from autoeval.estimation.score_table import (
     Rows,
     check_features,
     check_score_table,
+    check_varies,
     sample_rows,
     sources,
 )
@@ -66,7 +67,7 @@ class MapEstimator:
         three sources.
     """
 
-    def __init__(self, method: str = "bos", *, target: str = "mAP", level: float = 0.9) -> None:
+    def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
         self.method = method
         self.target = target
         self.level = level
@@ -85,11 +86,13 @@ class MapEstimator:
         Raises
         ------
         InputError
-            If the target is unknown, columns are missing, or nothing can be fitted on.
+            If the target is unknown, columns are missing, no score varies, or nothing can be
+            fitted on.
         """
         find_target(self.target)
         features = make_method(self.method).features
         check_score_table(table, (*features, self.target))
+        check_varies(sample_rows(table), features)
         self.table_ = table.reset_index(drop=True)
         self.context_ = dict(context or {})
         self.sources_ = sources(table)

@@ -12,6 +12,7 @@ import pandas as pd
 from autoeval.detections import Evidence
 from autoeval.detectors.detector import Detector
 from autoeval.errors import InputError
+from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.collect import UnlabelledSamples, collect
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
@@ -66,7 +67,7 @@ def fit_task(
     meta_set: MetaSetConfig,
     settings: PassSettings,
     work_dir: Path,
-    methods: Sequence[str] = ("bos",),
+    methods: Sequence[str] = ("fused",),
     target: str = "mAP",
     level: float = 0.9,
     batch_size: int = 4,
@@ -128,11 +129,13 @@ def fit_task(
     estimator.fit(table, context=context(detector, task, settings))
     estimator.save(work_dir / "estimator.parquet")
     enough = len(sources(table)) >= MIN_SOURCES
-    held_out = tuple(
-        leave_one_source_out(table, method, target=target, level=level)
-        for method in (judged if enough else ())
-    )
-    return Fit(estimator, table, held_out, tuple(problems))
+    held_out = []
+    for method in judged if enough else ():
+        try:
+            held_out.append(leave_one_source_out(table, method, target=target, level=level))
+        except InputError as error:
+            problems.append(f"{method} was not judged: {error}")
+    return Fit(estimator, table, tuple(held_out), tuple(problems))
 
 
 def estimate_images(
@@ -194,12 +197,25 @@ def estimate_images(
         )
     table = pd.DataFrame(rows)
     estimate = estimator.predict_rows(table, backbone=detector.backbone)
+    if len(task.categories) > 1:
+        estimate = replace(estimate, per_category=_per_category(estimator, table))
     lost = rows[0]["n_unreadable"]
     if lost:
         reason = f"{lost} of {len(images)} images could not be read and were left out"
         estimate = replace(estimate, guards=(*estimate.guards, reason))
     row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
     return estimate, row | table.select_dtypes("float").mean().to_dict()
+
+
+def _per_category(estimator: MapEstimator, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+    categories = estimate_categories(
+        estimator.table_,
+        rows,
+        method=estimator.method,
+        target=estimator.target,
+        level=estimator.level,
+    ).rename(columns={"estimate": "value"})
+    return categories.set_index("category")[["value", "lower", "upper"]].to_dict("index")
 
 
 def _usable(

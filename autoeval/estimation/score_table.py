@@ -57,6 +57,21 @@ def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
     )
 
 
+def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
+    """Make sure that a regression has something to go by.
+
+    Raises
+    ------
+    InputError
+        If no feature has two different values in two rows or more.
+    """
+    if features and len(rows) > 1 and rows[list(features)].nunique().max() == 1:
+        raise InputError(
+            f"Expected {', '.join(features)} to vary over the sample sets but the value is the "
+            "same on all of them: such a score tells nothing."
+        )
+
+
 def sources(table: pd.DataFrame) -> list[str]:
     """Return the names of the sources, in order of appearance."""
     return list(dict.fromkeys(table["source"]))

@@ -1,7 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.methods import METHODS, BestThreshold, Fused, make_method
 from autoeval.estimation.methods.gram import Gram
 from autoeval.estimation.score_table import Rows
@@ -127,9 +129,11 @@ def test_rows_without_a_finite_target_are_refused():
 
 
 def test_a_score_that_never_varies_is_refused():
-    rows = world(mAP=rng_column(9), bos=np.full(N_SOURCES * (N_SETS + 1), 0.5))
+    n = N_SOURCES * (N_SETS + 1)
+    table = pd.DataFrame(world(mAP=rng_column(9), bos=np.full(n, 0.5), repeat=np.zeros(n)))
+    table = table.assign(sample_set=np.arange(n).astype(str), n_images=60)
     with pytest.raises(InputError, match="Expected bos to vary"):
-        make_method("bos").fit(Rows(**rows), "mAP")
+        MapEstimator("bos").fit(table)
 
 
 def test_one_sample_set_of_a_source_is_enough():

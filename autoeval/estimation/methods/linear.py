@@ -36,7 +36,7 @@ class Linear:
         Raises
         ------
         InputError
-            If no row has finite features and a finite target, or no feature varies.
+            If no row has finite features and a finite target.
         """
         samples = rows.of_kind(SAMPLE)
         x, y = samples.matrix(self.features), samples[target]
@@ -45,11 +45,6 @@ class Linear:
             raise InputError(
                 f"Expected sample sets with finite {', '.join(self.features)} and {target} but all "
                 f"{len(samples)} lack one of them: no box was found, or none is labelled."
-            )
-        if usable.sum() > 1 and not np.ptp(x[usable], axis=0).any():
-            raise InputError(
-                f"Expected {', '.join(self.features)} to vary over the sample sets but it is the "
-                "same on all of them: such a score tells nothing."
             )
         self.coefficients_ = np.linalg.lstsq(_design(x[usable]), y[usable], rcond=None)[0]
         return self
