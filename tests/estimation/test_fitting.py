@@ -102,6 +102,7 @@ def test_estimates_on_a_plain_folder(detector, task, tmp_path):
     own = result.table[result.table["kind"] == "seed"].groupby("source")["mAP"].first()
     assert own["w2"] < estimate.value < own["w1"]
     assert estimate.n_images == 8 and math.isnan(row["mAP"])
+    assert estimate.sampling_std > 0 and "resampled" not in row
     assert "broken.png" in row["unreadable"]
     assert any("1 of 9 images could not be read" in guard for guard in estimate.guards)
 
