@@ -53,6 +53,9 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--repeats", type=int, default=10, help="dropout seeds (default: %(default)s)")
     run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
     run.add_argument(
+        "--class-aware", action="store_true", help="match boxes within a category only"
+    )
+    run.add_argument(
         "--reference",
         metavar="SEED_SET",
         help="seed set of the task that stands for the detector's training domain: "
@@ -81,6 +84,9 @@ def pass_settings(args: argparse.Namespace, detector: Detector, task: Task) -> P
 
     dropout = load_dropout(args.dropout) if args.dropout else None
     settings = preset(args.preset, repeats=args.repeats, seed=args.seed, dropout=dropout)
+    if args.class_aware:
+        stability = replace(settings.stability, class_aware=True)
+        settings = replace(settings, stability=stability)
     if args.views:
         settings = replace(settings, wants=(*BY_PRODUCTS, "views"))
     if args.reference:

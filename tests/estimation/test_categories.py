@@ -126,6 +126,28 @@ def test_scores_of_a_category_are_those_of_its_boxes_alone():
             assert both[f"{name}/{category}"] == alone[name]
 
 
+def test_eighty_categories_keep_numbers_not_boxes():
+    names = tuple(f"c{k}" for k in range(80))
+    settings = PassSettings(repeats=2, wants=())
+    rng = np.random.default_rng(0)
+    tally = Tally(names, settings)
+    image = np.zeros((64, 64, 3), np.uint8)
+    for i in range(3):
+        corner = rng.uniform(0, 40, (30, 2))
+        boxes = np.hstack([corner, corner + rng.uniform(4, 20, (30, 2))])
+        found = Detections(boxes, rng.uniform(0.1, 1, 30), rng.integers(0, 80, 30))
+        sample = Sample(str(i), image, boxes, found.labels, np.zeros(30, bool))
+        tally.update(sample, Evidence(str(i), (64, 64), found, (found, found)))
+    rows = tally.rows()
+    assert len(rows) == 2
+    for name in names:
+        assert rows[0][f"boxes_per_image/{name}"] == pytest.approx(
+            tally.by_category[name].rows()[0]["boxes_per_image"]
+        )
+    total = sum(rows[0][f"boxes_per_image/{name}"] for name in names)
+    assert total == pytest.approx(rows[0]["boxes_per_image"])
+
+
 def test_a_category_without_any_box_says_nothing_and_harms_nothing():
     settings = PassSettings(repeats=1, wants=())
     tally = Tally(("car", "ghost"), settings)
