@@ -23,7 +23,11 @@ from autoeval.commands.detector_options import (
     detector_name,
     load_named_detector,
 )
-from autoeval.commands.meta_set_options import add_data_options, add_pass_options
+from autoeval.commands.meta_set_options import (
+    add_data_options,
+    add_pass_options,
+    pass_settings,
+)
 from autoeval.counting.binning import load_bins
 from autoeval.counting.label_free import EDGES, CountingErrorSettings
 from autoeval.errors import InputError
@@ -90,11 +94,15 @@ def run(args: argparse.Namespace) -> int:
 
     if args.estimator and not args.images:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
-    settings = _settings(args)
+    edges = load_bins(args.bins, args.bins_name).edges if args.bins else EDGES
     task = load_task(args.task, args.data_root)
     files = load_image_folder(args.images, args.img_dir) if args.images else None
     saved = MapEstimator.load(args.estimator) if args.estimator else None
     detector = load_named_detector(args)
+    settings = replace(
+        pass_settings(args, detector, task),
+        measures=(CountingErrorSettings(args.count_thr, edges),),
+    )
     estimator = saved or _fit(args, detector, task, settings)
     if files is not None:
         estimate, _ = estimate_images(
@@ -131,14 +139,6 @@ def _fit(
     else:
         print(f"{len(fit.estimator.sources_)} sources: too few to leave one out.\n")
     return fit.estimator
-
-
-def _settings(args: argparse.Namespace) -> PassSettings:
-    from autoeval.estimation.presets import preset
-
-    edges = load_bins(args.bins, args.bins_name).edges if args.bins else EDGES
-    settings = preset(args.preset, repeats=args.repeats, seed=args.seed)
-    return replace(settings, measures=(CountingErrorSettings(args.count_thr, edges),))
 
 
 def _judge_others(fit: Fit, args: argparse.Namespace) -> list[LeaveOneSourceOut]:
