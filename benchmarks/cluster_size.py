@@ -20,15 +20,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
-from mmengine.model import BaseModule
 
-from autoeval.detectors.categories import coco_categories
 from autoeval.detectors.detector import Detector
-from autoeval.detectors.loading import build_model, load_detector, read_config
+from autoeval.detectors.loading import load_detector
 from autoeval.estimation.collect import collect
 from autoeval.estimation.presets import preset
 from autoeval.metasets.sample_set import Sample
 from autoeval.runtime.files import write_text
+from benchmarks.subjects import random_detector
 
 PAPER = ("retinanet_r50", "faster_rcnn_r50", "retinanet_swin_t", "faster_rcnn_swin_t")
 SAMPLE_SETS, IMAGES, REPEATS = 10 * 50, 250, 10
@@ -43,18 +42,6 @@ def noise(n: int) -> list[Sample]:
         Sample(str(k), rng.integers(0, 256, (480, 640, 3), np.uint8), BOX, *labels)
         for k in range(n)
     ]
-
-
-def random_detector(name: str, device: str) -> Detector:
-    """Build a known detector with random weights and initialised neck and head."""
-    torch.manual_seed(0)
-    config = read_config(name)
-    model = build_model(config)
-    for part in ("neck", "rpn_head", "roi_head", "bbox_head"):
-        module = getattr(model, part, None)
-        if isinstance(module, BaseModule):
-            module.init_weights()
-    return Detector(model.to(device), config, coco_categories())
 
 
 def rates(detector: Detector, samples: list[Sample]) -> dict[str, float]:
