@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.logging import HistoryBuffer
 from mmengine.runner import Runner
 
 from autoeval.detectors import load_detector
@@ -70,7 +71,10 @@ def folder(tmp_path_factory):
     model = build_model(read_config(folder / "detector.py"))
     model.init_weights()
     meta = {"dataset_meta": {"CLASSES": ("bus", "van")}}
-    torch.save({"state_dict": model.state_dict(), "meta": meta}, folder / "a.pth")
+    # what mmengine writes beside the weights, and torch refuses unless it is vouched for
+    log = {"log_scalars": {"loss": HistoryBuffer([0.5], [1])}}
+    content = {"state_dict": model.state_dict(), "meta": meta, "message_hub": log}
+    torch.save(content, folder / "a.pth")
     return folder
 
 
