@@ -15,6 +15,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.detectors.capture import CAPTURED, capture
 from autoeval.detectors.dropout import DropoutSpec, sample_seed
 from autoeval.detectors.passes import Batch, StagedPasses, choose_passes
+from autoeval.detectors.pooling import QuickPooling
 from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.detectors.settings import describe, fingerprint
 from autoeval.detectors.views import VIEWS, alter
@@ -57,6 +58,7 @@ class Detector:
         self.max_batch = 1 if self.device.type == "cpu" else ACCELERATOR_BATCH
         self._preprocess = Preprocessor(config)
         self._passes = choose_passes(model)
+        self._quick_pooling = QuickPooling(model)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -201,7 +203,8 @@ class Detector:
         passes: dict[int, _Passes] = {}
         for rows in self._groups(prepared):
             seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
-            found = self._run([prepared[i] for i in rows], dropouts, seeds, wants)
+            with self._quick_pooling():
+                found = self._run([prepared[i] for i in rows], dropouts, seeds, wants)
             for i, (clean, perturbed, captured) in zip(rows, found, strict=True):
                 size = images[i].shape[:2]
                 passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)

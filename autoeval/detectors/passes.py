@@ -19,7 +19,13 @@ from autoeval.detections import Detections
 from autoeval.detectors.branches import branches
 from autoeval.detectors.dropout import DropoutSpec, feature_dropout
 from autoeval.detectors.fallback import guess_hook_points
-from autoeval.detectors.stages import HookPoints, Prefix, StagedBackbone, split_backbone
+from autoeval.detectors.stages import (
+    HookPoints,
+    Prefix,
+    StagedBackbone,
+    split_backbone,
+    take_rows,
+)
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -45,7 +51,7 @@ class Batch:
     def take(self, rows: Sequence[int]) -> Batch:
         """Select images; one may be taken several times. Predictions stay behind."""
         samples = [type(self.samples[i])(metainfo=self.samples[i].metainfo) for i in rows]
-        return Batch(self.inputs[list(rows)], samples)
+        return Batch(take_rows(self.inputs, rows), samples)
 
 
 class StagedPasses:

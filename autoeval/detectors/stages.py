@@ -61,8 +61,13 @@ class Prefix:
 
     def take(self, rows: Sequence[int]) -> Prefix:
         """Select samples of the batch; a sample may be taken several times."""
-        rows = list(rows)
-        return Prefix(self.layer, self.x[rows], tuple(f[rows] for f in self.features))
+        features = tuple(take_rows(feature, rows) for feature in self.features)
+        return Prefix(self.layer, take_rows(self.x, rows), features)
+
+
+def take_rows(x: Tensor, rows: Sequence[int]) -> Tensor:
+    """Select rows of a tensor (N, ...); all of them in their order are the tensor, not a copy."""
+    return x if list(rows) == list(range(len(x))) else x[list(rows)]
 
 
 @dataclass(frozen=True)

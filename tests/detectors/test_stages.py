@@ -9,7 +9,7 @@ from branching import perturb
 from autoeval.detectors import ops
 from autoeval.detectors.dropout import DropoutSpec, feature_dropout
 from autoeval.detectors.fallback import guess_hook_points
-from autoeval.detectors.stages import split_backbone
+from autoeval.detectors.stages import split_backbone, take_rows
 from autoeval.errors import InputError
 
 SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]
@@ -158,3 +158,10 @@ def test_lists_that_no_one_calls_are_no_stages():
 def test_no_stages_to_be_found():
     with pytest.raises(InputError, match=r"stages of the backbone Linear.*ResNet, ResNeXt"):
         guess_hook_points(torch.nn.Linear(1, 1))
+
+
+def test_a_whole_batch_is_taken_without_a_copy():
+    x = torch.arange(6.0).reshape(3, 2)
+    assert take_rows(x, range(3)) is x
+    assert take_rows(x, [2, 0, 0]).tolist() == [[4, 5], [0, 1], [0, 1]]
+    assert take_rows(x, [0, 1]).tolist() == [[0, 1], [2, 3]]
