@@ -16,7 +16,7 @@ from autoeval.estimation.presets import PassSettings
 
 LIBRARIES = ("torch", "mmdet", "mmengine", "mmcv", "numpy", "albumentations", "faster_coco_eval")
 STAGES = {
-    "read_s": "decoding and transforms",
+    "read_s": "waiting for images (decoding, transforms)",
     "network_s": "network",
     "scores_s": "matching and scores",
     "map_s": "mAP",

@@ -15,13 +15,17 @@ from autoeval.estimation.tally import Tally, merged
 from autoeval.metasets.images import UnreadableImageError
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.unlabelled import UnlabelledImage
+from autoeval.runtime.ahead import Ahead
 from autoeval.runtime.shards import Shards, Undivided
 
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 
 
 class Samples(Protocol):
-    """Images that are made when asked for; raises `UnreadableImageError` for one that cannot be."""
+    """Images that are made when asked for; raises `UnreadableImageError` for one that cannot be.
+
+    They are asked for in another thread, one after the other.
+    """
 
     def __len__(self) -> int: ...
 
@@ -127,17 +131,17 @@ def collect(
 def _batches(
     samples: Samples, part: range, batch_size: int, tally: Tally
 ) -> Iterator[list[Sample]]:
+    """Yield batches, whose images another thread makes while the detector runs."""
     batch: list[Sample] = []
-    for index in part:
-        try:
-            with tally.timed("read_s"):
-                sample = samples[index]
-        except UnreadableImageError as error:
-            tally.unreadable.append(str(error))
-            continue
-        batch.append(sample)
-        if len(batch) == batch_size:
-            yield batch
-            batch = []
+    with Ahead(samples.__getitem__, part, depth=2 * batch_size) as made:
+        for sample in made:
+            try:
+                with tally.timed("read_s"):
+                    batch.append(sample())
+            except UnreadableImageError as error:
+                tally.unreadable.append(str(error))
+            if len(batch) == batch_size:
+                yield batch
+                batch = []
     if batch:
         yield batch
