@@ -154,8 +154,9 @@ def severity_report(args: argparse.Namespace) -> StudyReport:
 def _without_estimate(result: pd.DataFrame, column: str) -> pd.DataFrame:
     """Lay out the share of sample sets without an estimate, of the methods that have any."""
     some = result.groupby("method")["no_estimate"].transform("max") > 0
-    lacking = result[some].assign(method=result["method"] + " no estimate")
+    lacking = result[some]
     if lacking.empty:
         return result[[column]].drop_duplicates()
+    lacking = lacking.assign(method=lacking["method"] + " no estimate")
     cells = [f"{share:.0%}" for share in lacking["no_estimate"]]
     return side_by_side(lacking, column, "method", cells)

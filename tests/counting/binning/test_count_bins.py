@@ -41,7 +41,7 @@ def test_a_plain_list_and_named_lists_are_read(tmp_path):
     assert load_bins(path).edges == (0, 1, 5)
     path.write_text(json.dumps({"a": {"edges": [0, 1], "gamma": 0.6}, "b": [2, 3]}))
     assert load_bins(path, "a").edges == (0, 1) and load_bins(path, "b").edges == (2, 3)
-    with pytest.raises(InputError, match=r"a, b.*say which"):
+    with pytest.raises(InputError, match=r"a, b.*name one of them"):
         load_bins(path)
     with pytest.raises(InputError, match="'c' is none"):
         load_bins(path, "c")
