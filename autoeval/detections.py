@@ -141,6 +141,8 @@ class Evidence:
         Boxes of each repeat with feature dropout; empty where none was asked for.
     views : tuple of Detections
         Boxes of photometrically altered views of the image, in its own coordinates.
+    half_size : Detections, optional
+        Boxes found at half the input size, in the image's own coordinates.
     candidates : Candidates, optional
         Boxes before non-maximum suppression.
     logits : ndarray of shape (N, K), float32, optional
@@ -162,6 +164,7 @@ class Evidence:
     clean: Detections
     perturbed: tuple[Detections, ...] = ()
     views: tuple[Detections, ...] = ()
+    half_size: Detections | None = None
     candidates: Candidates | None = None
     logits: np.ndarray | None = None
     features: np.ndarray | None = None
@@ -201,6 +204,7 @@ class Evidence:
             clean=self.clean.relabel(lookup),
             perturbed=tuple(boxes.relabel(lookup) for boxes in self.perturbed),
             views=tuple(boxes.relabel(lookup) for boxes in self.views),
+            half_size=None if self.half_size is None else self.half_size.relabel(lookup),
             candidates=None if self.candidates is None else self.candidates.relabel(lookup),
             logits=None if self.logits is None else self.logits[known],
         )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PUBLISHED_AND_OURS = (
     "fused",
+    "stability_ap",
+    "scale_ap",
     "bos",
     "bos_strict",
     "bos_ps",

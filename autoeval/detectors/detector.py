@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,13 @@ from autoeval.detectors.pooling import QuickPooling
 from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.detectors.settings import describe, fingerprint
 from autoeval.detectors.views import VIEWS, alter
+from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 ACCELERATOR_BATCH = 8
-WANTS = (*CAPTURED, "views")
+WANTS = (*CAPTURED, "views", "half_size")
 
 
 class Detector:
@@ -65,6 +66,10 @@ class Detector:
         """What the boxes depend on, field by field; see `autoeval.detectors.settings.describe`."""
         return describe(self.model, self.config, self.categories)
 
+    @cached_property
+    def _halving(self) -> Preprocessor:
+        return Preprocessor(self.config, scale=0.5)
+
     @property
     def splits_backbone(self) -> bool:
         """Whether perturbed passes start from the cached output of the last unperturbed layer."""
@@ -104,10 +109,11 @@ class Detector:
             Number of perturbed passes, K.
         seed : int
             Together with the image's name and the number of the repeat, fixes all masks.
-        wants : collection of {"candidates", "logits", "features", "views"}
+        wants : collection of {"candidates", "logits", "features", "views", "half_size"}
             Further fields of `Evidence` to fill. The first three are by-products of the clean pass,
-            ``views`` are one more clean pass for each of `autoeval.detectors.views.VIEWS`. What the
-            detector does not give is missing from the evidence, with the reason.
+            ``views`` are one more clean pass for each of `autoeval.detectors.views.VIEWS`, and
+            ``half_size`` is a clean pass at half the input size. What the detector does not give is
+            missing from the evidence, with the reason.
 
         Returns
         -------
@@ -127,10 +133,11 @@ class Detector:
         specs = [dropout] if dropout and repeats else []
         passes = self._all_passes(images, image_ids, specs, repeats, seed, wants)
         views = self._views(images, image_ids) if "views" in wants else []
-        return [
+        found = [
             each.evidence(dropout, views=tuple(view[i].clean for view in views))
             for i, each in enumerate(passes)
         ]
+        return self._half_size(images, found) if "half_size" in wants else found
 
     def observe_each(
         self,
@@ -195,11 +202,12 @@ class Detector:
         repeats: int,
         seed: int,
         wants: Collection[str] = (),
+        preprocess: Preprocessor | None = None,
     ) -> list[_Passes]:
         """Run the passes of all images, those of one size together."""
         _check(images, image_ids, repeats)
         _check_wants(wants)
-        prepared = [self._preprocess(image) for image in images]
+        prepared = [(preprocess or self._preprocess)(image) for image in images]
         passes: dict[int, _Passes] = {}
         for rows in self._groups(prepared):
             seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
@@ -224,6 +232,16 @@ class Detector:
     ) -> list[list[Evidence]]:
         """Observe each view of all images."""
         return [self.observe([alter(image, v) for image in images], image_ids) for v in VIEWS]
+
+    def _half_size(self, images: Sequence[np.ndarray], found: Sequence[Evidence]) -> list[Evidence]:
+        """Add what is found at half the input size, or the reason why nothing is."""
+        try:
+            image_ids = [evidence.image_id for evidence in found]
+            passes = self._all_passes(images, image_ids, [], 0, 0, preprocess=self._halving)
+        except (InputError, RuntimeError) as error:
+            reason = f"{type(self.model).__name__} gives nothing at half its input size: {error}"
+            return [replace(e, missing={**e.missing, "half_size": reason}) for e in found]
+        return [replace(e, half_size=p.clean) for e, p in zip(found, passes, strict=True)]
 
     @torch.inference_mode()
     def _run(

@@ -146,11 +146,10 @@ class _Points:
         return predict(cls_scores, *args, **kwargs)
 
     def decode(self, decode: Callable, *args: Any) -> Tensor:
-        boxes = decode(*args)
+        boxes, channels = decode(*args), self.channels
         images = zip(*self.levels, strict=True)
-        logits = (
-            torch.cat([_by_prior(level, self.channels) for level in image]) for image in images
-        )
+        # Without `self` in the generator, which `self` holds: tensors in a cycle are freed late.
+        logits = (torch.cat([_by_prior(level, channels) for level in image]) for image in images)
         self.points = zip(boxes, logits, strict=True)
         return boxes
 

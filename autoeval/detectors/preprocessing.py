@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 
+STRIDE = 32
+
+
 class Preprocessor:
     """The test pipeline of a detector, fed with decoded images.
 
@@ -25,17 +29,21 @@ class Preprocessor:
     ----------
     config : Config
         The detector's configuration.
+    scale : float
+        Multiple of the configuration's input size.
 
     Raises
     ------
     InputError
-        If it has no test pipeline, or one that does not begin by reading an image.
+        If it has no test pipeline, one that does not begin by reading an image, or, for another
+        scale than 1, one that does not resize.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, scale: float = 1.0) -> None:
         from mmcv.transforms import Compose
 
-        self._run = Compose(adapt_pipeline(test_pipeline(config)))
+        steps = adapt_pipeline(test_pipeline(config))
+        self._run = Compose(steps if scale == 1 else rescale_pipeline(steps, scale))
 
     def __call__(self, image: np.ndarray) -> dict[str, Any]:
         """Prepare one image (H, W, 3), uint8, BGR.
@@ -88,10 +96,40 @@ def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [first, *rest]
 
 
+def rescale_pipeline(steps: Sequence[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
+    """Multiply the sizes that images are resized to, and those they are padded to.
+
+    The latter are rounded up to what `STRIDE` divides: some necks can take nothing else.
+
+    Raises
+    ------
+    InputError
+        If no step resizes.
+    """
+    rescaled, found = [], False
+    for step in map(dict, steps):
+        if step_name(step) in ("Resize", "FixScaleResize"):
+            found = True
+            step |= {k: _times(step[k], scale) for k in ("scale", "scale_factor") if step.get(k)}
+        elif step_name(step) == "Pad" and step.get("size"):
+            step["size"] = tuple(math.ceil(n * scale / STRIDE) * STRIDE for n in step["size"])
+        rescaled.append(step)
+    if not found:
+        raise InputError("its test pipeline has no step that resizes")
+    return rescaled
+
+
 def step_name(step: dict[str, Any]) -> str:
     """Return the bare name of a pipeline step's type, given as a class or a scoped string."""
     kind = step["type"]
     return kind.rpartition(".")[2] if isinstance(kind, str) else kind.__name__
+
+
+def _times(size: Any, scale: float) -> Any:
+    """Multiply pixels, which stay whole, or a factor."""
+    if isinstance(size, list | tuple):
+        return tuple(_times(side, scale) for side in size)
+    return max(1, round(size * scale)) if isinstance(size, int) else size * scale
 
 
 def _reads_annotations(step: dict[str, Any]) -> bool:

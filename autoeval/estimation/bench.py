@@ -12,7 +12,7 @@ from scipy import stats
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 
-OURS = ("fused",)
+OURS = ("fused", "stability_ap", "scale_ap")
 
 
 @dataclass(frozen=True)

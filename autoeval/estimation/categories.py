@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES, source_interval
-from autoeval.estimation.methods import Method, make_method
+from autoeval.estimation.methods import Method, make_method, readable
 from autoeval.estimation.score_table import SEED, Rows, sources
 from autoeval.estimation.targets import find_target
 
@@ -163,7 +163,8 @@ def estimate_categories(
         If the table has no scores of single categories.
     """
     categories = categories_of(table, target)
-    features = make_method(method).features
+    known = {name.partition("/")[0] for name in table if "/" in name}
+    features = readable(make_method(method), known)
     columns = (*features, target)
     stacked = stack_categories(table, categories, columns) if categories else pd.DataFrame()
     if stacked.empty or not set(columns) <= set(stacked):

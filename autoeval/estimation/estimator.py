@@ -17,7 +17,7 @@ from autoeval.estimation.artefact import read_artefact, refuse_differences, writ
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.guards import guards
 from autoeval.estimation.intervals import MIN_SOURCES, source_interval, widened
-from autoeval.estimation.methods import Method, make_method
+from autoeval.estimation.methods import Method, make_method, readable
 from autoeval.estimation.sampling import sampling_error
 from autoeval.estimation.score_table import (
     SEED,
@@ -90,7 +90,7 @@ class MapEstimator:
             fitted on.
         """
         find_target(self.target)
-        features = make_method(self.method).features
+        features = readable(make_method(self.method), table)
         check_score_table(table, (*features, self.target))
         check_varies(sample_rows(table), features)
         self.table_ = table.reset_index(drop=True)

@@ -113,6 +113,9 @@ class Rows:
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._columns
+
     def __getitem__(self, name: str) -> np.ndarray:
         return self._columns[name]
 

@@ -16,6 +16,7 @@ from autoeval.estimation.source_domain import DOMAIN_FEATURES, SourceDomain
 from autoeval.metasets.task import Task
 from autoeval.metasets.unlabelled import Images, list_images
 from autoeval.runtime.shards import Shards
+from autoeval.scores.agreement import ScaleAP
 
 REMEMBERED = {"detector", "pass", "task"}
 
@@ -109,11 +110,13 @@ def saved_pass(
         )
     estimator.check_context({**saved, "detector": detector.settings})
     _check_domain(estimator, domain)
-    views = ("views",) if "view_consistency" in estimator.features_ else ()
+    used = estimator.features_
+    views = ("views",) if "view_consistency" in used else ()
+    half_size = ("half_size",) if set(ScaleAP.features()) & set(used) else ()
     settings = PassSettings.from_dict(
         saved["pass"],
         repeats=_repeats(estimator, repeats),
-        wants=(*BY_PRODUCTS, *views),
+        wants=(*BY_PRODUCTS, *half_size, *views),
         domain=domain,
     )
     return _task(saved["task"], detector.categories), settings

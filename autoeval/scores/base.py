@@ -25,7 +25,7 @@ class Score(ABC):
     ----------
     needs : frozenset of str
         Fields of `Evidence` that it reads beside the clean boxes: ``perturbed``, ``candidates``,
-        ``logits``, ``features``, ``views``.
+        ``logits``, ``features``, ``views``, ``half_size``.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()

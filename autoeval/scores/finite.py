@@ -30,7 +30,7 @@ def check_finite(evidence: Evidence) -> None:
 
 
 def _fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
-    groups = {"clean": evidence.clean, "candidates": evidence.candidates}
+    groups = {name: getattr(evidence, name) for name in ("clean", "half_size", "candidates")}
     for several in ("perturbed", "views"):
         groups |= {f"{several}[{k}]": d for k, d in enumerate(getattr(evidence, several))}
     for name, detections in groups.items():

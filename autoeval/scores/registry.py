@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
+from autoeval.scores.agreement import ScaleAP, StabilityAP
 from autoeval.scores.atc import AverageThresholdedConfidence
 from autoeval.scores.atc_source import SourceThreshold
 from autoeval.scores.average_confidence import AverageConfidence
@@ -65,6 +66,7 @@ OF_IMAGES = ("frechet_distance",)
 SCORES: dict[str, Callable[[ScoreContext], Score]] = {
     "bos": lambda c: BoxStability(c.stability, name="bos"),
     "bos_strict": lambda c: BoxStability(STRICT, name="bos_strict"),
+    "stability_ap": lambda c: StabilityAP(),
     "confidence_stability": lambda c: ConfidenceStability(c.stability),
     "detection_ratio": lambda c: DetectionRatio(score_thr=c.score_thr),
     "count_stability": lambda c: CountStability(score_thr=c.score_thr),
@@ -80,6 +82,7 @@ SCORES: dict[str, Callable[[ScoreContext], Score]] = {
     "energy": lambda c: Energy(score_thr=c.score_thr),
     "frechet_distance": lambda c: FrechetDistance(c.reference),
     "view_consistency": lambda c: ViewConsistency(c.stability),
+    "scale_ap": lambda c: ScaleAP(),
 }
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.methods import make_method
+from autoeval.estimation.methods import make_method, readable
 from autoeval.estimation.score_table import Rows, check_score_table, sources
 from autoeval.estimation.targets import find_target
 from autoeval.studies.resampling import mean_interval
@@ -47,7 +47,7 @@ class Judging:
             sources.
         """
         find_target(self.target)
-        names = {name for method in self.methods for name in make_method(method).features}
+        names = {name for method in self.methods for name in readable(make_method(method), table)}
         check_score_table(table, (*sorted(names), self.target))
         found = sources(table)
         if len(found) < MIN_SOURCES:

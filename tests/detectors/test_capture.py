@@ -1,3 +1,4 @@
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +181,24 @@ def small_detr():
         },
     )
     return Detector(build_model(config), config, coco_categories())
+
+
+def test_a_pass_leaves_no_tensor_to_the_garbage_collector(detector, images):
+    """Collections come by the number of objects: tensors in reference cycles pile up until then."""
+    wants = [*ALL, "views", "half_size"]
+    observe(detector, images[:1], wants=wants)
+    gc.collect()
+    gc.disable()
+    try:
+        before = n_tensors()
+        observe(detector, images[:1], wants=wants)
+        assert n_tensors() == before
+    finally:
+        gc.enable()
+
+
+def n_tensors():
+    return sum(isinstance(each, torch.Tensor) for each in gc.get_objects())
 
 
 def test_views_are_plain_passes_over_altered_images(build, images):

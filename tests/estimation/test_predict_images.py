@@ -11,10 +11,11 @@ from autoeval import MapEstimator
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import estimate_images
 from autoeval.estimation.meta_set import context
-from autoeval.estimation.presets import preset
+from autoeval.estimation.presets import BY_PRODUCTS, preset
 from autoeval.estimation.source_domain import SourceDomain
 from autoeval.estimation.unlabelled import saved_pass
 from autoeval.metasets import Task, load_image_folder
+from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.box_stability import BoxStabilitySettings
 
 # nothing as it is by default
@@ -66,18 +67,24 @@ def test_images_may_come_in_any_form(estimator, world):
 
 def test_what_is_remembered_comes_back(estimator):
     task, settings = saved_pass(estimator, Crates())
-    assert settings == SETTINGS
+    assert settings == replace(SETTINGS, wants=BY_PRODUCTS)
     assert task.categories == TASK.categories
     assert task.lookup(Crates.categories).tolist() == [0, -1]
 
 
 def test_no_more_passes_than_an_estimate_needs():
-    table = make_table(WORLDS).rename(columns={"bos": "view_consistency"})
+    table = make_table(WORLDS)
+    table = table.assign(view_consistency=table["bos"])
+    table = table.assign(**{name: table["bos"] for name in ScaleAP.features()})
     made = context(Crates(), TASK, SETTINGS)
-    for method, views in (("view_consistency", True), ("constant", False)):
+    for method, more in (
+        ("view_consistency", ["views"]),
+        ("constant", []),
+        ("scale_ap", ["half_size"]),
+    ):
         fitted = MapEstimator(method).fit(table, context=made)
         _, settings = saved_pass(fitted, Crates())
-        assert ("views" in settings.wants) == views and settings.repeats == 1
+        assert list(settings.wants) == [*BY_PRODUCTS, *more] and settings.repeats == 1
 
 
 def test_another_detector_is_refused_and_what_differs_is_named(estimator, world):

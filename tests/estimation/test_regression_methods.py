@@ -4,8 +4,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.methods import METHODS, BestThreshold, Fused, make_method
-from autoeval.estimation.methods.gram import Gram
+from autoeval.estimation.methods import METHODS, BestThreshold, Fused, make_method, readable
 from autoeval.estimation.score_table import Rows
 from autoeval.scores.thresholds import feature_names
 
@@ -17,7 +16,7 @@ def world(seed=0, **columns):
     """Score rows of six sources, their own images first; every score is noise unless given."""
     rng = np.random.default_rng(seed)
     n = N_SOURCES * (N_SETS + 1)
-    rows = {name: rng.uniform(size=n) for name in (*Fused.features, *PS, *ES)}
+    rows = {name: rng.uniform(size=n) for name in ("bos", *Fused.features, *PS, *ES)}
     rows |= {
         "source": np.repeat([f"s{k}" for k in range(N_SOURCES)], N_SETS + 1),
         "kind": np.array((["seed"] + ["sample"] * N_SETS) * N_SOURCES),
@@ -29,37 +28,36 @@ def rng_column(seed):
     return np.random.default_rng(seed).uniform(size=N_SOURCES * (N_SETS + 1))
 
 
-def test_leaving_groups_out_of_the_normal_equations_equals_fitting_without_their_rows():
-    rng = np.random.default_rng(0)
-    x, y, weights = rng.normal(size=(30, 4)), rng.normal(size=30), rng.uniform(0.5, 2, 30)
-    groups = np.arange(30) % 3
-    columns = np.array([[0, 3], [2, 1]])
-    whole, without = Gram.of(x, y, weights, groups, 3).solve(columns, 0.0)
-
-    def reference(rows, chosen):
-        root = np.sqrt(weights[rows])
-        return np.linalg.lstsq(x[rows][:, chosen] * root[:, None], y[rows] * root, rcond=None)[0]
-
-    for b, chosen in enumerate(columns):
-        np.testing.assert_allclose(whole[b], reference(groups >= 0, chosen))
-        for g in range(3):
-            np.testing.assert_allclose(without[g, b], reference(groups != g, chosen))
-
-
 def test_the_fused_regressor_finds_the_scores_that_make_up_the_accuracy():
     rows = world()
-    rows["mAP"] = 0.2 + 0.4 * rows["bos"] + 0.3 * rows["ac"] - 0.2 * rows["no_box_share"]
+    rows["mAP"] = 0.1 + 0.4 * rows["scale_ap@0.30"] + 0.3 * rows["stability_ap@0.30"]
     fitted = Fused().fit(Rows(**rows), "mAP")
-    assert set(fitted.selected_) == {"bos", "ac", "no_box_share"}
     slopes = dict(zip(fitted.selected_, fitted.coefficients_, strict=False))
-    assert slopes["bos"] == pytest.approx(0.4, abs=1e-4)
-    assert slopes["no_box_share"] == pytest.approx(-0.2, abs=1e-4)
-    np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"], atol=1e-4)
+    assert fitted.penalty_ == 0.01
+    assert slopes.pop("scale_ap@0.30") == pytest.approx(0.4, abs=0.01)
+    assert slopes.pop("stability_ap@0.30") == pytest.approx(0.3, abs=0.01)
+    assert all(slope < 0.01 for slope in slopes.values())
+    np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"], atol=0.01)
 
 
-def test_accuracy_that_falls_with_confidence_is_not_believed():
-    rows = world(mAP=1 - 0.5 * rng_column(1), ac=rng_column(1))
-    assert "ac" not in Fused().fit(Rows(**rows), "mAP").selected_
+def test_slopes_solve_the_penalised_least_squares_with_source_weights():
+    rows = world(mAP=rng_column(11) + rng_column(12))
+    rows |= {"scale_ap@0.30": rng_column(11), "stability_ap@0.20": rng_column(12)}
+    fitted = Fused().fit(Rows(**rows), "mAP")
+    own = rows["kind"] == "seed"
+    weights = np.where(own, 0.5, 0.5 / N_SETS) / N_SOURCES
+    x = np.stack([rows[name] for name in fitted.selected_], 1)
+    z = x - weights @ x
+    z /= np.sqrt(weights @ z**2)
+    error = rows["mAP"] - fitted.predict(Rows(**rows))
+    slopes = fitted.coefficients_[:-1] * np.sqrt(weights @ (x - weights @ x) ** 2)
+    np.testing.assert_allclose(z.T @ (weights * error), fitted.penalty_ * slopes, atol=1e-12)
+
+
+def test_accuracy_that_falls_with_agreement_is_not_believed():
+    rows = world(mAP=1 - 0.5 * rng_column(1))
+    rows["scale_ap@0.30"] = rng_column(1)
+    assert "scale_ap@0.30" not in Fused().fit(Rows(**rows), "mAP").selected_
 
 
 def test_without_a_helpful_score_the_fused_regressor_is_a_constant():
@@ -69,22 +67,35 @@ def test_without_a_helpful_score_the_fused_regressor_is_a_constant():
     assert fitted.selected_ == ()
     own = rows["kind"] == "seed"
     expected = (rows["mAP"][own].mean() + rows["mAP"][~own].mean()) / 2
-    np.testing.assert_allclose(fitted.predict(Rows(**rows)), expected, atol=1e-5)
+    np.testing.assert_allclose(fitted.predict(Rows(**rows)), expected, atol=1e-12)
 
 
 def test_a_missing_score_counts_as_the_worst_and_one_that_many_rows_lack_is_left_out():
     rows = world(mAP=rng_column(3))
-    rows["bos"] = rows["mAP"].copy()
-    rows["mAP"][5], rows["bos"][5] = 0, np.nan
+    name = "stability_ap@0.30"
+    rows[name] = rows["mAP"].copy()
+    rows["mAP"][5], rows[name][5] = 0, np.nan
     fitted = Fused().fit(Rows(**rows), "mAP")
-    assert fitted.selected_ == ("bos",)
-    np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"], atol=1e-5)
-    rows["bos"][::5] = np.nan
-    assert "bos" not in Fused().fit(Rows(**rows), "mAP").selected_
+    assert name in fitted.selected_
+    assert fitted.predict(Rows(**rows))[5] == pytest.approx(0, abs=0.05)
+    rows[name][::5] = np.nan
+    assert name not in Fused().fit(Rows(**rows), "mAP").selected_
 
 
-def test_the_selection_does_not_depend_on_the_order_of_rows():
-    rows = world(mAP=rng_column(4), bos=rng_column(4) + 0.1 * rng_column(5))
+def test_a_detector_that_has_no_half_size_is_estimated_without_that_score():
+    rows = world(mAP=rng_column(3))
+    rows["stability_ap@0.30"] = rows["mAP"]
+    known = {name: values for name, values in rows.items() if not name.startswith("scale_ap")}
+    fitted = Fused().fit(Rows(**known), "mAP")
+    assert fitted.selected_ and np.isfinite(fitted.predict(Rows(**known))).all()
+    assert set(readable(Fused(), known)) == {n for n in Fused.features if n in known}
+    del known["stability_ap@0.30"]
+    assert "stability_ap@0.30" in readable(Fused(), known)
+
+
+def test_the_fit_does_not_depend_on_the_order_of_rows():
+    rows = world(mAP=rng_column(4))
+    rows["scale_ap@0.40"] = rng_column(4) + 0.1 * rng_column(5)
     shuffled = np.random.default_rng(0).permutation(len(rows["mAP"]))
     one = Fused().fit(Rows(**rows), "mAP")
     other = Fused().fit(Rows(**{name: values[shuffled] for name, values in rows.items()}), "mAP")
@@ -95,7 +106,7 @@ def test_the_selection_does_not_depend_on_the_order_of_rows():
 def test_the_threshold_that_explains_training_best_is_chosen():
     rows = world()
     rows["mAP"] = 0.9 - 0.5 * rows["es@0.35"]
-    fitted = BestThreshold("es").fit(Rows(**rows), "mAP")
+    fitted = BestThreshold(ES).fit(Rows(**rows), "mAP")
     assert fitted.selected_ == ("es@0.35",)
     np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"])
 
@@ -112,14 +123,14 @@ def test_a_threshold_that_most_sample_sets_do_not_reach_is_not_considered():
     rows = world(mAP=rng_column(6))
     rows["es@0.95"] = np.where(np.arange(len(rows["mAP"])) % 3 == 0, rows["mAP"], np.nan)
     rows["es@0.00"] = np.ones(len(rows["mAP"]))
-    assert BestThreshold("es").fit(Rows(**rows), "mAP").selected_ not in [
+    assert BestThreshold(ES).fit(Rows(**rows), "mAP").selected_ not in [
         ("es@0.95",),
         ("es@0.00",),
     ]
     for name in ES:
         rows[name] = np.full(len(rows["mAP"]), np.nan)
     with pytest.raises(InputError, match=r"finite es@0\.00 to es@0\.95"):
-        BestThreshold("es").fit(Rows(**rows), "mAP")
+        BestThreshold(ES).fit(Rows(**rows), "mAP")
 
 
 def test_rows_without_a_finite_target_are_refused():
@@ -152,10 +163,10 @@ def test_every_method_has_a_name_and_says_what_it_reads():
         make_method("magic")
 
 
-def test_two_sources_are_too_few_to_select_by():
+def test_two_sources_are_too_few_to_choose_a_penalty_by():
     rows = Rows(**world(mAP=rng_column(7)))
     fitted = Fused().fit(rows.where(np.isin(rows["source"], ["s0", "s1"])), "mAP")
-    assert fitted.selected_ == ("bos",)
+    assert fitted.penalty_ == 0.1
 
 
 def test_the_fused_regressor_is_for_precisions():

@@ -20,6 +20,7 @@ IMAGES[-1] = replace(
     candidates=IMAGES[0].candidates[:0],
     logits=np.zeros((0, 4)),
     features=np.zeros(5),
+    half_size=found(),
 )
 
 
@@ -71,6 +72,7 @@ def test_the_order_of_boxes_changes_nothing():
             candidates=shuffled(image.candidates),
             perturbed=tuple(map(shuffled, image.perturbed)),
             views=tuple(map(shuffled, image.views)),
+            half_size=shuffled(image.half_size),
         )
 
     rows = score_set([permuted(image) for image in IMAGES]).rows()
@@ -94,8 +96,9 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
     assert "labelled source" in scores.absent["atc_source"]
     assert "training domain" in scores.absent["frechet_distance"]
     assert scores.absent.keys() == {
-        *("bos", "bos_strict", "confidence_stability", "detection_ratio", "count_stability"),
-        *("pcr", "energy", "frechet_distance", "view_consistency", "atc_source"),
+        *("bos", "bos_strict", "stability_ap", "confidence_stability", "detection_ratio"),
+        *("count_stability", "pcr", "energy", "frechet_distance", "view_consistency"),
+        *("scale_ap", "atc_source"),
     }
     (row,) = scores.rows()
     assert row["ac"] == pytest.approx(0.9)
@@ -131,6 +134,7 @@ def test_no_image_gives_nan():
         ("candidates", "boxes"),
         ("perturbed", "scores"),
         ("views", "boxes"),
+        ("half_size", "scores"),
     ],
 )
 @pytest.mark.parametrize(("bad", "word"), [(np.nan, "1 NaN"), (np.inf, "1 infinite")])
@@ -159,7 +163,7 @@ def test_logits_and_features_that_are_not_finite_are_refused(field):
 
 
 def test_every_score_says_what_it_needs():
-    known = {"perturbed", "candidates", "logits", "features", "views"}
+    known = {"perturbed", "candidates", "logits", "features", "views", "half_size"}
     assert {"pcr", "energy", "frechet_distance", "view_consistency", "atc"} < SCORES.keys()
     assert all(
         score.needs <= known

@@ -1,10 +1,19 @@
 """Regressors from scores to mAP, by name."""
 
-from autoeval.estimation.methods.base import Method
+from autoeval.estimation.methods.base import Method, readable
 from autoeval.estimation.methods.constant import Constant
 from autoeval.estimation.methods.fused import Fused
 from autoeval.estimation.methods.linear import Linear
 from autoeval.estimation.methods.registry import METHODS, make_method
 from autoeval.estimation.methods.threshold import BestThreshold
 
-__all__ = ["METHODS", "BestThreshold", "Constant", "Fused", "Linear", "Method", "make_method"]
+__all__ = [
+    "METHODS",
+    "BestThreshold",
+    "Constant",
+    "Fused",
+    "Linear",
+    "Method",
+    "make_method",
+    "readable",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Protocol
 
 import numpy as np
@@ -19,11 +20,14 @@ class Method(Protocol):
     ----------
     features : tuple of str
         Columns that it reads when fitted.
+    optional : tuple of str
+        Those of them that it can do without.
     selected_ : tuple of str
         Those of them that it reads to predict.
     """
 
     features: tuple[str, ...]
+    optional: tuple[str, ...]
     selected_: tuple[str, ...]
 
     def fit(self, rows: Rows, target: str) -> Self:
@@ -33,3 +37,8 @@ class Method(Protocol):
     def predict(self, rows: Rows) -> np.ndarray:
         """Estimate `target` for each row; NaN where a feature is not finite."""
         ...
+
+
+def readable(method: Method, columns: Container[str]) -> tuple[str, ...]:
+    """Return the columns that a method reads: those it needs, and of the others what there is."""
+    return tuple(n for n in method.features if n in columns or n not in method.optional)

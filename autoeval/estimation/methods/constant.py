@@ -24,6 +24,7 @@ class Constant:
     """
 
     features: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     selected_: tuple[str, ...] = ()
 
     def __init__(self, statistic: Callable[[np.ndarray], Any] = np.mean) -> None:

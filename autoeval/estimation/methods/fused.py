@@ -1,67 +1,57 @@
-"""A regressor over several scores, chosen inside the training sources."""
+"""A regressor over several scores at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import nnls
 from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.methods.gram import Gram
 from autoeval.estimation.methods.linear import MOST_UNDEFINED
 from autoeval.estimation.score_table import SEED, Rows
+from autoeval.scores.agreement import ScaleAP, StabilityAP
 from autoeval.scores.thresholds import feature_names
 
-RISING = (
-    "bos",
-    "bos_strict",
-    "cs",
-    "ac",
-    "contrastive_confidence",
-    *feature_names("ps")[:15],
-    *feature_names("box_share")[1:15],
-    *feature_names("atc")[1:15],
-)
-FALLING = ("skipped_share", "no_box_share")
-RIDGE = 1e-6
+FALLING = "no_box_share"
+PENALTIES = (0.01, 0.03, 0.1)
 
 
 class Fused:
-    """Least squares on at most a few scores, selected forwards, monotone where theory says so.
+    """Ridge regression on confidence and agreement, in which no score may speak against accuracy.
 
-    Starting from the mean, the score that most lowers the error on held-out training sources is
-    added, as long as it lowers it by `gain`. The error is the mean squared one of each training
-    source estimated without it; so nothing of a source outside `fit` is used. A set of scores that
-    has accuracy fall with confidence or stability is not considered. Each source weighs the same,
-    its own images as much as its sample sets together: what will be estimated are images as they
-    come. A score that more than a tenth of the rows lack is not considered; elsewhere a missing one
-    counts as 0, since it is missing where the detector finds nothing.
-
-    Parameters
-    ----------
-    max_features : int
-    gain : float
-        Share of the error by which each further score has to lower it.
+    Asked of the boxes is whether they are confident (contrastive confidence, the share above a
+    threshold), come back under dropout, and come back at half the size. All of that rises with mAP,
+    and the share of images without a box falls; no slope is allowed the other sign, which leaves
+    most of them at 0: the others are the selection. How far slopes are shrunk is chosen out of
+    `PENALTIES` by the mean squared error on each training source estimated without it; so nothing
+    of a source outside `fit` is used. Each source weighs the same, its own images as much as its
+    sample sets together: what will be estimated are images as they come. A score that more than a
+    tenth of the rows lack is not considered; elsewhere a missing one counts as 0, since it is
+    missing where the detector finds nothing.
 
     Attributes
     ----------
     selected_ : tuple of str
+        Scores whose slope is not 0.
     coefficients_ : ndarray of shape (n_selected + 1,)
         Slopes and, last, the intercept.
+    penalty_ : float
     """
 
-    features: tuple[str, ...] = (*RISING, *FALLING)
-
-    def __init__(self, *, max_features: int = 3, gain: float = 0.1) -> None:
-        self.max_features = max_features
-        self.gain = gain
+    features: tuple[str, ...] = (
+        FALLING,
+        "contrastive_confidence",
+        *feature_names("atc")[4:13:2],
+        *StabilityAP.features(),
+        *ScaleAP.features(),
+    )
+    optional: tuple[str, ...] = ScaleAP.features()
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Select and fit.
-
-        With fewer than three sources nothing can be selected, and it is least squares on `bos`.
+        """Choose the penalty and fit; with fewer than three sources it is the largest.
 
         Raises
         ------
@@ -76,70 +66,76 @@ class Fused:
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):
             raise InputError(f"Expected rows with finite {target} but there are none.")
-        matrix = rows.matrix(self.features)
-        usable = np.flatnonzero(np.mean(~np.isfinite(matrix), axis=0) <= MOST_UNDEFINED)
-        matrix = _worst_where_undefined(matrix)
+        features = self._usable(rows)
+        signs = np.array([-1.0 if name == FALLING else 1.0 for name in features])
         names, groups = np.unique(rows["source"], return_inverse=True)
-        own = rows["kind"] == SEED
-        weights = _source_weights(groups, own)
-        x, scale = _standardise(matrix[:, usable], weights)
-        y = rows[target].astype(np.float64)
-        gram = Gram.of(x, y, weights, groups, len(names))
-        if len(names) < MIN_SOURCES:
-            chosen = [*np.flatnonzero(usable == 0), len(usable)]
-        else:
-            held_out = _HeldOut(gram, x, y, weights, groups, _signs(self.features)[usable])
-            chosen = self._select(held_out, len(usable))
-        slopes = gram.solve(np.array([chosen]), RIDGE)[0][0]
-        centre, spread = scale
-        picked = np.array(chosen[:-1], int)
-        slopes[:-1] /= spread[picked]
-        slopes[-1] -= slopes[:-1] @ centre[picked]
-        self.coefficients_ = slopes
-        self.selected_ = tuple(self.features[i] for i in usable[picked])
+        training = _Training(
+            _worst_where_undefined(rows.matrix(features)) * signs,
+            rows[target].astype(np.float64),
+            _source_weights(groups, rows["kind"] == SEED),
+        )
+        self.penalty_ = PENALTIES[-1]
+        if len(names) >= MIN_SOURCES:
+            self.penalty_ = min(PENALTIES, key=lambda p: _held_out_error(training, groups, p))
+        coefficients = training.fit(self.penalty_)
+        coefficients[:-1] *= signs
+        chosen = np.flatnonzero(coefficients[:-1])
+        self.selected_ = tuple(features[k] for k in chosen)
+        self.coefficients_ = coefficients[[*chosen, -1]]
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
         """Estimate the target for each row."""
-        matrix = _worst_where_undefined(rows.matrix(self.selected_))
-        return matrix @ self.coefficients_[:-1] + self.coefficients_[-1]
+        return _apply(self.coefficients_, _worst_where_undefined(rows.matrix(self.selected_)))
 
-    def _select(self, held_out: _HeldOut, constant: int) -> list[int]:
-        """Return the chosen columns, the constant one last."""
-        chosen: list[int] = []
-        best = held_out.errors(np.array([[constant]]))[0]
-        while len(chosen) < min(self.max_features, constant):
-            left = [j for j in range(constant) if j not in chosen]
-            errors = held_out.errors(np.array([[*chosen, j, constant] for j in left]))
-            if not errors.min() < (1 - self.gain) * best:
-                break
-            best = errors.min()
-            chosen.append(left[int(errors.argmin())])
-        return [*chosen, constant]
+    def _usable(self, rows: Rows) -> list[str]:
+        """Return the scores that enough rows have."""
+        present = [name for name in self.features if name in rows]
+        undefined = np.mean(~np.isfinite(rows.matrix(present)), axis=0)
+        return [n for n, share in zip(present, undefined, strict=True) if share <= MOST_UNDEFINED]
 
 
 @dataclass(frozen=True)
-class _HeldOut:
-    """Rows (N, P + 1), the constant column last, whose sources are held out in turn."""
+class _Training:
+    """Scores (N, P), targets (N,) and weights (N,)."""
 
-    gram: Gram
     x: np.ndarray
     y: np.ndarray
     weights: np.ndarray
-    groups: np.ndarray
-    signs: np.ndarray
 
-    def errors(self, columns: np.ndarray) -> np.ndarray:
-        """Weighted squared error of each set of columns (B, k), infinite where a sign is wrong."""
-        whole, without = self.gram.solve(columns, RIDGE)
-        estimates = np.einsum("nbk,nbk->nb", self.x[:, columns], without[self.groups])
-        errors = self.weights @ (np.clip(estimates, 0, 1) - self.y[:, None]) ** 2
-        wrong = (whole[:, :-1] * self.signs[columns[:, :-1]] < 0).any(axis=1)
-        return np.where(wrong, np.inf, errors)
+    def where(self, mask: np.ndarray) -> _Training:
+        return _Training(self.x[mask], self.y[mask], self.weights[mask])
+
+    def fit(self, penalty: float) -> np.ndarray:
+        """Return P slopes, none negative, and the intercept.
+
+        The penalty is on slopes per standard deviation, relative to the mean squared error.
+        """
+        root = np.sqrt(self.weights / self.weights.sum())
+        centre, middle = (np.average(v, axis=0, weights=self.weights) for v in (self.x, self.y))
+        spread = np.sqrt(np.average((self.x - centre) ** 2, axis=0, weights=self.weights))
+        spread = np.where(spread > 1e-12, spread, np.inf)
+        n_scores = self.x.shape[1]
+        design = np.vstack(
+            [(self.x - centre) / spread * root[:, None], np.sqrt(penalty) * np.eye(n_scores)]
+        )
+        wanted = np.append((self.y - middle) * root, np.zeros(n_scores))
+        slopes = nnls(design, wanted)[0] / spread if n_scores else np.zeros(0)
+        return np.append(slopes, middle - slopes @ centre)
 
 
-def _signs(features: tuple[str, ...]) -> np.ndarray:
-    return np.array([-1 if name in FALLING else 1 for name in features])
+def _held_out_error(training: _Training, groups: np.ndarray, penalty: float) -> float:
+    """Weighted squared error of every source when fitted without it."""
+    error = 0.0
+    for group in range(groups.max() + 1):
+        rest, left_out = training.where(groups != group), training.where(groups == group)
+        estimates = np.clip(_apply(rest.fit(penalty), left_out.x), 0, 1)
+        error += float(left_out.weights @ (estimates - left_out.y) ** 2)
+    return error
+
+
+def _apply(coefficients: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return x @ coefficients[:-1] + coefficients[-1]
 
 
 def _worst_where_undefined(matrix: np.ndarray) -> np.ndarray:
@@ -154,13 +150,3 @@ def _source_weights(groups: np.ndarray, own: np.ndarray) -> np.ndarray:
         counts = np.bincount(groups[part], minlength=groups.max() + 1)
         weights[part] = 0.5 / counts[groups[part]]
     return weights
-
-
-def _standardise(
-    matrix: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Centre and scale columns, append a constant one; columns that do not vary become 0."""
-    centre = np.average(matrix, axis=0, weights=weights)
-    spread = np.sqrt(np.average((matrix - centre) ** 2, axis=0, weights=weights))
-    spread = np.where(spread > 1e-12, spread, np.inf)
-    return np.column_stack([(matrix - centre) / spread, np.ones(len(matrix))]), (centre, spread)

@@ -26,6 +26,8 @@ class Linear:
         Slopes and, last, the intercept.
     """
 
+    optional: tuple[str, ...] = ()
+
     def __init__(self, *features: str) -> None:
         self.features = features
         self.selected_ = features

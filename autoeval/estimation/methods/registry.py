@@ -13,6 +13,8 @@ from autoeval.estimation.methods.constant import Constant
 from autoeval.estimation.methods.fused import Fused
 from autoeval.estimation.methods.linear import Linear
 from autoeval.estimation.methods.threshold import BestThreshold
+from autoeval.scores.agreement import ScaleAP, StabilityAP
+from autoeval.scores.thresholds import feature_names
 
 SINGLE = (
     "bos",
@@ -38,11 +40,12 @@ METHODS: dict[str, Callable[[], Method]] = {
     "constant": Constant,
     "median": partial(Constant, np.median),
     **{name: partial(Linear, name) for name in SINGLE},
-    **{name: partial(BestThreshold, name) for name in THRESHOLDED},
+    **{name: partial(BestThreshold, feature_names(name)) for name in THRESHOLDED},
+    **{score.name: partial(BestThreshold, score.features()) for score in (StabilityAP, ScaleAP)},
     "pcr": partial(Linear, "pcr_consistency", "pcr_reliability"),
     "count_stability": partial(Linear, "count_stability@0.30"),
     "count_stability_pooled": partial(Linear, "count_stability_pooled@0.30"),
-    "bos_ps": partial(BestThreshold, "ps", "bos"),
+    "bos_ps": partial(BestThreshold, feature_names("ps"), "bos"),
     "fused": Fused,
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.methods.linear import MOST_UNDEFINED, Linear
 from autoeval.estimation.score_table import SAMPLE, Rows
-from autoeval.scores.thresholds import feature_names
 
 
 class BestThreshold:
@@ -19,8 +20,8 @@ class BestThreshold:
 
     Parameters
     ----------
-    family : str
-        Score with one column a threshold, such as ``"ps"`` for ``ps@0.00`` to ``ps@0.95``.
+    family : sequence of str
+        The columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``.
     *others : str
         Further columns to regress on.
 
@@ -30,8 +31,10 @@ class BestThreshold:
         The chosen column, and ``others``.
     """
 
-    def __init__(self, family: str, *others: str) -> None:
-        self.family = feature_names(family)
+    optional: tuple[str, ...] = ()
+
+    def __init__(self, family: Sequence[str], *others: str) -> None:
+        self.family = tuple(family)
         self.others = others
         self.features = (*self.family, *others)
 

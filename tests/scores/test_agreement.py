@@ -1,0 +1,113 @@
+import math
+
+import numpy as np
+import pytest
+from made import computed, evidence, found, random_detections, random_evidence, shaken
+
+from autoeval.detections import Detections
+from autoeval.estimation.mean_ap import MeanAP
+from autoeval.scores.agreement import ScaleAP, StabilityAP
+from autoeval.scores.average_precision import average_precision, match_greedily
+
+FEATURES = ["stability_ap@0.20", "stability_ap@0.30", "stability_ap@0.40", "stability_ap@0.50"]
+A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]
+
+
+def test_the_same_boxes_agree_wholly_and_others_not_at_all():
+    clean = found(A, B, scores=[0.9, 0.6])
+    assert computed(StabilityAP(), evidence(0, clean, clean)) == dict.fromkeys(FEATURES, 1.0)
+    assert computed(StabilityAP(), evidence(0, clean, found(FAR))) == dict.fromkeys(FEATURES, 0.0)
+    assert computed(StabilityAP(), evidence(0, clean, found())) == dict.fromkeys(FEATURES, 0.0)
+
+
+def test_a_case_worked_out_by_hand():
+    """Two sure boxes; the other pass finds one exactly, one with IoU .7, and a ghost between."""
+    clean = found(A, B, scores=[0.9, 0.35])
+    low = [20, 0, 30, 7]
+    again = evidence(0, clean, found(A, FAR, low, scores=[0.8, 0.7, 0.6]))
+    # Up to IoU .7 precision is 1 at the first half of recall and 2/3 at the second, above it 1, 0.
+    both = (5 * (0.5 + 0.5 * 2 / 3) + 5 * 0.5) / 10
+    alone = 1.0  # where B does not stand for the truth, the best box is right
+    assert computed(StabilityAP(), again) == pytest.approx(
+        dict(zip(FEATURES, [both, both, alone, alone], strict=True))
+    )
+
+
+def test_a_box_is_matched_once_and_the_more_confident_one_first():
+    truth = found(A)
+    matched = match_greedily(found(A, A, scores=[0.9, 0.8]), truth, np.array([[True]]))
+    assert matched[0, :, 0].all() and not matched[0, :, 1].any()
+
+
+def test_categories_are_matched_and_averaged_apart():
+    clean = found(A, B, B, labels=[0, 1, 1])
+    swapped = found(A, B, scores=[0.9, 0.8], labels=[0, 0])
+    values = computed(StabilityAP(), evidence(0, clean, swapped))
+    # Category 0: its box comes first, so the second costs nothing. Category 1: nothing found.
+    assert values["stability_ap@0.50"] == pytest.approx(0.5)
+
+
+def test_it_is_close_to_the_average_precision_of_an_independent_evaluation():
+    """COCO's reads precision at 101 recalls, here the whole area counts: equal to about .01."""
+    rng = np.random.default_rng(0)
+    score, reference = StabilityAP(), MeanAP(("a", "b"))
+    for k in range(60):
+        clean = random_detections(rng, 8)
+        again = shaken(rng, clean)
+        score.update(evidence(k, clean, again))
+        sure = clean.above(0.3)
+        boxes = sure.boxes.astype(float)
+        reference.update(again, boxes, sure.labels, np.zeros(len(sure), bool))
+    expected = reference.compute()["mAP"]
+    assert 0.1 < expected < 0.9
+    assert score.compute()["stability_ap@0.30"] == pytest.approx(expected, abs=0.01)
+
+
+def test_area_below_the_highest_precision():
+    matched = np.array([[[False, True, True, False]]])
+    # Precision is 0, 1/2, 2/3, 1/2; of 4 true boxes 2 are found, both where it reaches 2/3.
+    assert average_precision(matched, np.array([4]), np.ones(4))[0, 0] == pytest.approx(
+        2 / 4 * 2 / 3
+    )
+    assert np.isnan(average_precision(matched, np.array([0]), np.ones(4))).all()
+
+
+def test_nothing_confident_gives_no_agreement():
+    values = computed(StabilityAP(), evidence(0, found(A, scores=[0.25]), found(A)))
+    assert values["stability_ap@0.20"] == 1.0
+    assert all(math.isnan(values[name]) for name in FEATURES[1:])
+    assert all(math.isnan(value) for value in StabilityAP().compute().values())
+
+
+def test_shards_merge_to_the_whole_and_the_order_of_boxes_and_images_changes_nothing():
+    seen = [random_evidence(k) for k in range(9)]
+    whole = computed(StabilityAP(), *seen)
+    first, second = StabilityAP(), StabilityAP()
+    computed(first, *seen[5:])
+    computed(second, *seen[:5])
+    first.merge(second)
+    assert first.compute() == pytest.approx(whole, rel=1e-12)
+    turned = [evidence(0, _turned(e.clean), *map(_turned, e.perturbed)) for e in seen]
+    assert computed(StabilityAP(), *turned) == pytest.approx(whole, rel=1e-12)
+
+
+def test_drawing_each_image_so_often_equals_seeing_it_so_often():
+    seen = [random_evidence(k, repeats=1) for k in range(4)]
+    score = StabilityAP()
+    computed(score, *seen)
+    counts = np.array([[1, 1, 1, 1], [2, 0, 1, 1]])
+    drawn = score.resample(counts)
+    again = computed(StabilityAP(), seen[0], seen[0], seen[2], seen[3])
+    for name, value in score.compute().items():
+        assert drawn[name] == pytest.approx([value, again[name]], rel=1e-12)
+
+
+def test_the_agreement_of_scales_reads_the_pass_at_half_the_size():
+    clean = found(A, B)
+    one = evidence(0, clean, half_size=found(A, scores=[0.3]))
+    assert computed(ScaleAP(), one)["scale_ap@0.50"] == pytest.approx(0.5)
+    assert "without half_size" in (ScaleAP().absence(evidence(0, clean)) or "")
+
+
+def _turned(boxes: Detections) -> Detections:
+    return boxes[np.arange(len(boxes))[::-1]]
