@@ -24,7 +24,7 @@ import pandas as pd
 from autoeval.detectors import branches, detector, logits, passes
 from autoeval.detectors.detector import Detector
 from autoeval.estimation import mean_ap, tally
-from autoeval.estimation.presets import preset
+from autoeval.estimation.presets import BY_PRODUCTS, preset
 from autoeval.scores import matching
 from benchmarks.subjects import (
     LabelledFiles,
@@ -110,7 +110,7 @@ def _at_once(decorate: Callable, function: Callable) -> Callable:
 
 def profile(subject: Detector, samples: LabelledFiles, rounds: int) -> dict[str, float]:
     """Return the milliseconds that each part takes an image."""
-    settings = replace(preset("paper"), repeats=1)
+    settings = replace(preset("paper"), repeats=1, wants=BY_PRODUCTS)
     score(subject, samples, settings)
     watches = StopWatches()
     with watched(subject, watches):
