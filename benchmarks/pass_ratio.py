@@ -23,7 +23,7 @@ import pandas as pd
 
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.dropout import DropoutSpec
-from autoeval.estimation.presets import BY_PRODUCTS, WANTS, preset
+from autoeval.estimation.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
 from benchmarks import naive
 from benchmarks.subjects import (
     LabelledFiles,
@@ -106,7 +106,7 @@ def runs(
     }
     if only != "many":
         found["one"] = observed(MIDDLE, 1)
-        half = replace(settings, dropout=MIDDLE, repeats=1, wants=WANTS)
+        half = replace(settings, dropout=MIDDLE, repeats=1, wants=DEFAULT_WANTS)
         found["one, half"] = partial(score, detector, samples, half)
         found["naive one"] = partial(naive.estimate, detector, samples, MIDDLE, 1)
     if only != "one":

@@ -80,7 +80,7 @@ def pass_settings(args: argparse.Namespace, detector: Detector, task: Task) -> P
         ``--dropout`` holds none.
     """
     from autoeval.estimation.dropout_search.config_file import load_dropout
-    from autoeval.estimation.presets import WANTS, preset
+    from autoeval.estimation.presets import DEFAULT_WANTS, preset
 
     dropout = load_dropout(args.dropout) if args.dropout else None
     settings = preset(args.preset, repeats=args.repeats, seed=args.seed, dropout=dropout)
@@ -88,7 +88,7 @@ def pass_settings(args: argparse.Namespace, detector: Detector, task: Task) -> P
         stability = replace(settings.stability, class_aware=True)
         settings = replace(settings, stability=stability)
     if args.views:
-        settings = replace(settings, wants=(*WANTS, "views"))
+        settings = replace(settings, wants=(*DEFAULT_WANTS, "views"))
     if args.reference:
         domain = _source_domain(args.reference, detector, task, settings.stability.score_thr)
         settings = replace(settings, domain=domain)

@@ -21,7 +21,7 @@ from autoeval.scores.box_stability import BoxStabilitySettings
 
 # What a clean pass leaves behind at next to no cost.
 BY_PRODUCTS = ("candidates", "logits", "features")
-WANTS = (*BY_PRODUCTS, "half_size")
+DEFAULT_WANTS = (*BY_PRODUCTS, "half_size")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PassSettings:
     repeats: int = 10
     seed: int = 0
     measures: tuple[MeasureSettings, ...] = ()
-    wants: tuple[str, ...] = WANTS
+    wants: tuple[str, ...] = DEFAULT_WANTS
     domain: SourceDomain | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class PassSettings:
         values: Mapping[str, Any],
         *,
         repeats: int,
-        wants: tuple[str, ...] = WANTS,
+        wants: tuple[str, ...] = DEFAULT_WANTS,
         domain: SourceDomain | None = None,
     ) -> Self:
         """Read what `to_dict` wrote, for a pass without labels: it measures nothing.

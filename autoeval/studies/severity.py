@@ -32,7 +32,7 @@ def held_out_under_corruption(
     judging : Judging
     fitted_on : DataFrame, optional
         Score table of another meta-set of the same sources to fit on, for example the mild one; by
-        default `table` itself.
+        default `table` itself. Scores that `table` lacks are not fitted on.
 
     Returns
     -------
@@ -49,7 +49,10 @@ def held_out_under_corruption(
     steps = _corruptions(table)
     table = table[steps["severity"].notna()]
     judged = judging.rows(table)
-    training = judged if fitted_on is None else judging.rows(fitted_on)
+    if fitted_on is None:
+        training = judged
+    else:
+        training = judging.rows(fitted_on[fitted_on.columns.intersection(table.columns)])
     known = steps.loc[table.index].reset_index(drop=True)
     parts = [
         known.assign(

@@ -3,6 +3,7 @@ import pytest
 from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
+from autoeval.estimation.methods import Fused
 from autoeval.estimation.protocol import leave_one_source_out
 from autoeval.estimation.score_table import Rows
 from autoeval.studies.held_out import Judging, estimate_held_out
@@ -116,6 +117,15 @@ def test_errors_grow_with_severity_as_planted():
         {"none": 0, "fog": 0.06, "gaussian_noise": 0.06}, abs=1e-12
     )
     assert by_corruption["sample_sets"].to_dict() == {"none": 4, "fog": 12, "gaussian_noise": 8}
+
+
+def test_scores_that_only_the_other_table_has_are_not_fitted_on():
+    """As after runs with and without the pass at half the size."""
+    table = corrupted()
+    table = table.assign(**{name: table["mAP"] for name in Fused.features})
+    bare = table.drop(columns=list(Fused.optional))
+    held_out = held_out_under_corruption(bare, Judging(["fused"]), fitted_on=table)
+    assert np.isfinite(held_out["estimate"]).all()
 
 
 def test_without_another_table_the_corruptions_themselves_are_fitted_on():

@@ -44,7 +44,7 @@ class Fused:
     features: tuple[str, ...] = (
         FALLING,
         "contrastive_confidence",
-        *feature_names("atc")[4:13:2],
+        *feature_names("atc")[4:13:2],  # .20, .30, ..., .60
         *StabilityAP.features(),
         *ScaleAP.features(),
     )
