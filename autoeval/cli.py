@@ -48,13 +48,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     name = next((n for n in (" ".join(words[:k]) for k in (3, 2, 1)) if n in COMMANDS), None)
     if name is None:
         return _usage(words)
-    module = importlib.import_module(
-        "autoeval.commands." + name.replace(" ", "_").replace("-", "_")
-    )
+    module = importlib.import_module(_module(name))
     parser = argparse.ArgumentParser(prog=f"autoeval {name}", description=module.__doc__)
     module.add_arguments(parser)
     args = parser.parse_args(words[len(name.split()) :])
     return _run(module.run, args)
+
+
+def _module(name: str) -> str:
+    """Return the module of a subcommand; each wing of the house has its own commands."""
+    if name.startswith("count "):
+        name, room = name.removeprefix("count "), "autoeval.counting.commands."
+    else:
+        room = "autoeval.demo.commands." if "demo" in name else "autoeval.commands."
+    return room + name.replace(" ", "_").replace("-", "_")
 
 
 def _run(command, args: argparse.Namespace) -> int:

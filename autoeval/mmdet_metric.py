@@ -24,13 +24,13 @@ from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS, METRICS
 from mmengine.runner import Runner
 
+from autoeval.data.image_folder import ImageFile
 from autoeval.detectors import Detector, ops
 from autoeval.detectors.categories import find_categories
 from autoeval.detectors.checkpoints import harmless_types
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.unlabelled import estimate_unlabelled, saved_pass
-from autoeval.metasets.image_folder import ImageFile
 from autoeval.runtime.shards import TorchShards
 
 ops.register()

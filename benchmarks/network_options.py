@@ -19,9 +19,9 @@ from typing import Any
 import pandas as pd
 import torch
 
+from autoeval.data.image_folder import ImageFile
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.detector import Detector
-from autoeval.metasets.image_folder import ImageFile
 from autoeval.scores.agreement import StabilityAP
 from benchmarks.subjects import add_subject_options, image_files, make_detector
 from benchmarks.timing import CLOCKS, in_turns, machine, median, write_json

@@ -21,8 +21,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from autoeval.counting.asking import Asker
 from autoeval.counting.counters.base import CountResult
-from autoeval.counting.praco.asking import Asker
 from autoeval.counting.praco.data import CountingSet, single_class
 from autoeval.counting.praco.evaluate import evaluate_counter, evaluate_files
 from autoeval.counting.praco.fsc147 import load_fsc147

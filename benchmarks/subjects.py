@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from mmengine.model import BaseModule
 
+from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.detectors.categories import coco_categories
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.estimation.collect import Samples, collect
 from autoeval.estimation.presets import PassSettings
-from autoeval.metasets.image_folder import ImageFile, load_image_folder
 from autoeval.metasets.sample_set import Sample
 
 CONFIDENT = 0.3

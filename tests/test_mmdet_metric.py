@@ -15,6 +15,7 @@ from mmengine.config import Config
 from mmengine.logging import HistoryBuffer
 from mmengine.runner import Runner
 
+from autoeval.data.image_folder import load_image_folder
 from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
@@ -22,7 +23,7 @@ from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.fitting import estimate_images
 from autoeval.estimation.meta_set import context
 from autoeval.estimation.presets import PassSettings
-from autoeval.metasets import Task, load_image_folder
+from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.scores.box_stability import BoxStabilitySettings
 

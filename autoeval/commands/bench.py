@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.bench import Bench
-    from autoeval.estimation.targets import Target
+    from autoeval.targets import Target
 
 PUBLISHED_AND_OURS = (
     "fused",
@@ -61,9 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Judge every method on every table; print and write."""
     from autoeval.estimation.bench import bench
-    from autoeval.estimation.targets import find_target
     from autoeval.runtime.files import atomic_path, write_text
     from autoeval.studies.score_columns import read_scores
+    from autoeval.targets import find_target
 
     target = find_target(args.target)
     tables = {_name(path): read_scores(path) for path in args.scores}
@@ -91,8 +91,8 @@ def _name(path: Path) -> str:
 def _part(
     name: str, table: pd.DataFrame, result: Bench, target: Target
 ) -> tuple[str, pd.DataFrame]:
-    from autoeval.report.bench_table import bench_formats, bench_table
     from autoeval.report.tables import format_cells, to_markdown
+    from autoeval.results.bench_table import bench_formats, bench_table
 
     errors = {
         method: dict(zip(held.per_source["source"], held.per_source["error"], strict=True))

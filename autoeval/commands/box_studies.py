@@ -11,20 +11,14 @@ import numpy as np
 import pandas as pd
 
 from autoeval.commands.detector_options import load_named_detector
-from autoeval.commands.study_words import HELD_OUT, R2, error_report, judging_of
+from autoeval.data.images import read_image
 from autoeval.estimation.presets import preset
-from autoeval.metasets import (
-    Task,
-    draw_recipes,
-    load_metaset_config,
-    load_task,
-    own_images,
-    read_image,
-)
+from autoeval.metasets import Task, draw_recipes, load_metaset_config, load_task, own_images
 from autoeval.report.box_scatter import plot_boxes
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport, interval_cells
 from autoeval.report.thumbnails import LEGEND, contact_sheet, draw_boxes
+from autoeval.results.study_words import HELD_OUT, R2, error_report, judging_of
 from autoeval.runtime.store import RowStore
 from autoeval.studies.box_level import MEASURES, box_level_correlation, box_table
 from autoeval.studies.examples import Example, examples

@@ -54,10 +54,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
-    from autoeval.commands.observed import observe_unlabelled
-    from autoeval.commands.outcome import Outcome
+    from autoeval.data.image_folder import load_image_folder
     from autoeval.estimation.estimator import MapEstimator
-    from autoeval.metasets import load_image_folder, load_task
+    from autoeval.metasets import load_task
+    from autoeval.results.observed import observe_unlabelled
+    from autoeval.results.outcome import Outcome
 
     if args.estimator and not args.images:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")

@@ -6,18 +6,18 @@ import argparse
 
 import pandas as pd
 
-from autoeval.commands.study_words import HELD_OUT, OVER_SAMPLE_SETS, R2, error_report, judging_of
-from autoeval.estimation.targets import find_target
 from autoeval.report.curves import figure_of, plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.scatter_grid import plot_scatter_grid
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
+from autoeval.results.study_words import HELD_OUT, OVER_SAMPLE_SETS, R2, error_report, judging_of
 from autoeval.studies.correlation import correlation
 from autoeval.studies.meta_set_size import size_of_meta_set
 from autoeval.studies.repeats import dropout_repeats
 from autoeval.studies.score_columns import mean_over_repeats, read_scores
 from autoeval.studies.severity import error_by, held_out_under_corruption
 from autoeval.studies.thresholds import PAPER, best_thresholds, thresholds
+from autoeval.targets import find_target
 
 
 def correlation_report(args: argparse.Namespace) -> StudyReport:

@@ -65,9 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search, write, tell."""
-    from autoeval.commands.dropout_outcome import DropoutOutcome
     from autoeval.estimation.dropout_search.search import search_dropout
     from autoeval.metasets import load_task
+    from autoeval.results.dropout_outcome import DropoutOutcome
 
     task = load_task(args.task, args.data_root)
     name = Path(detector_name(args)).stem

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.columns import numbers, read_columns
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.wording import listed
 
 FORMS = {
     2: ("id", "pred"),

@@ -12,7 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES, source_interval
 from autoeval.estimation.methods import Method, make_method, readable
 from autoeval.estimation.score_table import SEED, Rows, sources
-from autoeval.estimation.targets import find_target
+from autoeval.targets import find_target
 
 
 def categories_of(table: pd.DataFrame, target: str) -> list[str]:

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from autoeval.data.images import UnreadableImageError
+from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.detections import Evidence
 from autoeval.detectors.detector import Detector
 from autoeval.estimation.presets import PassSettings
 from autoeval.estimation.sampling import RESAMPLED
 from autoeval.estimation.tally import Tally, merged
-from autoeval.metasets.images import UnreadableImageError
 from autoeval.metasets.sample_set import Sample
-from autoeval.metasets.unlabelled import UnlabelledImage
 from autoeval.runtime.ahead import Ahead
 from autoeval.runtime.shards import Shards, Undivided
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from autoeval.estimation.targets import find_target
+from autoeval.targets import find_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ class Estimate:
     interval_method : str
         How the interval was formed, or why there is none.
     target : str
-        What is estimated; a name in `autoeval.estimation.targets.TARGETS`.
+        What is estimated; a name in `autoeval.targets.TARGETS`.
     method : str
         Name of the regressor.
     n_images : int

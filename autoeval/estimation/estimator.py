@@ -29,12 +29,12 @@ from autoeval.estimation.score_table import (
     sources,
 )
 from autoeval.estimation.source_domain import DOMAIN_FEATURES
-from autoeval.estimation.targets import find_target
+from autoeval.targets import find_target
 
 if TYPE_CHECKING:
+    from autoeval.data.unlabelled import Images
     from autoeval.detectors.detector import Detector
     from autoeval.estimation.source_domain import SourceDomain
-    from autoeval.metasets.unlabelled import Images
 
 
 class MapEstimator:
@@ -49,7 +49,7 @@ class MapEstimator:
     method : str
         Name in `autoeval.estimation.methods.METHODS`.
     target : str
-        Column to estimate; a name in `autoeval.estimation.targets.TARGETS`.
+        Column to estimate; a name in `autoeval.targets.TARGETS`.
     level : float
         Nominal coverage of the interval.
 
@@ -126,7 +126,7 @@ class MapEstimator:
         ----------
         images : path-like or sequence
             A folder, a COCO JSON file, or a sequence of paths or of arrays (H, W, 3), uint8, BGR;
-            see `autoeval.metasets.unlabelled.list_images`.
+            see `autoeval.data.unlabelled.list_images`.
         detector : Detector
             From `autoeval.detectors.load_detector`.
         repeats, domain, batch_size

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.detections import Evidence
 from autoeval.detectors.detector import Detector
 from autoeval.errors import InputError
@@ -28,7 +29,6 @@ from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
-from autoeval.metasets.unlabelled import UnlabelledImage
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import progress_bar

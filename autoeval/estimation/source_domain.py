@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoeval.boxes import box_iou
+from autoeval.data.images import UnreadableImageError
 from autoeval.detections import Detections
 from autoeval.detectors.detector import Detector
 from autoeval.errors import InputError
-from autoeval.metasets.images import UnreadableImageError
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.scores.atc_source import fit_source_threshold
 from autoeval.scores.feature_statistics import FeatureStatistics

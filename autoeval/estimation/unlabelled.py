@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autoeval.data.unlabelled import Images, list_images
 from autoeval.detectors.detector import Detector
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
@@ -14,7 +15,6 @@ from autoeval.estimation.fitting import estimate_images
 from autoeval.estimation.presets import BY_PRODUCTS, PassSettings
 from autoeval.estimation.source_domain import DOMAIN_FEATURES, SourceDomain
 from autoeval.metasets.task import Task
-from autoeval.metasets.unlabelled import Images, list_images
 from autoeval.runtime.shards import Shards
 from autoeval.scores.agreement import ScaleAP
 

@@ -1,8 +1,6 @@
 """Labelled seed sets, transforms, recipes and the sample sets made from them."""
 
 from autoeval.metasets.config import MetaSetConfig, load_metaset_config
-from autoeval.metasets.image_folder import ImageFile, load_image_folder
-from autoeval.metasets.images import UnreadableImageError, read_image
 from autoeval.metasets.recipe import Recipe, draw_recipes, load_recipes, own_images, save_recipes
 from autoeval.metasets.sample_set import Sample, SampleSet
 from autoeval.metasets.seed_set import ImageRecord, SeedSet, load_seed_set
@@ -12,7 +10,6 @@ from autoeval.metasets.transforms import CORRUPTIONS, MILD, TransformStep
 __all__ = [
     "CORRUPTIONS",
     "MILD",
-    "ImageFile",
     "ImageRecord",
     "MetaSetConfig",
     "Recipe",
@@ -21,14 +18,11 @@ __all__ = [
     "SeedSet",
     "Task",
     "TransformStep",
-    "UnreadableImageError",
     "draw_recipes",
-    "load_image_folder",
     "load_metaset_config",
     "load_recipes",
     "load_seed_set",
     "load_task",
     "own_images",
-    "read_image",
     "save_recipes",
 ]

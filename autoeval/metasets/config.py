@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
+from autoeval.data.config_file import read_config
 from autoeval.errors import InputError
 from autoeval.metasets.transforms import MILD
 
@@ -65,21 +65,3 @@ def load_metaset_config(
     if "transforms" in options:
         options["transforms"] = tuple(options["transforms"])
     return MetaSetConfig(**options)
-
-
-def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read an mmengine configuration file as plain dictionaries.
-
-    Raises
-    ------
-    InputError
-        If it is missing or cannot be run.
-    """
-    from mmengine.config import Config
-
-    if not Path(path).is_file():
-        raise InputError(f"No configuration file {path}: check the path.")
-    try:
-        return Config.fromfile(path).to_dict()
-    except Exception as error:  # the file is a program: it can fail in any way
-        raise InputError(f"Cannot read the configuration file {path}: {error}") from error

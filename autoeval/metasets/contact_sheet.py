@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from autoeval.metasets.images import UnreadableImageError
+from autoeval.data.images import UnreadableImageError
 from autoeval.metasets.recipe import Recipe, own_images
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet

@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 from tqdm import tqdm
 
+from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
-from autoeval.metasets.images import UnreadableImageError
 from autoeval.metasets.sample_set import Sample, SampleSet
 from autoeval.runtime.files import atomic_path, write_text
 

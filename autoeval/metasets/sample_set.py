@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autoeval.data.images import UnreadableImageError, read_image
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.images import UnreadableImageError, read_image
 from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.seed_set import ImageRecord, SeedSet
 from autoeval.metasets.seeds import named_rng
 from autoeval.metasets.transforms import apply_step
-from autoeval.metasets.wording import listed
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from autoeval.data.coco import CocoBox, CocoFile, CocoImage, image_path, read_coco
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.coco import CocoBox, CocoFile, CocoImage, image_path, read_coco
-from autoeval.metasets.wording import listed
 
 _FAULTS = {
     "flat": "boxes without area (zero or negative width or height), dropped",

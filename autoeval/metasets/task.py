@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from autoeval.data.config_file import read_config
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.config import read_config
 from autoeval.metasets.seed_set import SeedSet, load_seed_set
-from autoeval.metasets.wording import listed
 
 ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
 

@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.colors import to_hex
 from matplotlib.markers import MarkerStyle
 
-from autoeval.estimation.targets import Target
 from autoeval.report.scatter import RegressionBand, axis_title, source_styles
+from autoeval.targets import Target
 
 FEWEST_POINTS = 3
 

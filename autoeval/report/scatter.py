@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from autoeval.estimation.targets import Target
+from autoeval.targets import Target
 
 MARKERS = "oXPDsv^<>p*h"
 

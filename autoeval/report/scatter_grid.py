@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from autoeval.estimation.targets import Target
 from autoeval.report.scatter import axis_title, plot_scatter, source_styles
+from autoeval.targets import Target
 
 
 def plot_scatter_grid(

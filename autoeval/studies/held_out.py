@@ -12,8 +12,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method, readable
 from autoeval.estimation.score_table import Rows, check_score_table, sources
-from autoeval.estimation.targets import find_target
 from autoeval.studies.resampling import mean_interval
+from autoeval.targets import find_target
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from autoeval.estimation.score_table import (
     check_score_table,
     sample_rows,
 )
-from autoeval.estimation.targets import TARGETS
+from autoeval.targets import TARGETS
 
 _THRESHOLDED = re.compile(r"(?P<family>.+)@(?P<threshold>\d\.\d\d)")
 _COUNTS = ("n_boxes", "n_unreadable")

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from rectangles import RectangleDetector, write_world
 
+from autoeval.data.image_folder import load_image_folder
 from autoeval.estimation.collect import UnlabelledSamples, collect
 from autoeval.estimation.presets import preset
-from autoeval.metasets import load_image_folder
 
 
 def draws(files, *, batch_size=2, seed=0):

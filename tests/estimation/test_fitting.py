@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 from rectangles import RectangleDetector, rectangle_task, write_world
 
+from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.fitting import estimate_images, fit_task
 from autoeval.estimation.presets import preset
-from autoeval.metasets import MetaSetConfig, load_image_folder
+from autoeval.metasets import MetaSetConfig
 
 SETTINGS = preset("paper", repeats=2, seed=1)
 # these two keep the rectangles' brightness, which the stand-in detector is sensitive to

@@ -8,13 +8,14 @@ from rectangles import RectangleDetector, rectangle_task, write_world
 from test_protocol import WORLDS, make_table
 
 from autoeval import MapEstimator
+from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import estimate_images
 from autoeval.estimation.meta_set import context
 from autoeval.estimation.presets import BY_PRODUCTS, preset
 from autoeval.estimation.source_domain import SourceDomain
 from autoeval.estimation.unlabelled import saved_pass
-from autoeval.metasets import Task, load_image_folder
+from autoeval.metasets import Task
 from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.box_stability import BoxStabilitySettings
 

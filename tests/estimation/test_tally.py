@@ -3,11 +3,12 @@ import math
 import pytest
 from rectangles import RectangleDetector, write_world
 
+from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.collect import UnlabelledSamples, collect
 from autoeval.estimation.presets import preset
 from autoeval.estimation.tally import merged
-from autoeval.metasets import SampleSet, load_image_folder, load_seed_set, own_images
+from autoeval.metasets import SampleSet, load_seed_set, own_images
 from autoeval.runtime.shards import TorchShards
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from rectangles import RectangleDetector, rectangle_task
 
+from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
 from autoeval.estimation.fitting import estimate_images, fit_task
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets.config import MetaSetConfig
-from autoeval.metasets.image_folder import load_image_folder
 from autoeval.metasets.task import Task
 
 SETTINGS = PassSettings(repeats=2)

@@ -8,7 +8,7 @@ import sys
 import cv2
 import numpy as np
 
-from autoeval.metasets.images import read_image
+from autoeval.data.images import read_image
 from autoeval.metasets.transforms import CORRUPTIONS, MILD, TransformStep, apply_step, get_transform
 
 OLD_PROCESSOR = {

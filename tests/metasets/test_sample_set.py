@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
-from autoeval.metasets.images import UnreadableImageError, read_image
 from autoeval.metasets.recipe import Recipe, draw_recipes, own_images
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import load_seed_set

@@ -14,8 +14,8 @@ from autoeval.counting.capture.records import CaptureItem
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, CaptureSplit
 from autoeval.counting.capture.tasks import Task
 from autoeval.counting.counters.base import TEXT, Counter
+from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
-from autoeval.metasets.images import UnreadableImageError
 
 Row = dict[str, Any]
 

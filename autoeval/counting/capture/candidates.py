@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from autoeval.data.coco import image_path, read_coco
 from autoeval.errors import InputError
-from autoeval.metasets.coco import image_path, read_coco
 from autoeval.metasets.seed_set import load_seed_set
 
 

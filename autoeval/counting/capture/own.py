@@ -25,8 +25,8 @@ from autoeval.counting.capture.split import (
     write_image,
     write_metadata,
 )
+from autoeval.data.images import read_image
 from autoeval.errors import InputError
-from autoeval.metasets.images import read_image
 from autoeval.runtime.files import atomic_path, write_text
 
 TRIES = 200

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.counting.capture.records import CaptureItem
+from autoeval.data.config_file import read_config
 from autoeval.errors import InputError
-from autoeval.metasets.config import read_config
 
 SHIPPED = Path(__file__).resolve().parents[3] / "configs" / "counting" / "capture" / "prompts.py"
 _NEEDED = ("total", "occluded_only", "pattern", "oracle_all", "oracle_visible", "confidence")

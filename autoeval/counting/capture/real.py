@@ -26,9 +26,9 @@ from autoeval.counting.capture.split import (
     write_image,
     write_metadata,
 )
+from autoeval.data.coco import image_path
+from autoeval.data.images import read_image
 from autoeval.errors import InputError
-from autoeval.metasets.coco import image_path
-from autoeval.metasets.images import read_image
 from autoeval.runtime.files import atomic_path, write_text
 from autoeval.runtime.progress import progress_bar
 

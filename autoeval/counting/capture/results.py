@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.asking import is_answered
 from autoeval.counting.capture.split import CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE, Task
-from autoeval.counting.praco.asking import is_answered
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.wording import listed
 
 Row = Mapping[str, Any]
 OK, SKIPPED, FAILED, MISSING = "ok", "skipped", "failed", "missing"

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
+from autoeval.counting.asking import is_answered
 from autoeval.counting.capture.answering import Row, answer
 from autoeval.counting.capture.prompts import PromptBook
 from autoeval.counting.capture.queries import Query, RunOptions, make_queries
 from autoeval.counting.capture.split import INPAINTED, CaptureSplit
 from autoeval.counting.capture.tasks import COUNT, Task
 from autoeval.counting.counters.base import TEXT, Counter
-from autoeval.counting.praco.asking import is_answered
-from autoeval.counting.praco.journal import CellJournal
+from autoeval.counting.journal import CellJournal
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
 

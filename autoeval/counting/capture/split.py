@@ -15,8 +15,8 @@ import numpy as np
 from autoeval.counting.capture.records import METADATA, CaptureItem, read_items
 from autoeval.counting.capture.render import contact_sheet
 from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
+from autoeval.data.images import read_image
 from autoeval.errors import InputError
-from autoeval.metasets.images import read_image
 from autoeval.runtime.files import atomic_path, write_text
 from autoeval.runtime.progress import progress_bar
 

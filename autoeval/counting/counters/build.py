@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from autoeval.counting.counters.base import Counter
+from autoeval.data.config_file import read_config
 from autoeval.errors import InputError
-from autoeval.metasets.config import read_config
 
 
 def load_counter(

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.data.coco import CocoFile, image_path, read_coco
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.coco import CocoFile, image_path, read_coco
-from autoeval.metasets.wording import listed
 
 
 @dataclass(frozen=True)

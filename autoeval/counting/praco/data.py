@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.wording import listed
 
 NO_OBJECT = "no object: its true count is 0"
 ON_THE_LIST = "on the exclusion list"

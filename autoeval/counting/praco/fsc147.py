@@ -9,8 +9,8 @@ from pathlib import Path
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.truth.ground_truth import GroundTruth
 from autoeval.counting.truth.points_json import read_json, truth_of_json
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.wording import listed
 
 ANNOTATIONS = ("annotation_FSC147_384.json", "annotation_FSC147.json")
 SPLITS = "Train_Test_Val_FSC_147.json"

@@ -10,8 +10,8 @@ from typing import Any
 from autoeval.counting.praco.coco_classes import CocoPart, load_coco_classes
 from autoeval.counting.praco.data import CountingSet, read_exclusions
 from autoeval.counting.praco.fsc147 import is_fsc147, load_fsc147
+from autoeval.data.config_file import read_config
 from autoeval.errors import InputError
-from autoeval.metasets.config import read_config
 from autoeval.metasets.task import find_data_root
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.praco.asking import FAILED, Asker, answer_fields, is_answered, number
+from autoeval.counting.asking import FAILED, Asker, answer_fields, is_answered, number
+from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountingSet
-from autoeval.counting.praco.journal import Cell, CellJournal
 from autoeval.counting.praco.mosaic import halves, locates, stack
 from autoeval.counting.praco.pairs import MosaicRecipe
+from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
-from autoeval.metasets.images import UnreadableImageError, read_image
 from autoeval.runtime.progress import progress_bar
 
 KEY = ("positive", "negative", "layout")

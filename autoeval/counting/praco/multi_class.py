@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.praco.asking import Asker
+from autoeval.counting.asking import Asker
 from autoeval.counting.praco.data import NO_OBJECT, CountedImage, CountingSet
 from autoeval.counting.praco.evaluate import ask_negatives
 from autoeval.counting.praco.mosaic import locates
 from autoeval.counting.praco.negative_run import count_matrix
 from autoeval.counting.praco.plus_plus import plus_plus, plus_plus_by_image
 from autoeval.counting.praco.tiles import localised, tile_counts, tiles_of_points
+from autoeval.data.images import read_image
 from autoeval.errors import InputError
-from autoeval.metasets.images import read_image
 
 
 @dataclass(frozen=True, eq=False)

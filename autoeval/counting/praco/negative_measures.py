@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.binned import check_mode
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.wording import listed
 
 
 def negative_by_image(

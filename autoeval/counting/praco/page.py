@@ -20,7 +20,7 @@ from autoeval.counting.praco.tables import (
     measures_table,
     undefined_table,
 )
-from autoeval.metasets.wording import listed
+from autoeval.data.wording import listed
 from autoeval.report.page import Page
 
 Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from autoeval.counting.praco.data import CountingSet
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.wording import listed
 from autoeval.runtime.files import atomic_path
 
 RELEASED_SEED = 123

@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.asking import Asker
 from autoeval.counting.counters.base import CountResult
-from autoeval.counting.praco.asking import Asker
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic import halves, stack
-from autoeval.metasets.images import read_image
+from autoeval.data.images import read_image
 
 UPPER_COLOR, LOWER_COLOR = (200, 110, 30), (20, 90, 230)  # blue and dark orange, as BGR
 SIDE = 480

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.praco.data import CountingSet
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.wording import listed
 from autoeval.runtime.files import write_text
 
 DECIMALS = 2

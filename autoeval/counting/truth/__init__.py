@@ -12,8 +12,8 @@ from autoeval.counting.truth.coco import read_coco_counts
 from autoeval.counting.truth.ground_truth import GroundTruth, ImageTruth, truth_of_points
 from autoeval.counting.truth.mat import image_id_of, read_mat
 from autoeval.counting.truth.points_json import read_json, truth_of_json
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.wording import listed
 
 __all__ = ["GroundTruth", "ImageTruth", "read_truth"]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from autoeval.counting.counters.vocabulary import find_category
 from autoeval.counting.truth.ground_truth import GroundTruth, ImageTruth
-from autoeval.metasets.coco import read_coco
-from autoeval.metasets.wording import listed
+from autoeval.data.coco import read_coco
+from autoeval.data.wording import listed
 
 
 def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from autoeval.data.config_file import read_config
 from autoeval.detectors.dropout import DropoutSpec
 from autoeval.errors import InputError
-from autoeval.metasets.config import read_config
 from autoeval.runtime.files import write_text
 
 FIELDS = ("position", "stages", "rate")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
 from autoeval.estimation.dropout_search.bench import Bench
 from autoeval.estimation.dropout_search.grid import list_stages
 from autoeval.estimation.dropout_search.strategies import STRATEGIES, Choice
 from autoeval.estimation.dropout_search.trial import Trial
 from autoeval.estimation.dropout_search.work import PARTS, naive_executions
-from autoeval.metasets.images import UnreadableImageError
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.data.images import UnreadableImageError
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.dropout import DropoutSpec
@@ -15,7 +16,6 @@ from autoeval.estimation.collect import Samples
 from autoeval.estimation.dropout_search.grid import list_stages
 from autoeval.estimation.mean_ap import MeanAP
 from autoeval.estimation.presets import PassSettings
-from autoeval.metasets.images import UnreadableImageError
 from autoeval.metasets.sample_set import Sample
 from autoeval.scores.base import RatioScore
 from autoeval.scores.registry import SCORES, ScoreContext

@@ -17,7 +17,7 @@ from autoeval.counting.capture.synthetic import SyntheticSpec
 from autoeval.counting.capture.tasks import TASKS, coordinates, get_task
 from autoeval.counting.counters.endpoint import EndpointError
 from autoeval.counting.counters.text import TextCounter
-from autoeval.counting.praco.journal import CellJournal
+from autoeval.counting.journal import CellJournal
 from autoeval.errors import InputError
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autoeval.counting.asking import Asker
 from autoeval.counting.counters.base import CountResult
-from autoeval.counting.praco.asking import Asker
+from autoeval.counting.journal import CellJournal, check_same_run
 from autoeval.counting.praco.fsc147 import load_fsc147
-from autoeval.counting.praco.journal import CellJournal, check_same_run
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
 from autoeval.counting.praco.mosaic_run import run_mosaic_test
 from autoeval.counting.praco.negative_run import KEY, count_matrix, run_negative_test
@@ -169,9 +169,9 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import StubCounter
-from autoeval.counting.praco.asking import Asker
+from autoeval.counting.asking import Asker
 from autoeval.counting.praco.fsc147 import load_fsc147
-from autoeval.counting.praco.journal import CellJournal
+from autoeval.counting.journal import CellJournal
 from autoeval.counting.praco.mosaic_run import KEY, run_mosaic_test
 from autoeval.counting.praco.pairs import draw_pairs
 

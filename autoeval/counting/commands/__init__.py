@@ -1,0 +1,1 @@
+"""The subcommands of ``autoeval count``: arguments in, one call, print."""

@@ -1,0 +1,121 @@
+"""Put CAPTURe's tasks to counters.
+
+Every answer is kept as it comes, in OUT/MODEL/TASK.jsonl: the same command goes on where it was
+stopped, and asks again only what failed. `autoeval count capture report` measures the answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mmengine.config import DictAction
+
+from autoeval.counting.capture.answers import extract_count
+from autoeval.counting.capture.answers.model import ModelExtractor
+from autoeval.counting.capture.ask import BACKOFF, Extractor
+from autoeval.counting.capture.inpainting import load_inpainter
+from autoeval.counting.capture.prompts import SHIPPED, PromptBook, load_prompts
+from autoeval.counting.capture.queries import RunOptions
+from autoeval.counting.capture.run import run_task
+from autoeval.counting.capture.split import open_split
+from autoeval.counting.capture.tasks import TASKS, get_task
+from autoeval.counting.counters.build import load_counter
+from autoeval.counting.journal import CellJournal, check_same_run
+from autoeval.counting.praco.evaluate import folder_name
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+
+FAILURE = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
+    parser.add_argument(
+        "--counter",
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="counter's config, such as configs/counting/capture/endpoint.py; repeatable",
+    )
+    parser.add_argument(
+        "--cfg-options",
+        nargs="+",
+        action=DictAction,
+        metavar="KEY=VALUE",
+        help="changes to every counter's config, such as counter.model=gpt-4o",
+    )
+    parser.add_argument(
+        "--task",
+        nargs="+",
+        default=["total-original", "total-occluded"],
+        metavar="TASK",
+        help=f"of {', '.join(TASKS)} (default: the two total ones)",
+    )
+    parser.add_argument("--out", type=Path, default=Path("capture"), metavar="OUT")
+    parser.add_argument("--prompts", type=Path, default=SHIPPED, metavar="FILE")
+    parser.add_argument(
+        "--prompts-of", default="default", metavar="MODEL", help="whose published prompts to use"
+    )
+    parser.add_argument(
+        "--backoff",
+        action="store_true",
+        help="ask at temperature 1, and again .1 lower each time no number can be read",
+    )
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="questions at once")
+    parser.add_argument(
+        "--inpainter",
+        metavar="NAME",
+        help="telea, navier-stokes or package.module.function, for the task inpainted",
+    )
+    parser.add_argument(
+        "--extractor",
+        metavar="FILE",
+        help="config of a model that reads the counts out of answers (default: rules)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    split = open_split(args.split)
+    tasks = [get_task(name) for name in args.task]
+    book = load_prompts(args.prompts, model=args.prompts_of)
+    options = RunOptions(
+        extractor=_extractor(args.extractor, book),
+        temperatures=BACKOFF if args.backoff else (None,),
+        workers=max(args.workers, 1),
+        inpainter=load_inpainter(args.inpainter) if args.inpainter else None,
+    )
+    failed = 0
+    for path in args.counter:
+        counter, settings = load_counter(path, args.cfg_options)
+        folder = args.out / folder_name(counter.name)
+        settings |= {"extractor": args.extractor, "inpainter": args.inpainter}
+        check_same_run(folder / "settings.json", settings)
+        for task in tasks:
+            journal = CellJournal(folder / f"{task.name}.jsonl", ["key"])
+            counts = run_task(split, task, counter, book, journal, options)
+            print(
+                f"{counter.name}, {task.name}: {counts.answered} answered, {counts.skipped} "
+                f"skipped, {len(counts.failed)} failed, {counts.reused} from before"
+            )
+            for name, status in list(counts.failed.items())[:3]:
+                print(f"  {name}: {status}")
+            failed += len(counts.failed)
+    if failed:
+        print(f"{failed} questions failed; the same command asks them again.")
+    return FAILURE if failed else 0
+
+
+def _extractor(path: str | None, book: PromptBook) -> Extractor:
+    if path is None:
+        return extract_count
+    counter, _ = load_counter(path)
+    ask = getattr(counter, "ask", None)
+    if ask is None or "extract" not in book.templates:
+        raise InputError(
+            f"--extractor {path} needs a counter that answers questions, and the prompts need "
+            f"'extract' ({listed(list(book.templates))} are there)."
+        )
+    return ModelExtractor(ask, book.templates["extract"])

@@ -1,0 +1,1 @@
+"""Reading: images, folders, labels, predictions, and the words for what they hold."""

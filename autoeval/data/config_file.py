@@ -1,0 +1,27 @@
+"""Configuration files in mmengine's format."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from autoeval.errors import InputError
+
+
+def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read an mmengine configuration file as plain dictionaries.
+
+    Raises
+    ------
+    InputError
+        If it is missing or cannot be run.
+    """
+    from mmengine.config import Config
+
+    if not Path(path).is_file():
+        raise InputError(f"No configuration file {path}: check the path.")
+    try:
+        return Config.fromfile(path).to_dict()
+    except Exception as error:  # the file is a program: it can fail in any way
+        raise InputError(f"Cannot read the configuration file {path}: {error}") from error

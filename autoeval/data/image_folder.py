@@ -1,0 +1,104 @@
+"""Unlabelled images: a plain folder, or a COCO file without annotations."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autoeval.data.coco import image_path, read_coco
+from autoeval.data.images import read_image
+from autoeval.errors import InputError
+
+SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """An image without labels.
+
+    Parameters
+    ----------
+    image_id : str
+        Its name within its set.
+    path : Path
+        The file.
+    """
+
+    image_id: str
+    path: Path
+
+    def read(self) -> np.ndarray:
+        """Decode it; see `read_image`."""
+        return read_image(self.path)
+
+
+def load_image_folder(
+    path: str | os.PathLike[str], img_dir: str | os.PathLike[str] | None = None
+) -> tuple[ImageFile, ...]:
+    """List the images of a folder or of an annotation file; no image is opened.
+
+    Parameters
+    ----------
+    path : path-like
+        A folder, searched with its subfolders for files with the suffix of an image (hidden ones
+        are passed over), or a COCO JSON file, whose annotations, if any, are not used.
+    img_dir : path-like, optional
+        For a JSON file: the folder that its file names are relative to. By default ``images``
+        beside the file where there is one, else the file's own folder.
+
+    Returns
+    -------
+    tuple of ImageFile
+        For a folder, ids are paths relative to it with forward slashes, and files come in natural
+        order (``2.jpg`` before ``10.jpg``). For a JSON file, its image ids in its order; files
+        missing on disk stay in the list, and reading them says so.
+
+    Raises
+    ------
+    InputError
+        If the path does not exist, holds no image, or a file name leaves its folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        images = _in_folder(path)
+    elif path.is_file():
+        images = _in_file(path, None if img_dir is None else Path(img_dir))
+    else:
+        raise InputError(f"No folder or annotation file {path}: check the path.")
+    if not images:
+        raise InputError(
+            f"No image in {path}: expected files ending in {', '.join(sorted(SUFFIXES))}, "
+            "or a COCO JSON that lists images."
+        )
+    return images
+
+
+def _in_folder(folder: Path) -> tuple[ImageFile, ...]:
+    names = [
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.suffix.lower() in SUFFIXES and path.is_file()
+    ]
+    visible = (name for name in names if not re.search(r"(^|/)\.", name))
+    return tuple(ImageFile(name, folder / name) for name in sorted(visible, key=_natural))
+
+
+def _in_file(ann_file: Path, img_dir: Path | None) -> tuple[ImageFile, ...]:
+    if img_dir is None:
+        beside = ann_file.parent / "images"
+        img_dir = beside if beside.is_dir() else ann_file.parent
+    return tuple(
+        ImageFile(image.image_id, image_path(img_dir, image.file_name))
+        for image in read_coco(ann_file).images
+    )
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sort key in which runs of digits compare as numbers."""
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+    ] + [(-2, name)]

@@ -1,0 +1,73 @@
+"""Train the road world's detector on rendered images and measure it in every environment.
+
+Writes the checkpoint and a Markdown page with the training log and the accuracy in every
+environment. With --report-only the page is written anew for the checkpoint there is.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import autoeval
+
+ROOT = Path(autoeval.__file__).resolve().parents[1]
+CONFIG = ROOT / "configs/demo/train_roadworld_nano.py"
+CHECKPOINT = ROOT / "configs/detectors/roadworld_nano.pth"
+REPORT = ROOT / "docs/results/demo_detector.md"
+SEED = 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--config", type=Path, default=CONFIG, metavar="FILE")
+    parser.add_argument("--checkpoint", type=Path, default=CHECKPOINT, metavar="FILE")
+    parser.add_argument("--report", type=Path, default=REPORT, metavar="FILE")
+    parser.add_argument(
+        "--work-dir", type=Path, default=Path("work_dirs/demo_detector"), metavar="DIR"
+    )
+    parser.add_argument(
+        "--images", type=int, default=150, help="images to judge on, per environment (%(default)s)"
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="processor threads; where others compete, 1 is best",
+    )
+    parser.add_argument("--report-only", action="store_true", help="do not train")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, export, judge, report."""
+    import torch
+
+    from autoeval.demo.judging import describe_training, measure_all
+    from autoeval.demo.roadworld import DETECTOR
+    from autoeval.demo.training import read_training_log
+    from autoeval.detectors import load_detector
+    from autoeval.runtime.files import write_text
+
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    if not args.report_only:
+        _train(args)
+    table = measure_all(load_detector(DETECTOR, checkpoint=args.checkpoint), args.images, seed=SEED)
+    log = read_training_log(args.checkpoint)
+    commands = [f"python tools/train_demo_detector.py --threads {log['threads']}"]
+    if args.report_only:
+        commands.append(f"python tools/train_demo_detector.py --report-only --images {args.images}")
+    write_text(args.report, describe_training(log, table, seed=SEED, commands=commands))
+    print(table.to_string(index=False, float_format="{:.3f}".format))
+    print(f"\nwrote {args.report}")
+    return 0
+
+
+def _train(args: argparse.Namespace) -> None:
+    from mmengine.config import Config
+
+    from autoeval.demo.training import export_checkpoint, train_detector
+
+    checkpoint, log = train_detector(Config.fromfile(args.config), args.work_dir)
+    export_checkpoint(checkpoint, log, args.checkpoint)
+    print(f"wrote {args.checkpoint}")

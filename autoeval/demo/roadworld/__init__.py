@@ -1,0 +1,24 @@
+"""A rendered road world with exact boxes, and a small detector trained on it.
+
+Rooms of a picture, bottom to top: `camera`, `panels`, `vehicles` and `props` (shapes), `roads`,
+`light`, `environments` (ranges), `traffic` and `scenery` (placing), `scene`, `ground`, `sky`,
+`shadows`, `lamps`, `drawing`, `rendering`, `weather` (air and sensor), `labels`, `picture`,
+`dataset`.
+"""
+
+from autoeval.demo.roadworld.dataset import CATEGORY, write_environment
+from autoeval.demo.roadworld.environments import ENVIRONMENTS, Environment
+from autoeval.demo.roadworld.picture import Picture, make_picture
+
+DETECTOR = "roadworld_nano"
+"""Name under which `autoeval.detectors.load_detector` knows the detector trained on this world."""
+
+__all__ = [
+    "CATEGORY",
+    "DETECTOR",
+    "ENVIRONMENTS",
+    "Environment",
+    "Picture",
+    "make_picture",
+    "write_environment",
+]

@@ -1,0 +1,162 @@
+"""The colour of the ground at every pixel: terrain, asphalt, markings, each box-filtered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import cv2
+import numpy as np
+
+from autoeval.demo.roadworld.camera import Camera
+from autoeval.demo.roadworld.roads import Road
+
+GRASS, DIRT, CONCRETE = (0.22, 0.44, 0.36), (0.38, 0.50, 0.58), (0.58, 0.60, 0.61)
+ASPHALT, WET_ASPHALT = (0.34, 0.33, 0.33), (0.22, 0.21, 0.20)
+PAVING, KERB = (0.60, 0.62, 0.63), (0.74, 0.74, 0.74)
+WHITE, YELLOW = (0.86, 0.86, 0.86), (0.25, 0.75, 0.85)
+SNOW = (0.95, 0.93, 0.92)
+LINE = 0.15
+DASH, PERIOD = 3.0, 9.0
+FARTHEST = 3e4
+"""OpenCV's remap counts in 16 bits."""
+
+Layer = tuple[np.ndarray, tuple[float, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A road's coordinates at every pixel and their change from a pixel to the next, metres."""
+
+    road: Road
+    s: np.ndarray
+    t: np.ndarray
+    ds: np.ndarray
+    dt: np.ndarray
+
+    def within(self, distance: float) -> np.ndarray:
+        """Share of each pixel that lies no farther from the centre line than ``distance``."""
+        return _band(np.abs(self.t), -1.0, distance, self.dt)
+
+
+def ground_albedo(
+    camera: Camera, roads: tuple[Road, ...], terrain: tuple[float, ...], wet: float, snow: float
+) -> np.ndarray:
+    """Colour of the ground, BGR in [0, 1], (3, H - camera.below, W) float32, before any light."""
+    x, y, depth = camera.ground
+    coarse, fine = texture(x, y, 0.12), texture(x, y, 2.5)
+    frames = [Frame(road, s, t, _slope(s), _slope(t))
+              for road in roads for s, t in [road.locate(x, y)]]  # fmt: skip
+    layers: list[Layer] = [(np.ones_like(x), _mix(terrain, SNOW, snow))]
+    for frame in frames:
+        layers += _pavement(frame, snow)
+    on_road = [frame.within(frame.road.half_width) for frame in frames]
+    layers += [(band, _mix(ASPHALT, WET_ASPHALT, 0.6 * wet)) for band in on_road]
+    for number, frame in enumerate(frames):
+        seen = np.full_like(x, 1 - 0.75 * snow)
+        for band in on_road[:number] + on_road[number + 1 :]:
+            seen = seen * (1 - band)
+        layers += [(band * seen, colour) for band, colour in _markings(frame, terrain)]
+        if snow:
+            layers.append((_drifts(frame, coarse) * np.float32(snow) * on_road[number], SNOW))
+    fade = np.minimum(1, np.float32(0.25 * camera.focal) / depth)
+    grain = 1 + np.float32(0.30) * coarse + np.float32(0.16) * fine * fade
+    return _composite(layers) * grain
+
+
+def texture(x: np.ndarray, y: np.ndarray, cycles: float) -> np.ndarray:
+    """Look up a repeating smooth noise of mean 0 and deviation about .3, ``cycles`` per metre."""
+    tile = _noise_tile()
+    scale = np.float32(cycles * 8)
+    u, v = (np.clip(axis * scale, -FARTHEST, FARTHEST) for axis in (x, y))
+    return cv2.remap(tile, u, v, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
+
+
+@lru_cache(maxsize=1)
+def _noise_tile() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    tile = np.zeros((256, 256), np.float32)
+    for cells, share in ((16, 0.5), (32, 0.3), (128, 0.2)):
+        grid = rng.standard_normal((cells, cells)).astype(np.float32)
+        wrapped = np.pad(grid, 2, mode="wrap")
+        size = 256 * (cells + 4) // cells
+        border = 2 * 256 // cells
+        large = cv2.resize(wrapped, (size, size), interpolation=cv2.INTER_CUBIC)
+        tile += share * large[border : border + 256, border : border + 256]
+    return tile / tile.std() * np.float32(0.3)
+
+
+def _pavement(frame: Frame, snow: float) -> list[Layer]:
+    edge, width = frame.road.half_width, frame.road.pavement
+    if not width:
+        return []
+    slabs = _mix(PAVING, SNOW, 0.8 * snow)
+    return [(frame.within(edge + width), slabs), (frame.within(edge + 0.18), KERB)]
+
+
+def _markings(frame: Frame, terrain: tuple[float, ...]) -> list[Layer]:
+    road, away, dt = frame.road, np.abs(frame.t), frame.dt
+    dashes = _dashes(frame.s, frame.ds)
+    layers: list[Layer] = []
+    if road.median:
+        layers.append((frame.within(road.median / 2), terrain))
+        layers.append((_stripe(away, road.median / 2 + 0.25, dt), YELLOW))
+    elif road.lanes > 1:
+        layers.append((_stripe(away, 0.14, dt), WHITE))
+    else:
+        layers.append((_stripe(frame.t, 0.0, dt) * dashes, WHITE))
+    layers.append((_stripe(away, road.carriageway - 0.1, dt), WHITE))
+    if road.lanes > 1:
+        lane = (away - np.float32(road.median / 2)) / np.float32(road.lane_width)
+        nearest = np.clip(np.round(lane), 1, road.lanes - 1)
+        off = (lane - nearest) * np.float32(road.lane_width)
+        layers.append((_stripe(off, 0.0, dt) * dashes, WHITE))
+    return layers
+
+
+def _drifts(frame: Frame, coarse: np.ndarray) -> np.ndarray:
+    road = frame.road
+    lane = (np.abs(frame.t) - np.float32(road.median / 2)) / np.float32(road.lane_width)
+    rut = np.abs(np.abs(lane - np.floor(lane) - 0.5) * np.float32(road.lane_width) - 0.8)
+    return np.clip(0.15 + 0.8 * rut + 0.7 * coarse, 0, 0.9)
+
+
+def _slope(values: np.ndarray) -> np.ndarray:
+    """Change of a coordinate across one pixel, metres."""
+    slope = np.empty_like(values)
+    slope[:-1, :-1] = np.abs(values[1:, :-1] - values[:-1, :-1])
+    slope[:-1, :-1] += np.abs(values[:-1, 1:] - values[:-1, :-1])
+    slope[-1], slope[:, -1] = slope[-2], slope[:, -2]
+    return np.maximum(slope, np.float32(1e-4))
+
+
+def _band(values: np.ndarray, low: float, high: float, slope: np.ndarray) -> np.ndarray:
+    """Share of each pixel with ``low`` < value < ``high`` (box filter)."""
+    half = slope / 2
+    top = np.minimum(values + half, np.float32(high))
+    return np.clip((top - np.maximum(values - half, np.float32(low))) / slope, 0, 1)
+
+
+def _stripe(values: np.ndarray, middle: float, slope: np.ndarray) -> np.ndarray:
+    return _band(values, middle - LINE / 2, middle + LINE / 2, slope)
+
+
+def _dashes(s: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    turns = s / np.float32(PERIOD)
+    off = np.abs(turns - np.round(turns)) * np.float32(PERIOD)
+    return _band(off, -1.0, DASH / 2, slope)
+
+
+def _mix(a, b, share: float) -> tuple[float, ...]:
+    return tuple((1 - share) * p + share * q for p, q in zip(a, b, strict=True))
+
+
+def _composite(layers: list[Layer]) -> np.ndarray:
+    """Lay each layer over those before it; returns colour planes (3, H, W)."""
+    weights = np.stack([alpha for alpha, _ in layers])
+    through = np.ones_like(weights[0])
+    for weight in weights[::-1]:
+        weight *= through
+        through -= weight
+    colours = np.array([colour for _, colour in layers], np.float32)
+    return np.tensordot(colours.T, weights, 1)

@@ -1,0 +1,102 @@
+"""What falls through the air, and what the sensor does to the picture."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import cv2
+import numpy as np
+
+from autoeval.demo.roadworld.environments import Sensor
+from autoeval.demo.roadworld.light import RAIN, SNOW
+
+GRAIN_TILE = 768
+
+
+def precipitation(image: np.ndarray, weather: str, rng: np.random.Generator) -> np.ndarray:
+    """Let rain or snow fall through an image (H, W, 3) uint8; other weather changes nothing."""
+    if weather == RAIN:
+        return _rain(image, rng)
+    if weather == SNOW:
+        return _snow(image, rng)
+    return image
+
+
+def sense(image: np.ndarray, sensor: Sensor, rng: np.random.Generator) -> np.ndarray:
+    """Blur, coarsen, add noise and compress an image (H, W, 3) uint8, as a camera would."""
+    height, width = image.shape[:2]
+    sigma, length = rng.uniform(*sensor.defocus), rng.uniform(*sensor.motion)
+    if sigma > 0.2:
+        image = cv2.GaussianBlur(image, (0, 0), sigma)
+    if length > 1:
+        image = cv2.filter2D(image, -1, _streak(length, rng.uniform(0, np.pi)))
+    if sensor.shrink < 1:
+        small = (round(width * sensor.shrink), round(height * sensor.shrink))
+        image = cv2.resize(image, small, interpolation=cv2.INTER_AREA)
+    image = _add_noise(image, rng.uniform(*sensor.noise), rng)
+    if sensor.jpeg < 100:
+        _, packed = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, sensor.jpeg])
+        image = np.asarray(cv2.imdecode(packed, cv2.IMREAD_COLOR))
+    if sensor.shrink < 1:
+        image = cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR)
+    return image
+
+
+def _add_noise(image: np.ndarray, level: float, rng: np.random.Generator) -> np.ndarray:
+    """Add noise whose deviation grows with the square root of brightness."""
+    height, width = image.shape[:2]
+    top, left = rng.integers(0, GRAIN_TILE - np.array([height, width]))
+    grain = _grain()[top : top + height, left : left + width]
+    deviation = (level * np.sqrt((np.arange(256) + 40) / 128)).astype(np.float32)
+    return np.clip(image + grain * deviation[image], 0, 255).astype(np.uint8)
+
+
+@lru_cache(maxsize=1)
+def _grain() -> np.ndarray:
+    """Return a tile of normal noise from which every image takes a window, (T, T, 3) float32."""
+    return np.random.default_rng(1).standard_normal((GRAIN_TILE, GRAIN_TILE, 3), np.float32)
+
+
+def _streak(length: float, angle: float) -> np.ndarray:
+    size = 2 * int(np.ceil(length / 2)) + 1
+    kernel = np.zeros((size, size), np.float32)
+    middle = size // 2
+    reach = np.array([np.cos(angle), np.sin(angle)]) * length / 2
+    start, end = (np.round((middle + sign * reach) * 16).astype(int) for sign in (-1, 1))
+    cv2.line(kernel, tuple(map(int, start)), tuple(map(int, end)), 1.0, 1, cv2.LINE_AA, 4)
+    return kernel / kernel.sum() if kernel.sum() else np.ones((1, 1), np.float32)
+
+
+def _rain(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    height, width = image.shape[:2]
+    veil = np.zeros((height, width), np.uint8)
+    slant = rng.normal(0, 0.2)
+    for _ in range(rng.integers(120, 380)):
+        x, y, length = rng.uniform(0, width), rng.uniform(-20, height), rng.uniform(5, 18)
+        end = (int(x + slant * length), int(y + length))
+        cv2.line(veil, (int(x), int(y)), end, int(rng.integers(25, 75)), 1, cv2.LINE_AA)
+    image = cv2.add(image, cv2.merge([cv2.GaussianBlur(veil, (0, 0), 0.6)] * 3))
+    for _ in range(rng.integers(0, 14)):
+        x, y = rng.integers(8, width - 8), rng.integers(8, height - 8)
+        _drop(image, int(x), int(y), int(rng.integers(3, 8)))
+    return image
+
+
+def _drop(image: np.ndarray, x: int, y: int, radius: int) -> None:
+    """Put a drop on the lens: it shows its surroundings blurred and upside down."""
+    patch = image[y - radius : y + radius, x - radius : x + radius]
+    mask = np.zeros(patch.shape[:2], np.uint8)
+    cv2.circle(mask, (radius, radius), radius - 1, 255, -1)
+    upside_down = cv2.GaussianBlur(patch[::-1], (0, 0), 2)
+    patch[mask > 0] = np.minimum(upside_down[mask > 0].astype(int) + 12, 255)
+
+
+def _snow(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    height, width = image.shape[:2]
+    veil = np.zeros((height, width), np.uint8)
+    for _ in range(rng.integers(80, 300)):
+        centre = (int(rng.uniform(0, width) * 16), int(rng.uniform(0, height) * 16))
+        radius = int(16 * min(3.2, 0.5 + rng.exponential(0.5)))
+        cv2.circle(veil, centre, radius, int(rng.integers(90, 220)), -1, cv2.LINE_AA, 4)
+    cover = cv2.GaussianBlur(veil, (0, 0), 0.7)[..., None].astype(np.float32) / 255
+    return (image * (1 - cover) + 245 * cover).astype(np.uint8)

@@ -1,0 +1,1 @@
+"""What composes figures for people: text, page and files, from plain parameters."""

@@ -1,0 +1,109 @@
+"""Unlabelled images under the estimator: the estimate, and the images to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.image_folder import ImageFile
+from autoeval.data.images import UnreadableImageError, read_image
+from autoeval.detectors.detector import Detector
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.fitting import estimate_images
+from autoeval.estimation.least_stable import LeastStableImages, UnstableImage
+from autoeval.estimation.presets import PassSettings
+from autoeval.metasets.task import Task
+from autoeval.report.thumbnails import draw_boxes
+from autoeval.runtime.shards import Shards, Undivided
+
+GRAY = np.full((270, 360, 3), 128, np.uint8)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a pass over unlabelled images leaves behind.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    row : mapping
+        Scores, seconds spent and counts; see `estimate_images`.
+    unstable : sequence of UnstableImage
+        The least stable images, the least stable first.
+    files : sequence of ImageFile
+        All images of the pass.
+    """
+
+    estimate: Estimate
+    row: Mapping[str, Any]
+    unstable: Sequence[UnstableImage]
+    files: Sequence[ImageFile]
+
+    def table(self) -> pd.DataFrame:
+        """Describe the least stable images, one row each."""
+        columns = {
+            "image": [image.image_id for image in self.unstable],
+            "stability": [image.stability for image in self.unstable],
+            "boxes": [len(image.clean) for image in self.unstable],
+            "boxes with dropout": [_counts(image) for image in self.unstable],
+        }
+        return pd.DataFrame(columns)
+
+    def thumbnails(self) -> list[tuple[np.ndarray, str]]:
+        """Read the least stable images again and draw their boxes, each with a caption."""
+        paths = {file.image_id: file.path for file in self.files}
+        return [_thumbnail(image, paths[image.image_id]) for image in self.unstable]
+
+
+def observe_unlabelled(
+    detector: Detector,
+    estimator: MapEstimator,
+    task: Task,
+    files: Sequence[ImageFile],
+    *,
+    settings: PassSettings,
+    batch_size: int = 4,
+    shards: Shards | None = None,
+) -> Observed:
+    """Estimate the mAP of a detector on images without labels, and keep the least stable ones.
+
+    The parameters and errors are those of `estimate_images`.
+    """
+    shards = shards or Undivided()
+    least_stable = LeastStableImages()
+    estimate, row = estimate_images(
+        detector,
+        estimator,
+        task,
+        files,
+        settings=settings,
+        batch_size=batch_size,
+        watch=least_stable.update,
+        shards=shards,
+    )
+    least_stable, *others = shards.gather(least_stable)
+    for other in others:
+        least_stable.merge(other)
+    return Observed(estimate, row, least_stable.images, files)
+
+
+def _thumbnail(image: UnstableImage, path) -> tuple[np.ndarray, str]:
+    caption = (
+        f"{image.image_id}: stability {image.stability:.2f}, "
+        f"{len(image.clean)} boxes, {_counts(image)} with dropout"
+    )
+    try:
+        return draw_boxes(read_image(path), image.clean, image.perturbed), caption
+    except UnreadableImageError as error:
+        return GRAY, f"{caption}; no longer readable: {error}"
+
+
+def _counts(image: UnstableImage) -> str:
+    counts = [len(boxes) for boxes in image.perturbed]
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"

@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from autoeval.data.image_folder import load_image_folder
+from autoeval.errors import InputError
+
+
+def touch(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+
+def test_lists_images_in_natural_order_with_their_subfolders(tmp_path):
+    touch(tmp_path, "10.jpg", "2.JPG", "b/1.png", "a/3.tif", "01.jpg", "1.jpg")
+    names = [image.image_id for image in load_image_folder(tmp_path)]
+    assert names == ["01.jpg", "1.jpg", "2.JPG", "10.jpg", "a/3.tif", "b/1.png"]
+
+
+def test_passes_over_other_and_hidden_files(tmp_path):
+    touch(tmp_path, "a.jpg", "notes.txt", "._a.jpg", ".thumbnails/a.jpg", "labels.json")
+    (image,) = load_image_folder(tmp_path)
+    assert image.image_id == "a.jpg" and image.path == tmp_path / "a.jpg"
+
+
+def test_a_hidden_folder_further_up_does_not_matter(tmp_path):
+    touch(tmp_path / ".cache", "a.jpg")
+    assert len(load_image_folder(tmp_path / ".cache")) == 1
+
+
+@pytest.mark.parametrize("where", ["images", "."])
+def test_annotation_file_without_annotations(tmp_path, where):
+    touch(tmp_path / where, "x.jpg")
+    ann_file = tmp_path / "list.json"
+    ann_file.write_text(json.dumps({"images": [{"id": 7, "file_name": "x.jpg"}]}))
+    (image,) = load_image_folder(ann_file)
+    assert image.image_id == "7" and image.path.is_file()
+
+
+def test_image_folder_of_an_annotation_file_can_be_given(tmp_path):
+    touch(tmp_path / "elsewhere", "x.jpg")
+    ann_file = tmp_path / "list.json"
+    ann_file.write_text(json.dumps({"images": [{"id": 7, "file_name": "x.jpg"}]}))
+    (image,) = load_image_folder(ann_file, tmp_path / "elsewhere")
+    assert image.path.is_file()
+
+
+def test_empty_folder_and_wrong_path(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.json").write_text('{"images": []}')
+    with pytest.raises(InputError, match=r"No image in .*expected files ending in"):
+        load_image_folder(tmp_path / "empty")
+    with pytest.raises(InputError, match="No image in"):
+        load_image_folder(tmp_path / "empty.json")
+    with pytest.raises(InputError, match="No folder or annotation file"):
+        load_image_folder(tmp_path / "typo")
+
+
+def test_refuses_file_names_that_leave_the_folder(tmp_path):
+    ann_file = tmp_path / "list.json"
+    ann_file.write_text(json.dumps({"images": [{"id": 7, "file_name": "../x.jpg"}]}))
+    with pytest.raises(InputError, match="leaves the image folder"):
+        load_image_folder(ann_file)

@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from autoeval.data.image_folder import ImageFile, load_image_folder
+from autoeval.data.unlabelled import list_images
+from autoeval.errors import InputError
+
+PIXELS = np.full((4, 6, 3), 7, np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("a/1.png", "a/2.png", "b/1.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        cv2.imwrite(str(tmp_path / name), PIXELS)
+    return tmp_path
+
+
+def test_paths_of_a_folder_have_the_names_that_the_folder_gives_them(folder):
+    files = load_image_folder(folder)
+    assert list_images(folder) == list_images(str(folder)) == files
+    assert list_images([str(file.path) for file in files]) == files
+    assert list_images(files) == files
+
+
+def test_one_path_is_named_by_its_file_name(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert list_images(["a/1.png"]) == (ImageFile("1.png", Path("a/1.png")),)
+
+
+def test_arrays_are_named_by_position_and_read_as_they_are():
+    images = list_images(np.stack([PIXELS, PIXELS + 1]))
+    assert [image.image_id for image in images] == ["0", "1"]
+    assert np.array_equal(images[1].read(), PIXELS + 1)
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        ([], "at least one image"),
+        ([PIXELS, PIXELS / 255], r"image 1 is \(4, 6, 3\) float64"),
+        ([PIXELS[..., 0]], r"image 0 is \(4, 6\) uint8"),
+        (PIXELS, r"image 0 is \(6, 3\) uint8"),  # one image in place of a sequence
+        ([PIXELS, "a.png"], "a sequence of ndarray, str"),
+        ([None], "a sequence of NoneType"),
+        (3, "a sequence of int"),
+        ("nowhere", "No folder or annotation file"),
+    ],
+)
+def test_what_is_no_image_is_refused(images, message):
+    with pytest.raises(InputError, match=message):
+        list_images(images)

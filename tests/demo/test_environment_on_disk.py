@@ -1,0 +1,97 @@
+"""Environments on disk: valid COCO, resumable, the same whatever the way there."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+
+from autoeval.demo.roadworld import dataset, make_picture, write_environment
+from autoeval.metasets import load_seed_set
+
+
+def contents(folder):
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def street(tmp_path_factory):
+    return write_environment(tmp_path_factory.mktemp("world"), "day_street", 4, seed=9)
+
+
+def test_annotations_are_those_of_the_pictures(street):
+    coco = COCO(street / "annotations.json")
+    assert [category["name"] for category in coco.loadCats(coco.getCatIds())] == ["vehicle"]
+    assert len(coco.imgs) == 4
+    for index, image in coco.imgs.items():
+        picture = make_picture("day_street", index, seed=9)
+        rows = coco.loadAnns(coco.getAnnIds(index))
+        boxes = np.array([row["bbox"] for row in rows]).reshape(-1, 4)
+        boxes[:, 2:] += boxes[:, :2]
+        assert boxes == pytest.approx(picture.boxes, abs=0.02)
+        assert all(
+            row["area"] == pytest.approx(row["bbox"][2] * row["bbox"][3], abs=0.01) for row in rows
+        )
+        stored = cv2.imread(str(street / "images" / image["file_name"]))
+        assert stored.shape == (image["height"], image["width"], 3)
+        assert np.abs(stored.astype(int) - picture.image).mean() < 3  # JPEG
+
+
+def test_it_loads_as_a_seed_set_without_a_complaint(street):
+    mapping = {"vehicle": "vehicle"}
+    args = (street / "annotations.json", street / "images", ["vehicle"], mapping)
+    assert load_seed_set("day_street", *args).problems == ()
+
+
+def test_more_images_keep_the_first(street, tmp_path):
+    write_environment(tmp_path, "day_street", 2, seed=9)
+    write_environment(tmp_path, "day_street", 4, seed=9)
+    assert contents(tmp_path / "day_street") == contents(street)
+
+
+def test_an_interrupted_run_goes_on(street, tmp_path, monkeypatch):
+    made = []
+
+    def falter(name, index, *, seed):
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        made.append(index)
+        return make_picture(name, index, seed=seed)
+
+    monkeypatch.setattr(dataset, "make_picture", falter)
+    with pytest.raises(KeyboardInterrupt):
+        write_environment(tmp_path, "day_street", 4, seed=9)
+    journal = tmp_path / "day_street" / "annotations.partial.jsonl"
+    with journal.open("a") as lines:
+        lines.write('{"made": {"envi')  # the kill came in the middle of a line
+    made.clear()
+    write_environment(tmp_path, "day_street", 4, seed=9)
+    assert made == [2, 3]
+    assert contents(tmp_path / "day_street") == contents(street)
+
+
+def test_nothing_is_rendered_twice(street, monkeypatch):
+    monkeypatch.setattr(dataset, "make_picture", None)
+    before = contents(street)
+    write_environment(street.parent, "day_street", 4, seed=9)
+    assert contents(street) == before
+
+
+@pytest.mark.parametrize("what", ["seed", "renderer"])
+def test_images_of_another_seed_or_renderer_are_not_reused(what, tmp_path, monkeypatch):
+    write_environment(tmp_path, "fog", 1, seed=0)
+    first = contents(tmp_path / "fog")
+    if what == "renderer":
+        monkeypatch.setattr(dataset, "renderer_digest", lambda: "another")
+        monkeypatch.setattr(
+            dataset, "make_picture", lambda name, index, *, seed: make_picture(name, 7, seed=seed)
+        )
+    write_environment(tmp_path, "fog", 1, seed=1 if what == "seed" else 0)
+    second = contents(tmp_path / "fog")
+    assert first["images/00000.jpg"] != second["images/00000.jpg"]
+    assert (
+        json.loads(first["annotations.json"])["info"]
+        != json.loads(second["annotations.json"])["info"]
+    )

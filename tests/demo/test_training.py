@@ -1,0 +1,65 @@
+"""Training: the log, the exported file, and one tiny run."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+import autoeval
+from autoeval.demo import training
+from autoeval.demo.judging import describe_training
+from autoeval.demo.roadworld import DETECTOR
+from autoeval.detectors import load_detector
+
+CONFIG = Path(autoeval.__file__).parents[1] / "configs/demo/train_roadworld_nano.py"
+
+
+def test_log_keeps_the_last_losses_of_every_epoch(tmp_path):
+    rows = [
+        {"epoch": 1, "iter": 50, "loss": 9.0, "loss_cls": 4.0, "lr": 0.1},
+        {"epoch": 1, "iter": 100, "loss": 7.123456, "loss_cls": 3.0, "lr": 0.1},
+        {"epoch": 2, "iter": 200, "loss": 5.0, "loss_cls": 2.0, "lr": 0.1},
+        {"coco/bbox_mAP": 0.3, "step": 2},
+    ]
+    scalars = tmp_path / "scalars.json"
+    scalars.write_text("\n".join(map(json.dumps, rows)))
+    assert training.summarise_losses(scalars) == [
+        {"epoch": 1, "loss": 7.1235, "loss_cls": 3.0},
+        {"epoch": 2, "loss": 5.0, "loss_cls": 2.0},
+    ]
+
+
+def test_export_halves_floats_and_leaves_counters(tmp_path):
+    state = {"w": torch.tensor([0.1, 2.0]), "n": torch.tensor(70000)}
+    torch.save({"state_dict": state, "optimizer": object}, tmp_path / "long.pth")
+    training.export_checkpoint(tmp_path / "long.pth", {"epochs": 3}, tmp_path / "short.pth")
+    content = torch.load(tmp_path / "short.pth", weights_only=True)
+    assert set(content) == {"meta", "state_dict"}
+    assert content["state_dict"]["w"].dtype == torch.float16
+    assert content["state_dict"]["n"] == 70000
+    assert training.read_training_log(tmp_path / "short.pth") == {"epochs": 3}
+
+
+def test_page_marks_the_environments_of_training():
+    log = {"environments": ["fog"], "epochs": 1, "losses": [{"epoch": 1, "loss": 2.0}]}
+    row = {"images": 9, "vehicles": 5, "mAP": 0.12345, "mAP50": 0.5, "mAP75": float("nan")}
+    table = pd.DataFrame([{"environment": name, **row} for name in ("fog", "rain")])
+    page = describe_training(log, table, seed=3, commands=["run it"])
+    assert "| fog | 9 | 5 | 12.3% | 50.0% | – | yes |" in page
+    assert "| rain | 9 | 5 | 12.3% | 50.0% | – |  |" in page
+    assert "run it" in page and "- epochs: 1" in page
+
+
+@pytest.mark.slow
+def test_a_tiny_training_gives_a_checkpoint_that_loads(tmp_path):
+    from mmengine.config import Config
+
+    config = Config.fromfile(CONFIG)
+    config.merge_from_dict({"images_per_environment": 2, "data_root": str(tmp_path / "images"),
+                            "max_epochs": 1, "train_cfg.max_epochs": 1})  # fmt: skip
+    trained, log = training.train_detector(config, tmp_path / "work")
+    assert log["images"] == 8 and log["epochs"] == 1
+    training.export_checkpoint(trained, log, tmp_path / "tiny.pth")
+    assert load_detector(DETECTOR, checkpoint=tmp_path / "tiny.pth").categories == ("vehicle",)

@@ -1,0 +1,59 @@
+import math
+
+import pandas as pd
+import pytest
+
+from autoeval.report.tables import format_cells
+from autoeval.results.held_out import formats_of, method_table, source_table
+
+RESULTS = pd.DataFrame(
+    {
+        "source": ["harbour", "ring road"],
+        "n_images": [40, 7],
+        "true": [0.5, 0.2],
+        "estimate": [0.4, 0.25],
+        "std": 0.0,
+        "error": [0.1, 0.05],
+        "lower": [0.15, math.nan],
+        "upper": [0.6, math.nan],
+    }
+)
+SUMMARY = {
+    "method": "bos",
+    "mean_absolute_error": 0.075,
+    "std": 0.01,
+    "pooled_rmse": 0.08,
+    "r2": 0.5,
+    "spearman": 1.0,
+    "coverage": 0.5,
+    "width": 0.45,
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "digits", "expected"),
+    [
+        # mAP in points of 100
+        ({}, 1, ["50.0", "40.0", "15.0 to 60.0", "10.0", "7.5"]),
+        # objects, as they are
+        (
+            {"target": "count_mae", "scale": 1.0, "digits": 2},
+            2,
+            ["0.50", "0.40", "0.15 to 0.60", "0.10", "0.08"],
+        ),
+    ],
+)
+def test_values_are_shown_in_the_unit_of_the_target(options, digits, expected):
+    table = source_table({"bos": RESULTS}, **options)
+    shown = format_cells(table, formats_of(table, digits=digits))
+    name = options.get("target", "mAP")
+    columns = [f"true {name}", "bos", "interval", "error bos"]
+    assert [*shown.loc[0, columns], shown["error bos"].iloc[-1]] == expected
+    assert shown["interval"].tolist()[1:] == ["–", "–"]  # no interval, and none of the mean
+
+
+def test_shares_and_correlations_have_no_unit():
+    points, objects = (method_table([SUMMARY], scale=scale).loc[0] for scale in (100.0, 1.0))
+    assert points["interval width"] == pytest.approx(45) and objects["interval width"] == 0.45
+    assert points["coverage %"] == objects["coverage %"] == 50
+    assert points["R²"] == objects["R²"] == 0.5
