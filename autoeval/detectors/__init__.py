@@ -3,5 +3,8 @@
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.dropout import DropoutSpec
 from autoeval.detectors.loading import load_detector
+from autoeval.detectors.quiet import silence
+
+silence()
 
 __all__ = ["Detector", "DropoutSpec", "load_detector"]

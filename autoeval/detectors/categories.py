@@ -65,8 +65,8 @@ def _from_checkpoint(meta: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _from_config(config: Config) -> tuple[str, ...]:
-    dataset = config.get("test_dataloader", {}).get("dataset", {})
-    return _names(dataset.get("metainfo", {}).get("classes"))
+    dataset = (config.get("test_dataloader") or {}).get("dataset") or {}
+    return _names((dataset.get("metainfo") or {}).get("classes"))
 
 
 def _names(classes: Any) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from mmengine.config import Config
 
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.capture import CAPTURED, capture
+from autoeval.detectors.causes import telling_sizes
 from autoeval.detectors.dropout import DropoutSpec, sample_seed
 from autoeval.detectors.passes import Batch, StagedPasses, choose_passes
 from autoeval.detectors.pooling import QuickPooling
@@ -236,9 +237,10 @@ class Detector:
     def _half_size(self, images: Sequence[np.ndarray], found: Sequence[Evidence]) -> list[Evidence]:
         """Add what is found at half the input size, or the reason why nothing is."""
         try:
-            image_ids = [evidence.image_id for evidence in found]
-            passes = self._all_passes(images, image_ids, [], 0, 0, preprocess=self._halving)
-        except (InputError, RuntimeError) as error:
+            halving, image_ids = self._halving, [evidence.image_id for evidence in found]
+            with telling_sizes():
+                passes = self._all_passes(images, image_ids, [], 0, 0, preprocess=halving)
+        except InputError as error:
             reason = f"{type(self.model).__name__} gives nothing at half its input size: {error}"
             return [replace(e, missing={**e.missing, "half_size": reason}) for e in found]
         return [replace(e, half_size=p.clean) for e, p in zip(found, passes, strict=True)]

@@ -2,10 +2,12 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+import torch
 from mmengine.config import Config
 
 from autoeval.detectors import Detector
-from autoeval.detectors.preprocessing import rescale_pipeline
+from autoeval.detectors.causes import UnsuitableSize, telling_sizes
+from autoeval.detectors.pipelines import rescale_pipeline
 from autoeval.errors import InputError
 
 FIELDS = ("boxes", "scores", "labels")
@@ -39,20 +41,60 @@ def test_half_the_size_is_what_a_config_of_half_the_size_gives(build, images, na
         assert one.half_size is None and found.missing == {}
 
 
-def test_a_network_that_cannot_take_half_the_size_says_so(build, images, monkeypatch):
-    detector = build("retinanet_r18")
+def failing_when_small(detector, error):
+    """Return clean passes that fail on an input of half the size."""
     run = detector._passes.clean
 
     def clean(batch, dropouts):
         if batch.inputs.shape[-1] < 96:
-            raise RuntimeError("Kernel size can't be greater than actual input size")
+            raise error
         return run(batch, dropouts)
 
-    monkeypatch.setattr(detector._passes, "clean", clean)
+    return clean
+
+
+def test_a_network_that_cannot_take_half_the_size_says_so(build, images, monkeypatch):
+    detector = build("retinanet_r18")
+    with pytest.raises(RuntimeError) as raised:
+        torch.nn.functional.conv2d(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 3, 3))
+    monkeypatch.setattr(detector._passes, "clean", failing_when_small(detector, raised.value))
     (evidence,) = detector.observe(images[:1], ["a"], wants=["half_size", "features"])
     assert len(evidence.clean) and evidence.features is not None
     assert evidence.half_size is None
-    assert "RetinaNet gives nothing at half its input size: Kernel" in evidence.missing["half_size"]
+    reason = evidence.missing["half_size"]
+    assert "RetinaNet gives nothing at half its input size: Calculated padded input" in reason
+
+
+def test_other_failures_at_half_the_size_are_failures(build, images, monkeypatch):
+    """Memory that runs out says nothing about the detector: the job has failed."""
+    detector = build("retinanet_r18")
+    for error in (torch.OutOfMemoryError("CUDA out of memory."), RuntimeError("cuDNN error")):
+        with monkeypatch.context() as patch:
+            patch.setattr(detector._passes, "clean", failing_when_small(detector, error))
+            with pytest.raises(RuntimeError, match=str(error)):
+                detector.observe(images[:1], ["a"], wants=["half_size"])
+
+
+def small(x, *size):
+    return torch.zeros(1, 1, x, x).reshape(size) if size else torch.zeros(1, 1, x, x)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda: torch.nn.functional.max_pool2d(small(1), 2),
+        lambda: torch.nn.functional.pad(small(2), (4, 4, 4, 4), mode="reflect"),
+        lambda: torch.nn.functional.interpolate(small(1), scale_factor=0.5),
+        lambda: torch.cat([small(2), small(3)], 1),
+        lambda: small(2) + small(3),
+        lambda: small(3, 1, 1, 2, 5),
+        lambda: small(1).flatten().topk(3),
+    ],
+)
+def test_what_torch_says_of_sizes(operation):
+    """If torch changes its words, this is where it shows."""
+    with pytest.raises(UnsuitableSize), telling_sizes():
+        operation()
 
 
 def test_sizes_and_factors_are_multiplied_and_nothing_else():

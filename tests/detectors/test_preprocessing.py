@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from mmengine.config import Config
 
+from autoeval.detectors.categories import _from_config
 from autoeval.detectors.loading import build_model, read_config
-from autoeval.detectors.preprocessing import Preprocessor, adapt_pipeline, collate, test_pipeline
+from autoeval.detectors.pipelines import adapt_pipeline, test_pipeline
+from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.errors import InputError
 
 test_pipeline.__test__ = False  # not a test, whatever its name
@@ -32,9 +34,40 @@ def test_a_pipeline_that_begins_otherwise():
         adapt_pipeline([])
 
 
-def test_no_pipeline():
+FILE = {"type": "LoadImageFromFile"}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model": {}},
+        {"test_dataloader": None},
+        {"test_dataloader": {"dataset": None}},
+        {"test_dataloader": {"dataset": {"type": "CocoDataset"}}},
+        {"test_dataloader": {"dataset": {"pipeline": None}}},
+        {"test_dataloader": {"dataset": {"pipeline": FILE}}},
+    ],
+)
+def test_no_pipeline(config):
     with pytest.raises(InputError, match="no test pipeline"):
-        test_pipeline(Config({"model": {}}))
+        Preprocessor(Config(config))
+    assert _from_config(Config(config)) == ()
+
+
+@pytest.mark.parametrize(
+    ("step", "complaint"),
+    [
+        ({"scale": 3}, "with a `type`, got"),
+        ({"type": "Resiez", "scale": 3}, "Resiez is not in the mmdet::transform registry"),
+        ({"type": "Resize"}, "can not both be `None`"),
+        ({"type": "Resize", "scail": 3}, "unexpected keyword argument 'scail'"),
+    ],
+)
+def test_a_pipeline_that_cannot_be_built(step, complaint, build):
+    build("retinanet_r18")  # which fills mmdet's registries
+    config = {"test_dataloader": {"dataset": {"pipeline": [FILE, step]}}}
+    with pytest.raises(InputError, match=complaint):
+        Preprocessor(Config(config))
 
 
 def test_values_and_scale():

@@ -1,0 +1,89 @@
+"""The steps that a detector's configuration applies to test images, as lists of settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mmengine.config import Config
+
+from autoeval.errors import InputError
+
+STRIDE = 32
+NO_PIPELINE = (
+    "The detector's config has no test pipeline: expected `test_dataloader.dataset.pipeline`, "
+    "as in mmdet's configs."
+)
+
+
+def test_pipeline(config: Config) -> list[dict[str, Any]]:
+    """Return the steps that the configuration applies to test images."""
+    from mmdet.utils import get_test_pipeline_cfg
+
+    try:
+        steps = get_test_pipeline_cfg(config.copy())
+    except (AttributeError, KeyError, TypeError, RuntimeError) as error:
+        raise InputError(NO_PIPELINE) from error
+    if not isinstance(steps, list | tuple):
+        raise InputError(NO_PIPELINE)
+    return [_step(step) for step in steps]
+
+
+def _step(step: Any) -> dict[str, Any]:
+    if not isinstance(step, Mapping) or "type" not in step:
+        raise InputError(f"Expected each step of the test pipeline with a `type`, got {step!r}.")
+    return dict(step)
+
+
+def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Take an array in place of a file, and read no annotations."""
+    if not steps or not step_name(steps[0]).startswith("LoadImage"):
+        found = step_name(steps[0]) if steps else "nothing"
+        raise InputError(
+            f"Expected the test pipeline to begin with LoadImageFromFile, but found {found} there."
+        )
+    first = {**steps[0], "type": "mmdet.LoadImageFromNDArray"}
+    rest = [step for step in steps[1:] if not _reads_annotations(step)]
+    return [first, *rest]
+
+
+def rescale_pipeline(steps: Sequence[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
+    """Multiply the sizes that images are resized to, and those they are padded to.
+
+    The latter are rounded up to what `STRIDE` divides: some necks can take nothing else.
+
+    Raises
+    ------
+    InputError
+        If no step resizes.
+    """
+    rescaled, found = [], False
+    for step in map(dict, steps):
+        if step_name(step) in ("Resize", "FixScaleResize"):
+            found = True
+            step |= {k: _times(step[k], scale) for k in ("scale", "scale_factor") if step.get(k)}
+        elif step_name(step) == "Pad" and step.get("size"):
+            step["size"] = tuple(math.ceil(n * scale / STRIDE) * STRIDE for n in step["size"])
+        rescaled.append(step)
+    if not found:
+        raise InputError("its test pipeline has no step that resizes")
+    return rescaled
+
+
+def step_name(step: dict[str, Any]) -> str:
+    """Return the bare name of a pipeline step's type, given as a class or a scoped string."""
+    kind = step["type"]
+    return kind.rpartition(".")[2] if isinstance(kind, str) else kind.__name__
+
+
+def _times(size: Any, scale: float) -> Any:
+    """Multiply pixels, which stay whole, or a factor."""
+    if isinstance(size, list | tuple):
+        return tuple(_times(side, scale) for side in size)
+    return max(1, round(size * scale)) if isinstance(size, int) else size * scale
+
+
+def _reads_annotations(step: dict[str, Any]) -> bool:
+    name = step_name(step)
+    return name.startswith("Load") and name.endswith("Annotations")
