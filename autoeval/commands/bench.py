@@ -61,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Judge every method on every table; print and write."""
     from autoeval.estimation.bench import bench
-    from autoeval.runtime.files import atomic_path, write_text
+    from autoeval.runtime.files import write_text
+    from autoeval.runtime.writers import write_table
     from autoeval.studies.score_columns import read_scores
     from autoeval.targets import find_target
 
@@ -73,8 +74,7 @@ def run(args: argparse.Namespace) -> int:
         text, cells = _part(name, table, result, target)
         parts.append(text)
         results.append(result)
-        with atomic_path(args.out / f"{name}.csv") as temporary:
-            cells.to_csv(temporary, index=False)
+        write_table(args.out / f"{name}.csv", cells)
     if len(tables) > 1:
         parts.append(_overall(results, target, args.level))
     text = "\n\n".join(parts) + "\n"

@@ -14,11 +14,12 @@ from autoeval.commands.detector_options import load_named_detector
 from autoeval.data.images import read_image
 from autoeval.estimation.presets import preset
 from autoeval.metasets import Task, draw_recipes, load_metaset_config, load_task, own_images
-from autoeval.report.box_scatter import plot_boxes
 from autoeval.report.parts import Part
+from autoeval.report.picture_rows import picture_rows
 from autoeval.report.study_report import StudyReport, interval_cells
-from autoeval.report.thumbnails import LEGEND, contact_sheet, draw_boxes
+from autoeval.results.box_scatter import plot_boxes
 from autoeval.results.study_words import HELD_OUT, R2, error_report, judging_of
+from autoeval.results.thumbnails import LEGEND, draw_boxes
 from autoeval.runtime.store import RowStore
 from autoeval.studies.box_level import MEASURES, box_level_correlation, box_table
 from autoeval.studies.examples import Example, examples
@@ -109,7 +110,7 @@ def examples_report(args: argparse.Namespace) -> StudyReport:
         "Images whose boxes stay put least and most",
         f"At most {args.per_source} of a source, own images with at least {args.min_boxes} boxes. "
         f"{LEGEND}.",
-        contact_sheet(pictures, f"least stable first, then most stable; {LEGEND}"),
+        picture_rows(pictures, f"least stable first, then most stable; {LEGEND}"),
         [table],
         observations.problems,
     )

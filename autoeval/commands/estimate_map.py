@@ -57,8 +57,9 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.data.image_folder import load_image_folder
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.metasets import load_task
-    from autoeval.results.observed import observe_unlabelled
-    from autoeval.results.outcome import Outcome
+    from autoeval.report.sections import written_files
+    from autoeval.results.estimate.map_report import map_report
+    from autoeval.results.estimate.observed import observe_unlabelled
 
     if args.estimator and not args.images:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
@@ -86,9 +87,14 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
         )
     if not shards.leads:
         return 0
-    outcome = Outcome(name, detector, task.name, settings, estimator, fit, observed)
-    written = outcome.write(work_dir, args.report)
-    print(json.dumps(outcome.to_dict(), indent=2) if args.json else outcome.text(written))
+    report = map_report(
+        f"{name} on {task.name}", estimator, detector=name, fit=fit, observed=observed
+    )
+    written = [*(fit.files if fit else ()), *report.write(work_dir, args.report)]
+    if args.json:
+        print(json.dumps(report.to_dict(), indent=2))
+    else:
+        print(f"{report.text()}\n\n{written_files(written)}")
     return 0
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 
-
 class Preprocessor:
     """The test pipeline of a detector, fed with decoded images.
 

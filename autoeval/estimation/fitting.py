@@ -30,10 +30,10 @@ from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
 from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.runtime.store import OK, RowStore
+from autoeval.runtime.writers import write_table
 
 BASELINE = "constant"
 
@@ -51,12 +51,15 @@ class Fit:
         Results of the estimator's method and of the baselines; empty with fewer than three sources.
     problems : tuple of str
         What was left out on the way.
+    files : tuple of Path
+        The score table and the estimator as written.
     """
 
     estimator: MapEstimator
     table: pd.DataFrame
     held_out: tuple[LeaveOneSourceOut, ...]
     problems: tuple[str, ...]
+    files: tuple[Path, ...] = ()
 
 
 def fit_task(
@@ -123,11 +126,11 @@ def fit_task(
     )
     problems = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.problems]
     table = _usable(table, counts.failed, target, problems)
-    with atomic_path(work_dir / "scores.parquet") as temporary:
-        table.to_parquet(temporary, index=False)
+    files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
+    write_table(files[0], table)
     estimator = MapEstimator(methods[0], target=target, level=level)
     estimator.fit(table, context=context(detector, task, settings))
-    estimator.save(work_dir / "estimator.parquet")
+    estimator.save(files[1])
     enough = len(sources(table)) >= MIN_SOURCES
     held_out = []
     for method in judged if enough else ():
@@ -135,7 +138,7 @@ def fit_task(
             held_out.append(leave_one_source_out(table, method, target=target, level=level))
         except InputError as error:
             problems.append(f"{method} was not judged: {error}")
-    return Fit(estimator, table, tuple(held_out), tuple(problems))
+    return Fit(estimator, table, tuple(held_out), tuple(problems), files)
 
 
 def estimate_images(

@@ -16,6 +16,7 @@ from autoeval.report.scatter import RegressionBand, axis_title, source_styles
 from autoeval.targets import Target
 
 FEWEST_POINTS = 3
+LEAST_SQUARES = "least squares over them"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class ScatterChart:
     target : Target
     lines : mapping of str to RegressionBand
         What to draw for a score; for the others it is a least-squares line over the sample sets.
+        The note of each score says which.
     estimate : mapping, optional
         One more point, drawn as a star: ``value`` and its scores.
     """
@@ -76,15 +78,16 @@ class ScatterChart:
     def _score(self, name: str) -> dict[str, Any]:
         samples = self.points.loc[self.points["kind"] != "seed", [name, self.target.name]].dropna()
         varied = len(samples) >= FEWEST_POINTS and samples.nunique().min() > 1
-        line = None
+        line, about = None, ""
         if name in self.lines:
-            line = self._band(self.lines[name])
+            line, about = self._band(self.lines[name]), self.lines[name].about
         elif varied:
-            line = self._least_squares(*samples.to_numpy(float).T)
+            line, about = self._least_squares(*samples.to_numpy(float).T), LEAST_SQUARES
+        notes = [_correlation(samples) if varied else "", f"line: {about}" if line else ""]
         return {
             "values": [_plain(value) for value in self.points[name]],
             "estimate": _plain((self.estimate or {}).get(name)),
-            "note": _correlation(samples) if varied else "",
+            "note": "; ".join(filter(None, notes)),
             "line": line,
         }
 
@@ -108,7 +111,7 @@ class ScatterChart:
 def _correlation(samples: pd.DataFrame) -> str:
     r = float(samples.corr().iloc[0, 1])
     rho = float(samples.corr("spearman").iloc[0, 1])
-    found = f"R² {r * r:.2f}, ρ {rho:.2f} over {len(samples)} sample sets"
+    found = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {len(samples)} sample sets"
     return found.replace("-", "\N{MINUS SIGN}")
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from autoeval.report.page import Page
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import write_text
+from autoeval.runtime.writers import write_table
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,15 @@ class Part:
         """What people see."""
         return self.table if self.shown is None else self.shown
 
+    def show(self, page: Page, caption: str = "", **options: Any) -> None:
+        """Add the table to a page; the options are those of `Page.add_table`."""
+        page.add_table(self.for_people, caption, formats=self.formats, **options)
+
     def write(self, folder: Path) -> list[Path]:
         """Write ``NAME.csv``, ``NAME.json`` (a list of rows) and ``NAME.md``; return them."""
         files = [folder / f"{self.name}.{suffix}" for suffix in ("csv", "json", "md")]
-        with atomic_path(files[0]) as temporary:
-            self.table.to_csv(temporary, index=False)
-        with atomic_path(files[1]) as temporary:
-            self.table.to_json(temporary, orient="records", indent=1, double_precision=15)
+        write_table(files[0], self.table)
+        rows = self.table.to_json(orient="records", indent=1, double_precision=15)
+        write_text(files[1], rows)
         write_text(files[2], to_markdown(format_cells(self.for_people, self.formats)) + "\n")
         return files

@@ -22,13 +22,14 @@ MARKERS = "oXPDsv^<>p*h"
 class RegressionBand:
     """A line with its prediction interval, all of shape (N,) and sorted by ``x``.
 
-    The bounds are NaN where there is no interval.
+    The bounds are NaN where there is no interval; ``about`` says what the line is.
     """
 
     x: np.ndarray
     y: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    about: str = ""
 
 
 def axis_title(target: Target) -> str:
@@ -86,10 +87,14 @@ def plot_scatter(
         ax.scatter(
             at_x, scale * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4
         )
-    ax.set(xlabel=x, ylabel=axis_title(target))
+    ax.set(xlabel=_named(x, band), ylabel=axis_title(target))
     ax.grid(alpha=0.25)
     _legend(ax, [*styles, *([highlight[2]] if highlight is not None else [])])
     return ax
+
+
+def _named(x: str, band: RegressionBand | None) -> str:
+    return f"{x} (line: {band.about})" if band is not None and band.about else x
 
 
 def _legend(ax: Axes, names: list[str]) -> None:

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from autoeval.report.parts import Part
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import write_text
+from autoeval.runtime.writers import write_figure, write_table
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,11 @@ class StudyReport:
     def write(self, folder: Path) -> list[Path]:
         """Write ``NAME.png``, ``NAME.md`` and the CSV file of each table; return them."""
         files = [folder / f"{self.name}.png", folder / f"{self.name}.md"]
-        with atomic_path(files[0]) as temporary:
-            self.figure.savefig(temporary, dpi=90, metadata={"Software": None})
+        write_figure(files[0], self.figure, dpi=90)
         write_text(files[1], self.markdown())
         for part in self.parts:
-            files.append(folder / f"{part.name}.csv")
-            with atomic_path(files[-1]) as temporary:
-                part.table.to_csv(temporary, index=False, float_format="%.6g")
+            path = folder / f"{part.name}.csv"
+            files.append(write_table(path, part.table, float_format="%.6g"))
         return files
 
     def markdown(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.results.held_out import formats_of, method_table
+from autoeval.results.held_out_tables import formats_of, method_table
 
 
 def bench_table(

@@ -11,9 +11,10 @@ import pandas as pd
 from autoeval.estimation.dropout_search.bench import Bench
 from autoeval.estimation.dropout_search.config_file import write_dropout_config
 from autoeval.estimation.dropout_search.search import SearchResult
-from autoeval.report.heat_map import plot_dropout_search
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.results.dropout_map import plot_dropout_search
+from autoeval.runtime.files import write_text
+from autoeval.runtime.writers import write_figure, write_table
 
 SUMMARY_FORMATS = {
     "r2": "{:.3f}",
@@ -64,9 +65,7 @@ class DropoutOutcome:
             figure = plot_dropout_search(
                 result.table, score=self.bench.score, target=self.bench.target
             )
-            with atomic_path(path) as temporary:
-                figure.savefig(temporary, dpi=110)
-            written.append(path)
+            written.append(write_figure(path, figure, dpi=110))
         summary = to_markdown(format_cells(self._summary(), SUMMARY_FORMATS))
         write_text(folder / "summary.md", f"{self._sizes()}\n\n{summary}\n\n{LEGEND}\n")
         write_dropout_config(config, self.results[0].choice.best, self._found())
@@ -74,9 +73,8 @@ class DropoutOutcome:
 
     def _write_table(self, result: SearchResult, folder: Path) -> list[Path]:
         paths = [folder / f"{result.strategy}.{kind}" for kind in ("parquet", "csv", "md")]
-        with atomic_path(paths[0]) as temporary:
-            result.table.to_parquet(temporary, index=False)
-        write_text(paths[1], result.table.to_csv(index=False))
+        for path in paths[:2]:
+            write_table(path, result.table)
         write_text(paths[2], to_markdown(format_cells(result.table, TABLE_FORMATS)) + "\n")
         return paths
 

@@ -32,7 +32,7 @@ from autoeval.counting.binning import load_bins
 from autoeval.counting.label_free import EDGES, CountingErrorSettings
 from autoeval.errors import InputError
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
-from autoeval.results.held_out import formats_of, method_table, source_table
+from autoeval.results.held_out_tables import formats_of, method_table, source_table
 from autoeval.runtime.files import atomic_path, write_text
 from autoeval.targets import TARGETS, find_target
 

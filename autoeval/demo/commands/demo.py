@@ -30,8 +30,9 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.estimation.fitting import fit_task
     from autoeval.estimation.presets import preset
     from autoeval.metasets import MetaSetConfig
-    from autoeval.results.observed import observe_unlabelled
-    from autoeval.results.outcome import Outcome
+    from autoeval.report.sections import written_files
+    from autoeval.results.estimate.map_report import map_report
+    from autoeval.results.estimate.observed import observe_unlabelled
 
     if args.held_back not in ENVIRONMENTS:
         raise InputError(f"--held-back is one of {', '.join(ENVIRONMENTS)}, got {args.held_back}.")
@@ -51,8 +52,11 @@ def run(args: argparse.Namespace) -> int:
     )
     files = load_image_folder(new_world.seed_sets[0].img_dir)
     observed = observe_unlabelled(detector, fit.estimator, task, files, settings=settings)
-    outcome = Outcome(DETECTOR, detector, "road world", settings, fit.estimator, fit, observed)
-    print(outcome.text(outcome.write(args.work_dir)))
+    report = map_report(
+        f"{DETECTOR} on road world", fit.estimator, detector=DETECTOR, fit=fit, observed=observed
+    )
+    written = [*fit.files, *report.write(args.work_dir)]
+    print(f"{report.text()}\n\n{written_files(written)}")
     estimated = observed.estimate.value
     true = _true_map(detector, new_world, settings)
     print(

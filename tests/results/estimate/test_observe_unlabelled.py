@@ -7,7 +7,7 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.least_stable import UnstableImage
-from autoeval.results.observed import GRAY, Observed
+from autoeval.results.estimate.observed import GRAY, Observed
 
 ESTIMATE = Estimate(0.5, 0.0, 0.4, 0.6, 0.9, "jackknife+", "mAP", "bos", 2)
 
@@ -22,7 +22,7 @@ def observed(folder):
         UnstableImage(0.25, "2.png", boxes(2), (boxes(1), boxes(3))),
         UnstableImage(0.5, "1.png", boxes(1), (boxes(4), boxes(4))),
     ]
-    return Observed(ESTIMATE, {}, unstable, files)
+    return Observed(ESTIMATE, {}, unstable, files, 2)
 
 
 def test_the_table_counts_boxes_with_and_without_dropout(tmp_path):
@@ -43,5 +43,5 @@ def test_an_image_that_is_gone_leaves_a_gray_picture_and_the_reason(tmp_path):
         gone is GRAY and "no longer readable" in said and said.startswith("2.png: stability 0.25")
     )
     assert picture.shape == (64, 64, 3) and caption == (
-        "1.png: stability 0.50, 1 boxes, 4 with dropout"
+        "1.png: stability 0.50, 1 box, 4 with dropout"
     )

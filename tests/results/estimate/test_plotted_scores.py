@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.results.plotted_scores import LEFT_OUT, scores_to_plot
+from autoeval.results.estimate.plotted_scores import LEFT_OUT, scores_to_plot
 
 
 def score_table(*sources):
@@ -39,7 +39,7 @@ def test_the_score_in_use_comes_first_with_its_regression():
     assert list(plotted.scores) == ["bos", LEFT_OUT, "ac"]
     line = plotted.lines["bos"]
     np.testing.assert_allclose(line.y, line.x / 2 + 0.1)
-    assert len(plotted.about) == 2
+    assert line.about == "the regression in use" and len(plotted.about) == 2
 
 
 def test_held_out_estimates_are_in_the_unit_of_the_target_and_right_on_their_line():
@@ -48,6 +48,7 @@ def test_held_out_estimates_are_in_the_unit_of_the_target_and_right_on_their_lin
     assert len(points) == 12  # repeats are averaged
     np.testing.assert_allclose(points[LEFT_OUT], 100 * points["mAP"])
     np.testing.assert_allclose(line.x, 100 * line.y)
+    assert line.about == "where it would be right"
 
 
 @pytest.mark.parametrize("method", ["constant", "pcr"])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from autoeval.detections import Detections
-from autoeval.report.thumbnails import CLEAN, PERTURBED, contact_sheet, draw_boxes
+from autoeval.results.thumbnails import CLEAN, PERTURBED, draw_boxes
 
 
 def found(*xyxy, score=0.9):
@@ -34,10 +34,3 @@ def test_perturbed_boxes_show_above_clean_ones_and_weak_ones_are_fainter():
     assert 0 < weak[50, 50].max() < strong[50, 50].max()
     both = draw_boxes(black(), found(box), [found(box)])
     assert tuple(both[50, 50]) == PERTURBED and tuple(CLEAN) in map(tuple, both[50, 45:56])
-
-
-def test_a_sheet_takes_any_number_of_pictures_and_any_name(tmp_path):
-    for n in (1, 5):
-        sheet = contact_sheet([(black(30, 40), r"$\frac_<img>.jpg")] * n, "title")
-        sheet.savefig(tmp_path / "sheet.png")
-        assert sum(ax.has_data() for ax in sheet.axes) == n

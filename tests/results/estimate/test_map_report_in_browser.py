@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from chromium import LAPTOP, PHONE, Visit, chromium
+from made_reports import report
 from rectangles import RectangleDetector, write_world
-from test_map_report import report
 
 import autoeval.detectors
 from autoeval.cli import main
@@ -199,9 +199,12 @@ def test_hostile_names_are_text(visit):
 
 def test_categories_of_hostile_names_are_text_and_sort(browser, tmp_path):
     names = [HOSTILE, "</script><script>alert(2)</script>", "car"]
-    values = {"estimate": [0.5, 0.25, 0.75], "lower": [0.4, 0.2, 0.6], "upper": [0.6, 0.3, 0.8]}
-    table = pd.DataFrame({"category": names, **values})
-    report(title=names[1], categories=table).write(tmp_path / "report.html")
+    values = zip((0.5, 0.25, 0.75), (0.4, 0.2, 0.6), (0.6, 0.3, 0.8), strict=True)
+    of = {
+        n: dict(zip(("value", "lower", "upper"), v, strict=True))
+        for n, v in zip(names, values, strict=True)
+    }
+    report(title=names[1], per_category=of).write(tmp_path)
     visit = Visit(browser, tmp_path / "report.html", viewport=PHONE)
     region = visit.page.get_by_label("Estimated mAP with its interval, in points of 100")
     region.get_by_role("button", name="estimate").click()

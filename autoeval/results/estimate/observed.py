@@ -18,7 +18,8 @@ from autoeval.estimation.fitting import estimate_images
 from autoeval.estimation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets.task import Task
-from autoeval.report.thumbnails import draw_boxes
+from autoeval.report.words import counted
+from autoeval.results.thumbnails import draw_boxes
 from autoeval.runtime.shards import Shards, Undivided
 
 GRAY = np.full((270, 360, 3), 128, np.uint8)
@@ -37,12 +38,15 @@ class Observed:
         The least stable images, the least stable first.
     files : sequence of ImageFile
         All images of the pass.
+    repeats : int
+        Perturbed passes an image.
     """
 
     estimate: Estimate
     row: Mapping[str, Any]
     unstable: Sequence[UnstableImage]
     files: Sequence[ImageFile]
+    repeats: int
 
     def table(self) -> pd.DataFrame:
         """Describe the least stable images, one row each."""
@@ -89,13 +93,13 @@ def observe_unlabelled(
     least_stable, *others = shards.gather(least_stable)
     for other in others:
         least_stable.merge(other)
-    return Observed(estimate, row, least_stable.images, files)
+    return Observed(estimate, row, least_stable.images, files, settings.repeats)
 
 
 def _thumbnail(image: UnstableImage, path) -> tuple[np.ndarray, str]:
     caption = (
         f"{image.image_id}: stability {image.stability:.2f}, "
-        f"{len(image.clean)} boxes, {_counts(image)} with dropout"
+        f"{counted(len(image.clean), 'box', 'boxes')}, {_counts(image)} with dropout"
     )
     try:
         return draw_boxes(read_image(path), image.clean, image.perturbed), caption

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from autoeval.results.what_was_run import STAGES, time_table
+from autoeval.results.estimate.what_was_run import STAGES, time_table
 
 SPENT = {"read_s": 1.0, "network_s": 6.0, "scores_s": 2.0, "map_s": 1.0, "n_images": 100}
 

@@ -31,7 +31,7 @@ class PlottedScores:
     lines : mapping of str to RegressionBand
         What the estimator, or being right, would look like.
     about : sequence of str
-        What those lines are.
+        Sentences that explain some of the scores.
     """
 
     points: pd.DataFrame
@@ -58,16 +58,14 @@ def scores_to_plot(estimator: MapEstimator) -> PlottedScores:
     about = []
     if len(single) == 1:
         lines[single[0]] = _regression(estimator, single[0])
-        about.append(
-            f"For ‘{single[0]}’, it is the regression in use, and grey its prediction interval."
-        )
+        about.append(f"Grey around the line of ‘{single[0]}’ is its prediction interval.")
     if table[LEFT_OUT].isna().all():
         scores.remove(LEFT_OUT)
     else:
         lines[LEFT_OUT] = _identity(table[LEFT_OUT], target.scale)
         about.append(
             f"‘{LEFT_OUT}’ is what ‘{estimator.method}’ says of each sample set ({target.unit}) "
-            "when it was fitted without its source; on the line it would be right."
+            "when it was fitted without its source."
         )
     names = ["n_images", "n_boxes", target.name, *scores]
     present = [name for name in dict.fromkeys(names) if name in table]
@@ -85,10 +83,10 @@ def _regression(estimator: MapEstimator, name: str, *, points: int = 50) -> Regr
         np.array([getattr(estimate, part) for estimate in estimates])
         for part in ("value", "lower", "upper")
     )
-    return RegressionBand(x, value, lower, upper)
+    return RegressionBand(x, value, lower, upper, "the regression in use")
 
 
 def _identity(scaled: pd.Series, scale: float) -> RegressionBand:
     ends = np.array([scaled.min(), scaled.max()])
     none = np.full(2, np.nan)
-    return RegressionBand(ends, ends / scale, none, none)
+    return RegressionBand(ends, ends / scale, none, none, "where it would be right")

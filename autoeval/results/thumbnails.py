@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import cv2
 import numpy as np
-from matplotlib.figure import Figure
 
 from autoeval.detections import Detections
 
 CLEAN, PERTURBED = (255, 140, 30), (0, 140, 255)  # BGR: blue, orange
 LEGEND = "blue: boxes of the unperturbed network; orange: with feature dropout, all repeats"
-SIDE, COLUMNS, STRONG = 360, 4, 0.3
+SIDE, STRONG = 360, 0.3
 
 
 def draw_boxes(
@@ -46,20 +44,6 @@ def draw_boxes(
             _outline(layer, boxes, scale, PERTURBED, 1, faint)
         canvas = cv2.addWeighted(layer, 0.4, canvas, 0.6, 0) if faint else layer
     return canvas
-
-
-def contact_sheet(pictures: Sequence[tuple[np.ndarray, str]], title: str) -> Figure:
-    """Lay BGR pictures with captions out in rows of four."""
-    rows = math.ceil(len(pictures) / COLUMNS)
-    figure = Figure(figsize=(3.2 * COLUMNS, 2.7 * rows + 0.4), layout="constrained")
-    axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
-    for ax in axes:
-        ax.axis("off")
-    for ax, (picture, caption) in zip(axes, pictures, strict=False):
-        ax.imshow(picture[..., ::-1])
-        ax.set_title(caption, fontsize=7, parse_math=False, wrap=True)
-    figure.suptitle(title, fontsize=9, parse_math=False)
-    return figure
 
 
 def _outline(

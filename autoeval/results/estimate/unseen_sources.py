@@ -1,0 +1,132 @@
+"""How far off the estimator is on a source that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from autoeval.estimation.fitting import BASELINE
+from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.report.page import Page
+from autoeval.report.parts import Part
+from autoeval.report.sections import Section
+from autoeval.report.tables import format_cells, to_terminal
+from autoeval.results.held_out_tables import formats_of, method_table, source_table
+from autoeval.targets import Target, find_target
+
+ABOUT_R2 = (
+    "R² in this table is one minus the squared error of the held-out estimates over the spread of "
+    "the truth, on the own images of the sources: it is below 0 where their mean would do better. "
+    "‘score R²’, and the R² beside the plot, are squared correlations over the sample sets: they "
+    "say how straight the line is, not how far off the estimates are."
+)
+
+
+@dataclass(frozen=True)
+class AtAGlance(Section):
+    """The error on unseen sources in three large figures.
+
+    Parameters
+    ----------
+    held_out : sequence of LeaveOneSourceOut
+        That of the method in use first, that of the baseline last.
+    """
+
+    held_out: Sequence[LeaveOneSourceOut]
+
+    def show(self, page: Page) -> None:
+        """Add the error, that of a constant, and the coverage."""
+        if not self.held_out:
+            return
+        used, last = self.held_out[0].summary(), self.held_out[-1].summary()
+        target = find_target(self.held_out[0].target)
+        error, beside = (target.text(s["mean_absolute_error"]) for s in (used, last))
+        by = f"{target.unit}, by ‘{used['method']}’"
+        page.add_headline("Mean error on unseen sources", error, by)
+        if last["method"] == BASELINE != used["method"]:
+            page.add_headline("The same for a constant", beside, "which ignores the images")
+        if used["coverage"] == used["coverage"]:
+            n_sources = len(self.held_out[0].per_source)
+            note = f"of {n_sources} held-out sources; mean width {target.text(used['width'])}"
+            page.add_headline("True value in the interval", f"{used['coverage']:.0%}", note)
+
+
+@dataclass(frozen=True)
+class UnseenSources(Section):
+    """Each source with its held-out estimate, and one line a method.
+
+    Parameters
+    ----------
+    held_out : sequence of LeaveOneSourceOut
+        That of the method in use first.
+    why_none : str
+        What is known of the error where `held_out` is empty.
+    """
+
+    held_out: Sequence[LeaveOneSourceOut]
+    why_none: str = ""
+
+    def show(self, page: Page) -> None:
+        """Add both tables, or why there are none."""
+        page.add_heading("How far off on a source it has not seen")
+        if not self.held_out:
+            page.add_text(self.why_none)
+            return
+        unit = find_target(self.held_out[0].target).unit
+        methods, sources = self.parts()
+        methods.show(page, f"Methods over all held-out sources, in {unit}")
+        page.add_text(ABOUT_R2)
+        sources.show(page, f"Each source left out in turn, in {unit}", n_footer=1)
+
+    def text(self) -> str:
+        """Return both tables, or why there are none."""
+        if not self.held_out:
+            return self.why_none
+        target = find_target(self.held_out[0].target)
+        head = f"Each source left out in turn ({target.name}, in {target.unit}):"
+        methods, sources = self.parts()
+        shown = [to_terminal(format_cells(p.for_people, p.formats)) for p in (sources, methods)]
+        return "\n\n".join([head, *shown])
+
+    def parts(self) -> list[Part]:
+        """Return the table of methods and that of sources; none where nothing was held out."""
+        if not self.held_out:
+            return []
+        target = find_target(self.held_out[0].target)
+        long = pd.concat([r.per_source.assign(method=r.method) for r in self.held_out])
+        summaries = pd.DataFrame([result.summary() for result in self.held_out])
+        by_source, by_method = held_out_tables(self.held_out, target)
+        return [
+            Part("methods", summaries, by_method, formats_of(by_method, digits=target.digits)),
+            Part("held_out", long, by_source, formats_of(by_source, digits=target.digits)),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary of each method, and its results source by source."""
+        return {
+            "held_out": [_without_nan(result.summary()) for result in self.held_out],
+            "per_source": {
+                result.method: [_without_nan(row) for row in result.per_source.to_dict("records")]
+                for result in self.held_out
+            },
+        }
+
+
+def held_out_tables(
+    held_out: Sequence[LeaveOneSourceOut], target: Target
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Lay out a `source_table` and a `method_table` in the unit of a target."""
+    by_source = source_table(
+        {result.method: result.per_source for result in held_out},
+        target=target.name,
+        scale=target.scale,
+        digits=target.digits,
+    )
+    return by_source, method_table([r.summary() for r in held_out], scale=target.scale)
+
+
+def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and v != v else v for k, v in values.items()}

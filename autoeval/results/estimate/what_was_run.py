@@ -1,0 +1,163 @@
+"""What a run was made with, and where its time went."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from autoeval import __version__
+from autoeval.detectors.settings import fingerprint
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.report.page import Page
+from autoeval.report.parts import Part
+from autoeval.report.sections import Section
+from autoeval.results.estimate.observed import Observed
+from autoeval.results.estimate.plotted_scores import PlottedScores
+from autoeval.targets import Target
+
+LIBRARIES = ("torch", "mmdet", "mmengine", "mmcv", "numpy", "albumentations", "faster_coco_eval")
+STAGES = {
+    "read_s": "waiting for images (decoding, transforms)",
+    "network_s": "network",
+    "scores_s": "matching and scores",
+    "map_s": "mAP",
+}
+
+
+@dataclass(frozen=True)
+class WhatWasRun(Section):
+    """Settings, time spent, and every sample set.
+
+    Parameters
+    ----------
+    facts : mapping of str to str
+    plotted : PlottedScores
+    target : Target
+    times : DataFrame, optional
+        See `time_table`.
+    """
+
+    facts: Mapping[str, str]
+    plotted: PlottedScores
+    target: Target
+    times: pd.DataFrame | None = None
+
+    def show(self, page: Page) -> None:
+        """Add the tables, that of the sample sets folded."""
+        page.add_heading("What was run")
+        sample_sets, what, *times = self.parts()
+        what.show(page, sortable=False)
+        for part in times:
+            part.show(page, "Where the time went", sortable=False, n_footer=1)
+        caption = f"All {len(sample_sets.table)} sample sets with the ids of their recipes"
+        sample_sets.show(page, caption, folded=True)
+
+    def parts(self) -> list[Part]:
+        """Return the tables of sample sets, settings and times."""
+        what = pd.DataFrame({"what": list(self.facts), "value": list(self.facts.values())})
+        parts = [_sample_sets(self.plotted, self.target), Part("what_was_run", what)]
+        if self.times is not None:
+            spec = {name: "{:.1f}" for name in self.times if name != "stage"}
+            parts.append(Part("times", self.times, formats=spec))
+        return parts
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings."""
+        return {"facts": dict(self.facts)}
+
+
+def _sample_sets(plotted: PlottedScores, target: Target) -> Part:
+    score, true = plotted.scores[0], f"true {target.name}"
+    columns = ["source", "sample_set", "transforms", "n_images", score]
+    shown = plotted.points[columns].copy()
+    shown[true] = target.scale * plotted.points[target.name]
+    shown["transforms"] = shown["transforms"].replace("", "its own images")
+    names = {"sample_set": "recipe", "n_images": "images"}
+    spec = {score: "{:.4g}", "images": "{:.0f}", true: target.format}
+    return Part("sample_sets", plotted.points, shown.rename(columns=names), spec)
+
+
+def facts(estimator: MapEstimator, detector: str, observed: Observed | None) -> dict[str, str]:
+    """Say in words what an estimator was made with, as far as it remembers.
+
+    Parameters
+    ----------
+    estimator : MapEstimator
+    detector : str
+        Name; empty where nobody knows it.
+    observed : Observed, optional
+        A pass over unlabelled images, which may have had fewer repeats.
+    """
+    n_sets, made_with = estimator.table_["sample_set"].nunique(), estimator.context_
+    known = {
+        "detector": detector,
+        "detector fingerprint": fingerprint(made_with["detector"]) if made_with else "",
+        "task": made_with["task"]["name"] if made_with else "",
+        "method": f"{estimator.method}, estimating {estimator.target}",
+        "sources": ", ".join(estimator.sources_),
+        "sample sets": f"{n_sets}, with their recipes' ids in the last table",
+        **(_of_pass(made_with["pass"]) if made_with else {}),
+        "repeats": _repeats(estimator, observed),
+        "versions": f"autoeval {__version__}, python {platform.python_version()}, {_versions()}",
+    }
+    return {name: value for name, value in known.items() if value}
+
+
+def _of_pass(made_with: Mapping[str, Any]) -> dict[str, str]:
+    dropout = made_with["dropout"]
+    where = f"{dropout['position']} stages {list(dropout['stages'])}, rate {dropout['rate']}"
+    return {"dropout": where, "seed": str(made_with["seed"])}
+
+
+def _repeats(estimator: MapEstimator, observed: Observed | None) -> str:
+    fitted = estimator.table_["repeat"].nunique()
+    if observed is None or observed.repeats == fitted:
+        return str(fitted)
+    return f"{fitted} fitted, {observed.repeats} on the unlabelled images"
+
+
+def time_table(
+    fitted: pd.DataFrame | None, unlabelled: Mapping[str, Any] | None
+) -> pd.DataFrame | None:
+    """Add up the seconds of each stage of the pass.
+
+    Parameters
+    ----------
+    fitted : DataFrame, optional
+        Score table, whose seconds stand in each row of a sample set.
+    unlabelled : mapping, optional
+        Row of the pass over unlabelled images.
+
+    Returns
+    -------
+    DataFrame or None
+        Stages and, last, their sum; for each of the two the seconds and the milliseconds an image.
+        None where neither tells of time.
+    """
+    passes: dict[str, Mapping[str, Any]] = {}
+    if fitted is not None and set(STAGES) <= set(fitted):
+        passes["sample sets"] = fitted.drop_duplicates(["source", "sample_set"])[
+            [*STAGES, "n_images"]
+        ].sum()
+    if unlabelled is not None and set(STAGES) <= set(unlabelled):
+        passes["unlabelled images"] = unlabelled
+    if not passes:
+        return None
+    table = pd.DataFrame({"stage": [*STAGES.values(), "all"]})
+    for name, spent in passes.items():
+        seconds = [float(spent[stage]) for stage in STAGES]
+        seconds.append(sum(seconds))
+        table[f"{name}, s"] = seconds
+        table[f"{name}, ms an image"] = [1000 * s / spent["n_images"] for s in seconds]
+    return table
+
+
+def _versions() -> str:
+    loaded = {name: sys.modules[name] for name in LIBRARIES if name in sys.modules}
+    known = {name: getattr(module, "__version__", "") for name, module in loaded.items()}
+    return ", ".join(f"{name} {version}" for name, version in known.items() if version)

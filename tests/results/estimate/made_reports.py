@@ -1,0 +1,78 @@
+"""Reports made of parts, for tests of what they say."""
+
+import dataclasses
+import math
+import re
+
+import numpy as np
+import pandas as pd
+
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.report.sections import Report
+from autoeval.results.estimate.answer import Answer
+from autoeval.results.estimate.by_category import ByCategory
+from autoeval.results.estimate.doubts import Doubts
+from autoeval.results.estimate.plotted_scores import PlottedScores
+from autoeval.results.estimate.score_scatter import ScoreScatter
+from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
+from autoeval.results.estimate.what_was_run import WhatWasRun
+from autoeval.targets import find_target
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+MAP = find_target("mAP")
+ESTIMATE = Estimate(0.4, 0.01, 0.3, 0.55, 0.9, "jackknife+", "mAP", "bos", 80, {"bos": 0.7})
+
+
+def points(n=12):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "source": np.repeat(["a", "_b", "$c"], n // 3),
+            "sample_set": [f"id{k}" for k in range(n)],
+            "kind": (["seed"] + ["sample"] * (n // 3 - 1)) * 3,
+            "transforms": ([""] + ["Rotate 3"] * (n // 3 - 1)) * 3,
+            "n_images": 20.0,
+            "mAP": rng.uniform(0, 1, n),
+            "bos": rng.uniform(0, 1, n),
+            "ac": rng.uniform(0, 1, n),
+        }
+    )
+
+
+def held_out(**errors):
+    """Three sources with a true value of .5, two of them inside their interval."""
+    table = pd.DataFrame({"source": ["a", "_b", "$c"], "n_images": 20, "true": 0.5})
+    table = table.assign(std=0.0, lower=[0.2, 0.2, 0.6], upper=[0.6, 0.6, 1.0])
+    return tuple(
+        LeaveOneSourceOut(method, "mAP", table.assign(error=e, estimate=0.5 - e), np.full(2, e), {})
+        for method, e in errors.items()
+    )
+
+
+def report(
+    title="t", estimate=ESTIMATE, judged=(), target=MAP, plotted=None, why_none="", **changes
+):
+    """Make a report; `changes` are those of the estimate."""
+    estimate = estimate and dataclasses.replace(estimate, target=target.name, **changes)
+    star = estimate and {"value": estimate.value, **estimate.features}
+    plotted = plotted or PlottedScores(points(), ["bos", "ac"], {}, ())
+    sections = [
+        Answer(estimate),
+        Doubts(estimate, judged),
+        AtAGlance(judged),
+        ScoreScatter(title, plotted, target, star),
+        UnseenSources(judged, why_none),
+        ByCategory(estimate.per_category if estimate else {}, target),
+        WhatWasRun({"seed": "0"}, plotted, target),
+    ]
+    return Report(title, sections)
+
+
+def text(made):
+    """The page as a reader sees it, roughly."""
+    html = made.page().render()
+    return re.sub(r"<script.*?</script>|<style.*?</style>|<[^>]*>", " ", html, flags=re.S)
+
+
+NONE = {"lower": math.nan, "upper": math.nan}
