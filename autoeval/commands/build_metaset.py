@@ -94,7 +94,7 @@ def _task_of_words(args: argparse.Namespace) -> Task:
     names = [each.name for each in files]
     if len(set(names)) < len(names):
         raise InputError(f"Seed sets need different names, got {', '.join(names)}.")
-    targets = {target: None for each in files for target in each.mapping.values()}
+    targets = {target: None for each in files for target in (each.mapping or {}).values()}
     return Task("given on the command line", tuple(targets), tuple(files))
 
 

@@ -2,82 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autoeval.data.wording import listed
+from autoeval.data.json_file import read_json
+from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 
 
-@dataclass(frozen=True)
-class CocoImage:
-    """One entry of the list of images.
-
-    Parameters
-    ----------
-    image_id : str
-        The file's image id, as text.
-    file_name : str
-        Path relative to the image folder.
-    size : tuple of int, optional
-        Height and width in pixels, where the file gives them.
-    """
-
-    image_id: str
-    file_name: str
-    size: tuple[int, int] | None
-
-
-@dataclass(frozen=True)
-class CocoBox:
-    """One annotation.
-
-    Parameters
-    ----------
-    image_id : str
-        Image it belongs to.
-    category : str
-        Name of its category in the file.
-    xywh : tuple of float
-        Left, top, width and height in pixels.
-    iscrowd : bool
-        Whether it marks a crowd, which evaluation ignores.
-    """
-
-    image_id: str
-    category: str
-    xywh: tuple[float, float, float, float]
-    iscrowd: bool
-
-
-@dataclass(frozen=True)
-class CocoFile:
-    """The content of an annotation file.
-
-    Parameters
-    ----------
-    path : Path
-        Where it was read.
-    images : tuple of CocoImage
-        In the file's order.
-    categories : tuple of str
-        In the file's order.
-    boxes : tuple of CocoBox
-        In the file's order; empty where the file has no annotations.
-    """
-
-    path: Path
-    images: tuple[CocoImage, ...]
-    categories: tuple[str, ...] = ()
-    boxes: tuple[CocoBox, ...] = field(default=(), repr=False)
-
-
-def read_coco(path: str | os.PathLike[str]) -> CocoFile:
+def read_coco(path: str | os.PathLike[str]) -> LabelSet:
     """Read an annotation file in COCO's object detection format.
 
     Parameters
@@ -97,7 +34,7 @@ def read_coco(path: str | os.PathLike[str]) -> CocoFile:
     known = _unique(path, [image.image_id for image in images])
     categories = dict(_each(path, document, "categories", _category))
     boxes = _each(path, document, "annotations", lambda entry: _box(entry, known, categories))
-    return CocoFile(path, images, tuple(categories.values()), tuple(boxes))
+    return LabelSet(path, images, tuple(categories.values()), tuple(boxes))
 
 
 def image_path(img_dir: Path, file_name: str) -> Path:
@@ -115,30 +52,30 @@ def image_path(img_dir: Path, file_name: str) -> Path:
     InputError
         If ``file_name`` is absolute, climbs out with ``..`` or is a link to the outside.
     """
-    root = img_dir.resolve()
+    root = Path(os.path.realpath(img_dir))
     path = root / file_name
-    outside = "\0" in file_name or Path(file_name).is_absolute()
-    if outside or not path.resolve().is_relative_to(root):
+    outside = not _encodable(file_name) or Path(file_name).is_absolute()
+    if outside or not Path(os.path.realpath(path)).is_relative_to(root):
         raise InputError(
-            f"file_name {file_name!r} leaves the image folder {img_dir}: refused. "
+            f"file_name {file_name!r} leaves the image folder {printable(img_dir)}: refused. "
             "Expected a path inside the folder, relative to it."
         )
     return path
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _encodable(file_name: str) -> bool:
     try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"No annotation file {path}: check the path.") from None
-    except OSError as error:
-        raise InputError(f"Cannot read the annotation file {path}: {error.strerror}.") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not a JSON file ({error}).") from error
+        return b"\0" not in os.fsencode(file_name)
+    except UnicodeEncodeError:
+        return False
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    document = read_json(path, "annotation file")
     if not isinstance(document, dict) or "images" not in document:
         raise InputError(
-            f"{path} is not a COCO annotation file: expected an object with a list 'images' "
-            "(and 'annotations' and 'categories' where it is labelled)."
+            f"{printable(path)} is not a COCO annotation file: expected an object with a list "
+            "'images' (and 'annotations' and 'categories' where it is labelled)."
         )
     return document
 
@@ -153,26 +90,27 @@ def _each(path: Path, document: dict[str, Any], name: str, parse: Callable[[Any]
             parsed.append(parse(entry))
         except KeyError as error:
             raise InputError(f"{path}: {name}[{position}] has no field {error}.") from None
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{path}: {name}[{position}] is malformed: {error}.") from None
     return parsed
 
 
-def _image(entry: dict[str, Any]) -> CocoImage:
+def _image(entry: dict[str, Any]) -> LabelledImage:
     size = None
     if "height" in entry and "width" in entry:
         size = (int(entry["height"]), int(entry["width"]))
         if min(size) < 1:
             raise ValueError(f"height and width must be positive, got {size}")
-    return CocoImage(str(entry["id"]), str(entry["file_name"]), size)
+    return LabelledImage(printable(str(entry["id"])), str(entry["file_name"]), size)
 
 
 def _category(entry: dict[str, Any]) -> tuple[Any, str]:
+    hash(entry["id"])  # a list as an id is malformed
     return entry["id"], str(entry["name"])
 
 
-def _box(entry: dict[str, Any], known: frozenset[str], categories: dict[Any, str]) -> CocoBox:
-    image_id = str(entry["image_id"])
+def _box(entry: dict[str, Any], known: frozenset[str], categories: dict[Any, str]) -> LabelledBox:
+    image_id = printable(str(entry["image_id"]))
     if image_id not in known:
         raise ValueError(f"image_id {image_id} is not in the list of images")
     if entry["category_id"] not in categories:
@@ -180,7 +118,9 @@ def _box(entry: dict[str, Any], known: frozenset[str], categories: dict[Any, str
     xywh = tuple(float(number) for number in entry["bbox"])
     if len(xywh) != 4 or not all(abs(number) < float("inf") for number in xywh):
         raise ValueError(f"expected bbox [x, y, width, height], got {entry['bbox']}")
-    return CocoBox(image_id, categories[entry["category_id"]], xywh, bool(entry.get("iscrowd", 0)))
+    return LabelledBox(
+        image_id, categories[entry["category_id"]], xywh, bool(entry.get("iscrowd", 0))
+    )
 
 
 def _unique(path: Path, image_ids: list[str]) -> frozenset[str]:

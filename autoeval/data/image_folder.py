@@ -11,6 +11,8 @@ import numpy as np
 
 from autoeval.data.coco import image_path, read_coco
 from autoeval.data.images import read_image
+from autoeval.data.walking import walk
+from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
@@ -79,12 +81,13 @@ def load_image_folder(
 
 def _in_folder(folder: Path) -> tuple[ImageFile, ...]:
     names = [
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.suffix.lower() in SUFFIXES and path.is_file()
+        name
+        for name in walk(folder)
+        if os.path.splitext(name)[1].lower() in SUFFIXES and not re.search(r"(^|/)\.", name)
     ]
-    visible = (name for name in names if not re.search(r"(^|/)\.", name))
-    return tuple(ImageFile(name, folder / name) for name in sorted(visible, key=_natural))
+    return tuple(
+        ImageFile(printable(name), folder / name) for name in sorted(names, key=natural_order)
+    )
 
 
 def _in_file(ann_file: Path, img_dir: Path | None) -> tuple[ImageFile, ...]:
@@ -97,7 +100,7 @@ def _in_file(ann_file: Path, img_dir: Path | None) -> tuple[ImageFile, ...]:
     )
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural_order(name: str) -> list[tuple[int, str]]:
     """Sort key in which runs of digits compare as numbers."""
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)

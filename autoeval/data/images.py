@@ -7,9 +7,16 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from PIL import Image
 
+from autoeval.data.image_header import TooLargeError, foreign_format, read_header
+from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
+LIMIT_VARIABLE = "AUTOEVAL_MAX_MEGAPIXELS"
+MAX_MEGAPIXELS = 100.0
+# Cameras store 10 to 14 bits in 16; a picture that uses all 16 has something brighter than 1/4.
+_MOST_BITS_OF_DARK = 14
 _JPEG_START, _JPEG_SCAN, _JPEG_END = b"\xff\xd8", 0xDA, b"\xff\xd9"
 
 
@@ -29,10 +36,10 @@ class UnreadableImageError(InputError):
         self.path, self.reason = Path(path), reason
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+        return f"{printable(self.path)}: {self.reason}"
 
 
-def read_image(path: str | os.PathLike[str]) -> np.ndarray:
+def read_image(path: str | os.PathLike[str], *, max_megapixels: float | None = None) -> np.ndarray:
     """Decode an image file.
 
     The same call as mmdet's default loader: OpenCV, three channels, the EXIF orientation obeyed, so
@@ -42,6 +49,9 @@ def read_image(path: str | os.PathLike[str]) -> np.ndarray:
     ----------
     path : path-like
         Any format OpenCV reads.
+    max_megapixels : float, optional
+        Larger images are refused before they are decoded, which takes three bytes a pixel and more.
+        By default the environment variable ``AUTOEVAL_MAX_MEGAPIXELS``, else 100.
 
     Returns
     -------
@@ -51,8 +61,15 @@ def read_image(path: str | os.PathLike[str]) -> np.ndarray:
     Raises
     ------
     UnreadableImageError
-        If the file is missing, empty, cut short or no image.
+        If the file is missing, empty, cut short, no image or too large, or stores 14 bits or fewer
+        in 16, which come out nearly black.
+    InputError
+        If the environment variable is no positive number.
     """
+    return _image(path, _content(path, _limit(max_megapixels)))
+
+
+def _content(path: str | os.PathLike[str], limit: float) -> bytes:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -62,17 +79,61 @@ def read_image(path: str | os.PathLike[str]) -> np.ndarray:
     # Some decoders fill the missing part of a JPEG with grey and report success.
     if content.startswith(_JPEG_START) and not _jpeg_is_whole(content):
         raise UnreadableImageError(path, "the JPEG is cut short: its end marker is missing")
-    image = _decode(content)
+    megapixels = _megapixels(content)
+    if megapixels > limit:
+        raise UnreadableImageError(
+            path,
+            f"{megapixels:.3g} megapixels, more than the limit of {limit:g}; {LIMIT_VARIABLE}=N "
+            "sets another, at 3 MB of memory for each megapixel",
+        )
+    return content
+
+
+def _image(path: str | os.PathLike[str], content: bytes) -> np.ndarray:
+    image = _decode(content, cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
+    if image is not None and image.dtype == np.uint16:
+        bits = int(image.max()).bit_length()
+        if 0 < bits <= _MOST_BITS_OF_DARK:
+            reason = f"stores {bits} bits in 16 and would be read nearly black: convert it to 8"
+            raise UnreadableImageError(path, reason)
+    if image is not None and image.dtype != np.uint8:
+        image = _decode(content, cv2.IMREAD_COLOR)
     if image is None:
-        raise UnreadableImageError(path, "not an image, or one that is cut short or damaged")
+        raise UnreadableImageError(path, _why_not_decoded(content))
     return image
 
 
-def _decode(content: bytes) -> np.ndarray | None:
+def _decode(content: bytes, flags: int) -> np.ndarray | None:
     try:
-        return cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+        return cv2.imdecode(np.frombuffer(content, np.uint8), flags)
     except cv2.error:
         return None
+
+
+def _why_not_decoded(content: bytes) -> str:
+    name = foreign_format(content)
+    if name:
+        return f"is {name}, which this OpenCV cannot read, or is damaged: convert it to PNG"
+    return "not an image, or one that is cut short or damaged"
+
+
+def _megapixels(content: bytes) -> float:
+    try:
+        header = read_header(content)
+    except TooLargeError:
+        return 2e-6 * (Image.MAX_IMAGE_PIXELS or 0)
+    return 1e-6 * header.height * header.width if header else 0.0
+
+
+def _limit(given: float | None) -> float:
+    text = os.environ.get(LIMIT_VARIABLE) or MAX_MEGAPIXELS
+    try:
+        limit = float(text if given is None else given)
+    except ValueError:
+        limit = 0.0
+    if not limit > 0:
+        raise InputError(f"Expected {LIMIT_VARIABLE} to be a positive number but got {text!r}.")
+    return limit
 
 
 def _jpeg_is_whole(content: bytes) -> bool:

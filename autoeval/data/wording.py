@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Collection
+
+_STRAY_BYTE = "[\udc80-\udcff]"  # how Python carries a byte of a file name that is no UTF-8
 
 
 def listed(items: Collection[object], most: int = 5) -> str:
@@ -15,3 +19,15 @@ def listed(items: Collection[object], most: int = 5) -> str:
     """
     shown = ", ".join(str(item) for item in list(items)[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def printable(name: str | os.PathLike[str]) -> str:
+    r"""Spell out the bytes of a file name that are not UTF-8, so that it can be shown and stored.
+
+    Examples
+    --------
+    >>> printable(os.fsdecode(b"bad\xff.jpg"))
+    'bad\\xff.jpg'
+    """
+    text = re.sub(_STRAY_BYTE, lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", os.fspath(name))
+    return text.encode("utf-8", "backslashreplace").decode()

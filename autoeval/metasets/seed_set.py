@@ -7,12 +7,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from autoeval.data.coco import CocoBox, CocoFile, CocoImage, image_path, read_coco
-from autoeval.data.wording import listed
+from autoeval.data.coco import image_path
+from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.data.labels.loading import load_labels
+from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+from autoeval.metasets.twice import twice_there
 
 _FAULTS = {
     "flat": "boxes without area (zero or negative width or height), dropped",
@@ -28,7 +32,7 @@ class ImageRecord:
     Parameters
     ----------
     image_id : str
-        Its id in the annotation file.
+        Its id in the label files.
     path : Path
         The image file.
     height, width : int
@@ -61,7 +65,7 @@ class SeedSet:
     categories : tuple of str
         Categories of the task, which the labels index.
     images : tuple of ImageRecord
-        Images that exist on disk, in the order of the annotation file.
+        Images that exist on disk, in the order of the label files.
     problems : tuple of str
         What was left out or repaired on the way, one sentence each.
     """
@@ -79,52 +83,62 @@ class SeedSet:
 
 def load_seed_set(
     name: str,
-    ann_file: str | os.PathLike[str],
-    img_dir: str | os.PathLike[str],
+    labels: str | os.PathLike[str],
+    img_dir: str | os.PathLike[str] | None,
     categories: Sequence[str],
-    mapping: Mapping[str, str],
+    mapping: Mapping[str, str] | None = None,
+    *,
+    words: Mapping[str, str] | None = None,
+    layout: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> SeedSet:
-    """Read a COCO-format data set as a seed set.
+    """Read a labelled data set as a seed set.
 
     Parameters
     ----------
     name : str
         Name of the environment.
-    ann_file : path-like
-        Annotation file in COCO's object detection format.
-    img_dir : path-like
-        Folder that the file names of the images are relative to.
+    labels : path-like
+        File or folder with the labels; see `load_labels` for the formats.
+    img_dir : path-like or None
+        Folder of the images; None for where the format has them.
     categories : sequence of str
         Categories of the task.
-    mapping : mapping of str to str
-        Category of the task for each category of the file that counts, for example
-        ``{"car": "vehicle", "bus": "vehicle", "truck": "vehicle"}``.
+    mapping : mapping of str to str, optional
+        Category of the task for each category of the labels that counts, for example
+        ``{"car": "vehicle", "bus": "vehicle", "truck": "vehicle"}``. By default that of `words`.
+    words : mapping of str to str, optional
+        Category of the task for words that labels may use, whether these do or not; by default the
+        categories by their own names.
+    layout, options
+        As in `load_labels`.
 
     Returns
     -------
     SeedSet
-        Boxes of categories outside the mapping, boxes without area, boxes outside their image and
-        images missing on disk are left out, and boxes partly outside are clipped; its `problems`
-        count and name them all.
+        Boxes of categories outside the mapping, boxes without area, boxes outside their image,
+        images without labels and images missing on disk are left out, and boxes partly outside are
+        clipped; its `problems` count and name them all, and what is there twice.
 
     Raises
     ------
     InputError
-        If the annotation file is malformed, the mapping does not fit it, a file name leaves the
-        image folder, or no image is left.
+        If the labels are malformed, the mapping does not fit them, a file name leaves the image
+        folder, or no image is left.
     """
-    content = read_coco(ann_file)
-    _check_mapping(content, categories, mapping)
-    problems: list[str] = []
-    found = _find_images(content, Path(img_dir), problems)
-    by_image: dict[str, list[CocoBox]] = {image.image_id: [] for image, _ in found}
+    content = load_labels(labels, img_dir, layout=layout, **(options or {}))
+    mapping = _mapping(content, categories, mapping, words)
+    problems = list(content.problems)
+    found = _find_images(content, problems)
+    by_image: dict[str, list[LabelledBox]] = {image.image_id: [] for image, _ in found}
     for box in _mapped(content, mapping, problems):
         by_image.get(box.image_id, []).append(box)
+    problems += twice_there(content, [path for _, path in found])
     index = {category: i for i, category in enumerate(categories)}
-    labels = {category: index[target] for category, target in mapping.items()}
+    numbers = {category: index[target] for category, target in mapping.items()}
     faults: dict[str, Counter[str]] = {kind: Counter() for kind in _FAULTS}
     records = [
-        _record(image, path, by_image[image.image_id], labels, faults) for image, path in found
+        _record(image, path, by_image[image.image_id], numbers, faults) for image, path in found
     ]
     problems += [
         f"{what}: {faults[kind].total()} (image ids: {listed(faults[kind])})"
@@ -134,8 +148,28 @@ def load_seed_set(
     return SeedSet(name, tuple(categories), tuple(records), tuple(problems))
 
 
+def _mapping(
+    content: LabelSet,
+    categories: Sequence[str],
+    given: Mapping[str, str] | None,
+    words: Mapping[str, str] | None,
+) -> dict[str, str]:
+    if given is not None:
+        chosen = {str(word): category for word, category in given.items()}
+        _check_mapping(content, categories, chosen)
+        return chosen
+    words = {**{category: category for category in categories}, **(words or {})}
+    chosen = {word: words[word] for word in content.categories if word in words}
+    if not chosen:
+        raise InputError(
+            f"None of the categories of {content.path} ({listed(content.categories, most=100)}) is "
+            f"one of {listed(words, most=20)}. Say with `mapping` what they are in the task."
+        )
+    return chosen
+
+
 def _check_mapping(
-    content: CocoFile, categories: Sequence[str], mapping: Mapping[str, str]
+    content: LabelSet, categories: Sequence[str], mapping: Mapping[str, str]
 ) -> None:
     has = listed(content.categories, most=100) or "none"
     absent = [name for name in mapping if name not in content.categories]
@@ -152,11 +186,13 @@ def _check_mapping(
         )
 
 
-def _find_images(
-    content: CocoFile, img_dir: Path, problems: list[str]
-) -> list[tuple[CocoImage, Path]]:
-    if not img_dir.is_dir():
+def _find_images(content: LabelSet, problems: list[str]) -> list[tuple[LabelledImage, Path]]:
+    img_dir = content.img_dir
+    if img_dir is None or not img_dir.is_dir():
         raise InputError(f"No image folder {img_dir} (for {content.path}): check the path.")
+    if content.unlabelled:
+        names, n = listed(content.unlabelled), len(content.unlabelled)
+        problems.append(f"images without labels, left out: {n} ({names})")
     placed = [(image, image_path(img_dir, image.file_name)) for image in content.images]
     missing = [image.file_name for image, path in placed if not os.path.isfile(path)]
     if len(missing) == len(placed):
@@ -166,11 +202,15 @@ def _find_images(
             "Give the folder that its file names are relative to."
         )
     if missing:
-        problems.append(f"images missing in {img_dir}: {len(missing)} ({listed(missing)})")
+        problems.append(
+            f"images missing in {img_dir}: {len(missing)} ({printable(listed(missing))})"
+        )
     return [(image, path) for image, path in placed if os.path.isfile(path)]
 
 
-def _mapped(content: CocoFile, mapping: Mapping[str, str], problems: list[str]) -> list[CocoBox]:
+def _mapped(
+    content: LabelSet, mapping: Mapping[str, str], problems: list[str]
+) -> list[LabelledBox]:
     kept = [box for box in content.boxes if box.category in mapping]
     others = Counter(box.category for box in content.boxes if box.category not in mapping)
     if others:
@@ -183,9 +223,9 @@ def _mapped(content: CocoFile, mapping: Mapping[str, str], problems: list[str]) 
 
 
 def _record(
-    image: CocoImage,
+    image: LabelledImage,
     path: Path,
-    boxes: list[CocoBox],
+    boxes: list[LabelledBox],
     labels: Mapping[str, int],
     faults: Mapping[str, Counter[str]],
 ) -> ImageRecord:

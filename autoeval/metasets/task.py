@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,18 +26,25 @@ class SeedSetFiles:
     ----------
     name : str
         Name of the environment.
-    ann_file : Path
-        COCO annotation file.
-    img_dir : Path
-        Image folder.
-    mapping : mapping of str to str
-        Category of the task for each category of the file that counts.
+    labels : Path
+        File or folder with the labels; see `load_labels`.
+    img_dir : Path, optional
+        Image folder; by default where the format has it.
+    mapping : mapping of str to str, optional
+        Category of the task for each category of the labels that counts; by default the task's own
+        words and those it knows of detectors.
+    layout : str, optional
+        Name of the format, where it is not to be told by looking.
+    options : mapping
+        Of the format.
     """
 
     name: str
-    ann_file: Path
-    img_dir: Path
-    mapping: Mapping[str, str]
+    labels: Path
+    img_dir: Path | None = None
+    mapping: Mapping[str, str] | None = None
+    layout: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,16 @@ class Task:
     def load_seed_sets(self) -> tuple[SeedSet, ...]:
         """Read all seed sets; see `load_seed_set` for what is refused."""
         return tuple(
-            load_seed_set(files.name, files.ann_file, files.img_dir, self.categories, files.mapping)
+            load_seed_set(
+                files.name,
+                files.labels,
+                files.img_dir,
+                self.categories,
+                files.mapping,
+                words=self.detector_mapping,
+                layout=files.layout,
+                options=files.options,
+            )
             for files in self.seed_sets
         )
 
@@ -113,7 +130,8 @@ def load_task(
     ----------
     config_path : path-like
         mmengine configuration file with ``name``, ``categories``, ``seed_sets`` (each with
-        ``name``, ``ann_file``, ``img_dir`` and ``mapping``), ``detector_mapping`` and
+        ``name``, ``labels`` or ``ann_file``, and where needed ``img_dir``, ``mapping``, ``layout``
+        and options of the format), ``detector_mapping`` and
         ``data_root``; `configs/tasks/vehicle.py` is an example.
     data_root : path-like, optional
         Folder that the paths of the seed sets are relative to. By default the environment variable
@@ -132,7 +150,7 @@ def load_task(
     except (KeyError, TypeError) as error:
         raise InputError(
             f"Task file {config_path} is malformed ({error!r}). Expected `name`, `categories` and "
-            "`seed_sets`, each with name, ann_file, img_dir and mapping."
+            "`seed_sets`, each with name and labels (and img_dir, mapping, layout where needed)."
         ) from error
     _check(config_path, categories, seed_sets, config.get("detector_mapping", {}))
     return Task(name, categories, seed_sets, config.get("detector_mapping", {}))
@@ -171,8 +189,17 @@ def find_data_root(
 
 
 def _files(root: Path, entry: Mapping) -> SeedSetFiles:
+    rest = dict(entry)
+    name = rest.pop("name")
+    labels = rest.pop("ann_file") if "ann_file" in rest else rest.pop("labels")
+    img_dir, mapping = rest.pop("img_dir", None), rest.pop("mapping", None)
     return SeedSetFiles(
-        entry["name"], root / entry["ann_file"], root / entry["img_dir"], dict(entry["mapping"])
+        name,
+        root / labels,
+        None if img_dir is None else root / img_dir,
+        None if mapping is None else dict(mapping),
+        rest.pop("layout", None),
+        rest,
     )
 
 

@@ -1,8 +1,10 @@
 import json
+import os
 
 import pytest
 
 from autoeval.data.image_folder import load_image_folder
+from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
 
 
@@ -62,3 +64,22 @@ def test_refuses_file_names_that_leave_the_folder(tmp_path):
     ann_file.write_text(json.dumps({"images": [{"id": 7, "file_name": "../x.jpg"}]}))
     with pytest.raises(InputError, match="leaves the image folder"):
         load_image_folder(ann_file)
+
+
+def test_names_that_are_no_text_and_links_in_circles(tmp_path):
+    touch(tmp_path, "a.jpg", os.fsdecode(b"bad\xff.jpg"), "deep/b.jpg")
+    (tmp_path / "deep" / "up").symlink_to(tmp_path)
+    (tmp_path / "loop.jpg").symlink_to(tmp_path / "loop.jpg")
+    images = load_image_folder(tmp_path)
+    names = [image.image_id for image in images]
+    assert names == ["a.jpg", r"bad\xff.jpg", "deep/b.jpg", "loop.jpg"]
+    assert images[1].path.exists()
+    with pytest.raises(UnreadableImageError, match="symbolic links"):
+        images[3].read()
+
+
+def test_linked_folders_are_searched(tmp_path):
+    touch(tmp_path, "elsewhere/a.jpg", "site/b.jpg")
+    (tmp_path / "site" / "more").symlink_to(tmp_path / "elsewhere")
+    names = [image.image_id for image in load_image_folder(tmp_path / "site")]
+    assert names == ["b.jpg", "more/a.jpg"]

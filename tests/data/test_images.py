@@ -1,3 +1,4 @@
+import os
 import pickle
 
 import cv2
@@ -5,7 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from autoeval.data.image_header import image_size
 from autoeval.data.images import UnreadableImageError, read_image
+from autoeval.errors import InputError
 
 
 def encoded(suffix: str, quality: int = 95) -> bytes:
@@ -90,3 +93,78 @@ def test_grey_images_get_three_channels_in_order_bgr(tmp_path):
 def test_the_error_survives_the_way_between_processes():
     error = pickle.loads(pickle.dumps(UnreadableImageError("a.jpg", "why not")))
     assert str(error) == "a.jpg: why not" and error.reason == "why not"
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
+@pytest.mark.parametrize("bits", [10, 12, 14])
+def test_few_bits_stored_in_many_are_refused(tmp_path, suffix, bits):
+    picture = np.random.default_rng(0).integers(0, 2**bits, (20, 30, 3)).astype(np.uint16)
+    cv2.imwrite(str(tmp_path / f"raw{suffix}"), picture)
+    with pytest.raises(UnreadableImageError, match=f"stores {bits} bits in 16"):
+        read_image(tmp_path / f"raw{suffix}")
+
+
+@pytest.mark.parametrize("brightest", [0, 65535])
+def test_sixteen_bits_in_use_are_read_as_mmdet_reads_them(tmp_path, brightest):
+    from mmcv.transforms import LoadImageFromFile
+
+    picture = np.linspace(0, brightest, 600).astype(np.uint16).reshape(20, 30)
+    cv2.imwrite(str(tmp_path / "deep.png"), picture)
+    expected = LoadImageFromFile().transform({"img_path": str(tmp_path / "deep.png")})["img"]
+    np.testing.assert_array_equal(read_image(tmp_path / "deep.png"), expected)
+    assert expected.max() == brightest // 257
+
+
+def test_images_too_large_are_refused_before_they_are_decoded(tmp_path, monkeypatch):
+    path = tmp_path / "large.png"
+    Image.new("1", (30_000, 30_000)).save(path)  # 900 megapixels in 110 kB
+    monkeypatch.setattr(cv2, "imdecode", None)
+    with pytest.raises(UnreadableImageError, match=r"megapixels, more than the limit of 100; AUTO"):
+        read_image(path)
+
+
+def test_the_limit_is_an_option(tmp_path, monkeypatch):
+    path = tmp_path / "image.png"
+    Image.new("L", (1000, 100)).save(path)
+    assert read_image(path, max_megapixels=0.1).shape == (100, 1000, 3)
+    with pytest.raises(UnreadableImageError, match=r"0.1 megapixels, more than the limit of 0\.09"):
+        read_image(path, max_megapixels=0.09)
+    monkeypatch.setenv("AUTOEVAL_MAX_MEGAPIXELS", "0.09")
+    with pytest.raises(UnreadableImageError, match=r"more than the limit of 0\.09"):
+        read_image(path)
+    for wrong in ("none", "-1", "nan"):
+        monkeypatch.setenv("AUTOEVAL_MAX_MEGAPIXELS", wrong)
+        with pytest.raises(InputError, match="AUTOEVAL_MAX_MEGAPIXELS to be a positive number"):
+            read_image(path)
+
+
+@pytest.mark.parametrize("orientation", [1, 6, 8])
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp", ".tif", ".avif", ".jp2", ".bmp"])
+def test_the_header_says_the_size_that_decoding_gives(tmp_path, suffix, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / f"turned{suffix}"
+    Image.new("RGB", (12, 8)).save(path, exif=exif)
+    assert image_size(path) == read_image(path).shape[:2]
+
+
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [
+        (b"\0\0\0 ftypavif", "AVIF"),
+        (b"\0\0\0\x0cjP  \r\n\x87\n", "JPEG 2000"),
+        (b"\0\0\0\x18ftypheic", "HEIC"),
+    ],
+)
+def test_formats_that_not_every_opencv_reads_are_named(tmp_path, start, name):
+    (tmp_path / "photo.avif").write_bytes(start.ljust(64, b"\0"))
+    with pytest.raises(UnreadableImageError, match=f"is {name}, which this OpenCV cannot read"):
+        read_image(tmp_path / "photo.avif")
+
+
+def test_a_name_that_is_no_text_can_be_told(tmp_path):
+    path = tmp_path / os.fsdecode(b"bad\xff.jpg")
+    path.touch()
+    with pytest.raises(UnreadableImageError) as caught:
+        read_image(path)
+    assert str(caught.value).encode().endswith(rb"bad\xff.jpg: the file is empty (0 bytes)")

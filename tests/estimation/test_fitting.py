@@ -85,7 +85,7 @@ def test_changed_labels_are_scored_anew(detector, task, tmp_path):
     work = tmp_path / "work"
     fit(detector, task, work)
     observed = detector.observed
-    path = task.seed_sets[0].ann_file
+    path = task.seed_sets[0].labels
     content = json.loads(path.read_text())
     content["annotations"][0]["bbox"][2] += 1
     path.write_text(json.dumps(content))

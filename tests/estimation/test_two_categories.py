@@ -32,11 +32,11 @@ def task(tmp_path):
     """Relabel the rectangle worlds by shape."""
     files = []
     for world in rectangle_task(tmp_path / "worlds").seed_sets:
-        content = json.loads(world.ann_file.read_text())
+        content = json.loads(world.labels.read_text())
         content["categories"] = [{"id": 1, "name": "wide"}, {"id": 2, "name": "tall"}]
         for box in content["annotations"]:
             box["category_id"] = 1 + int(box["bbox"][3] > box["bbox"][2])
-        world.ann_file.write_text(json.dumps(content))
+        world.labels.write_text(json.dumps(content))
         files.append(replace(world, mapping={"wide": "wide", "tall": "tall"}))
     return Task("shapes", ("wide", "tall"), tuple(files))
 

@@ -143,7 +143,7 @@ def test_malformed_annotation_files(make_coco, change, message):
         (b"{", "is not a JSON file"),
         (b"\x89PNG\xff", "is not a JSON file"),
         (b"[]", "not a COCO annotation file"),
-        (None, "No annotation file"),
+        (None, "No labels"),
     ],
 )
 def test_files_that_are_no_annotations(tmp_path, content, message):
@@ -164,3 +164,39 @@ def test_links(make_coco, tmp_path):
     (img_dir / "1.png").symlink_to(tmp_path / "secret.png")
     with pytest.raises(InputError, match="leaves the image folder"):
         load((ann_file, img_dir))
+
+
+def test_what_is_there_twice_is_counted(make_coco):
+    box = (1, "car", 5, 6, 10, 20)
+    boxes = [box, box, box, (1, "car", 5, 6, 10, 21), (2, *box[1:])]
+    seed_set = load(make_coco(boxes, change=edit("images", 1, file_name="1.png")))
+    assert seed_set.n_boxes == 5
+    assert seed_set.problems == (
+        "boxes given more than once, kept: 2 (image ids: 1)",
+        "image files listed under more than one id, kept: 1 (1.png)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"height": 40', '"height": Infinity', r"images\[0\] is malformed.*infinity"),
+        ('"height": 40', '"height": NaN', r"images\[0\] is malformed"),
+        ("[5, 5,", f"[1{'0' * 400}, 5,", r"annotations\[0\] is malformed.*too large"),
+        ('"id": 10', '"id": [10]', r"categories\[0\] is malformed.*unhashable"),
+        ('"height": 40', f'"height": {"[" * 100_000}', "nested too deeply"),
+        ('"1.png"', '"\\ud800.png"', "leaves the image folder"),
+    ],
+)
+def test_numbers_nesting_and_names_that_nothing_can_hold(make_coco, old, new, message):
+    ann_file, img_dir = make_coco()
+    ann_file.write_text(ann_file.read_text().replace(old, new, 1))
+    with pytest.raises(InputError, match=message):
+        load((ann_file, img_dir))
+
+
+def test_a_link_in_a_circle_is_an_image_that_is_missing(make_coco):
+    ann_file, img_dir = make_coco()
+    (img_dir / "1.png").unlink()
+    (img_dir / "1.png").symlink_to(img_dir / "1.png")
+    assert [image.image_id for image in load((ann_file, img_dir)).images] == ["2", "3"]

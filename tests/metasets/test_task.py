@@ -65,7 +65,7 @@ SEED_SET = 'dict(name="a", ann_file="a.json", img_dir="a", mapping=dict(a="a"))'
     [
         ("name = ", "Cannot read"),
         ("name = 'x'", r"malformed.*categories"),
-        ("name = 'x'; categories = ['a']; seed_sets = [dict(name='a')]", r"malformed.*ann_file"),
+        ("name = 'x'; categories = ['a']; seed_sets = [dict(name='a')]", r"malformed.*labels"),
         ("name = 'x'; categories = ['a']; seed_sets = []", "needs seed sets"),
         (f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}] * 2", "different names"),
         (

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.data.coco import CocoFile, image_path, read_coco
+from autoeval.data.coco import image_path, read_coco
+from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -79,7 +80,7 @@ def load_coco_classes(
     return CountingSet(name, classes, tuple(images), problems=tuple(problems))
 
 
-def _mapping(part: CocoPart, content: CocoFile) -> dict[str, str]:
+def _mapping(part: CocoPart, content: LabelSet) -> dict[str, str]:
     if part.mapping is None:
         return {category: category for category in content.categories}
     absent = [category for category in part.mapping if category not in content.categories]
@@ -92,7 +93,7 @@ def _mapping(part: CocoPart, content: CocoFile) -> dict[str, str]:
 
 
 def _images(
-    part: CocoPart, content: CocoFile, mapping: Mapping[str, str], problems: list[str]
+    part: CocoPart, content: LabelSet, mapping: Mapping[str, str], problems: list[str]
 ) -> list[CountedImage]:
     wanted = _wanted(part, content)
     points: dict[str, dict[str, list]] = {image.image_id: {} for image in content.images}
@@ -117,7 +118,7 @@ def _images(
     ]
 
 
-def _wanted(part: CocoPart, content: CocoFile) -> set[str]:
+def _wanted(part: CocoPart, content: LabelSet) -> set[str]:
     names = {image.file_name for image in content.images}
     if part.keep is None:
         return names

@@ -1,0 +1,95 @@
+"""What the first bytes of an image file say about it, before its pixels are decoded."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from PIL import Image, UnidentifiedImageError
+
+_ORIENTATION, _ON_THEIR_SIDE = 0x0112, (5, 6, 7, 8)
+# Formats whose EXIF orientation Pillow leaves to us and OpenCV obeys.
+_TURNED = ("JPEG", "PNG", "WEBP")
+_FOREIGN = {
+    b"ftypavif": "AVIF",
+    b"ftypavis": "AVIF",
+    b"ftyphei": "HEIC",
+    b"ftypmif1": "HEIC",
+    b"jP  \r\n\x87\n": "JPEG 2000",
+    b"JXL \r\n\x87\n": "JPEG XL",
+}
+
+
+@dataclass(frozen=True)
+class ImageHeader:
+    """What a header says.
+
+    Parameters
+    ----------
+    height, width : int
+        In pixels, as `read_image` gives them: turned by the EXIF orientation.
+    turned : bool
+        Whether the orientation swaps height and width.
+    """
+
+    height: int
+    width: int
+    turned: bool
+
+
+class TooLargeError(ValueError):
+    """More pixels than Pillow agrees to look at (`PIL.Image.MAX_IMAGE_PIXELS`, twice)."""
+
+
+def read_header(source: str | os.PathLike[str] | bytes) -> ImageHeader | None:
+    """Read the size of an image without decoding it.
+
+    Parameters
+    ----------
+    source : path-like or bytes
+        The file or its content.
+
+    Returns
+    -------
+    ImageHeader or None
+        None where there is no file or Pillow does not know the format.
+
+    Raises
+    ------
+    TooLargeError
+    """
+    try:
+        if isinstance(source, bytes):
+            return _header(io.BytesIO(source))
+        with Path(source).open("rb") as stream:
+            return _header(stream)
+    except Image.DecompressionBombError as error:
+        raise TooLargeError(str(error)) from error
+    except (OSError, UnidentifiedImageError, SyntaxError, ValueError):
+        return None
+
+
+def image_size(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Return height and width as `read_image` gives them; None where they cannot be told."""
+    try:
+        header = read_header(path)
+    except TooLargeError:
+        return None
+    return (header.height, header.width) if header else None
+
+
+def foreign_format(content: bytes) -> str:
+    """Name a format that not every build of OpenCV reads; empty for any other."""
+    start = content[4:12]
+    return next((name for mark, name in _FOREIGN.items() if start.startswith(mark)), "")
+
+
+def _header(stream: BinaryIO) -> ImageHeader:
+    with Image.open(stream) as image:
+        width, height = image.size
+        orientation = image.getexif().get(_ORIENTATION) if image.format in _TURNED else 1
+        turned = orientation in _ON_THEIR_SIDE
+        return ImageHeader(*((width, height) if turned else (height, width)), turned)

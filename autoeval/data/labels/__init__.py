@@ -1,0 +1,1 @@
+"""Labelled boxes of a data set, whatever the format of its files."""

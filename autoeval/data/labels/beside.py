@@ -1,0 +1,132 @@
+"""Label files that lie one beside each image: which belongs to which, and what has none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from autoeval.data.image_folder import load_image_folder
+from autoeval.data.walking import walk
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+
+_SWAPPED = {"labels": "images", "Annotations": "JPEGImages"}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Images and their label files.
+
+    Parameters
+    ----------
+    img_dir : Path
+        Folder that the names of the images are relative to.
+    labelled : dict of str to Path
+        Label file of each image that has one.
+    unlabelled : tuple of str
+        Images without a label file: nobody has looked at them, which is not the same as empty.
+    problems : tuple of str
+        Label files without an image, and images that share one.
+    """
+
+    img_dir: Path
+    labelled: dict[str, Path]
+    unlabelled: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str]) -> Pairs:
+    """Find the label file of each image of a folder.
+
+    A label file has the image's path with another suffix, either as it is or with the last folder
+    called ``images`` (or ``JPEGImages``) left out or replaced by ``labels`` (or ``Annotations``).
+
+    Parameters
+    ----------
+    labels, img_dir : Path
+        Folders, searched with their subfolders; they may be the same.
+    suffix : str
+        Of the label files, such as ``".txt"``.
+    others : frozenset of str
+        Names of files with that suffix that are no labels, such as ``classes.txt``.
+
+    Raises
+    ------
+    InputError
+        If there is no image, or no image has a label file.
+    """
+    names = [name for name in walk(labels) if name.lower().endswith(suffix)]
+    files = {name[: -len(suffix)]: labels / name for name in names}
+    images = [image.path.relative_to(img_dir).as_posix() for image in load_image_folder(img_dir)]
+    labelled = {}
+    for image in images:
+        found = next((files[key] for key in _keys(image) if key in files), None)
+        if found is not None:
+            labelled[image] = found
+    if not labelled:
+        raise InputError(
+            f"None of the {len(images)} images in {img_dir} (such as {images[0]}) has a label file "
+            f"*{suffix} in {labels}: check both folders."
+        )
+    unlabelled = tuple(image for image in images if image not in labelled)
+    spare = [files[key] for key in files if files[key].name not in others]
+    return Pairs(img_dir, labelled, unlabelled, tuple(_problems(labels, labelled, spare)))
+
+
+def folder_of_images(labels: Path) -> Path:
+    """Find the images of a folder of labels.
+
+    Raises
+    ------
+    InputError
+        If neither the folder itself nor the ``images`` or ``JPEGImages`` beside it holds any.
+    """
+    parts = labels.parts
+    swapped = [
+        Path(*parts[:k], _SWAPPED[part], *parts[k + 1 :])
+        for k, part in reversed(list(enumerate(parts)))
+        if part in _SWAPPED
+    ]
+    beside = [labels.parent / name for name in _SWAPPED.values()]
+    for place in (*swapped, labels, *beside):
+        if place.is_dir() and _holds_images(place):
+            return place
+    raise InputError(f"Where are the images of {labels}? Name their folder (`img_dir`).")
+
+
+def without_size(images: list[str]) -> Iterator[str]:
+    """Name the labelled images whose boxes cannot be placed, if there are any."""
+    if images:
+        yield (
+            f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})"
+        )
+
+
+def _holds_images(folder: Path) -> bool:
+    try:
+        return bool(load_image_folder(folder))
+    except InputError:
+        return False
+
+
+def _keys(image: str) -> Iterator[str]:
+    path = PurePosixPath(image).with_suffix("")
+    yield str(path)
+    for labels, images in _SWAPPED.items():
+        if images in path.parts:
+            last = len(path.parts) - 1 - path.parts[::-1].index(images)
+            for instead in ((labels,), ()):
+                yield str(PurePosixPath(*path.parts[:last], *instead, *path.parts[last + 1 :]))
+
+
+def _problems(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[str]:
+    shared = {file: n for file, n in Counter(labelled.values()).items() if n > 1}
+    if shared:
+        names = [str(file.relative_to(labels)) for file in shared]
+        yield f"label files of more than one image: {len(names)} ({listed(names)})"
+    used = set(labelled.values())
+    spare = [str(file.relative_to(labels)) for file in files if file not in used]
+    if spare:
+        yield f"label files without an image: {len(spare)} ({listed(spare)})"

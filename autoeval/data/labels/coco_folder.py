@@ -1,0 +1,73 @@
+"""COCO annotation files, found in a folder or named, with the folder of their images."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from autoeval.data.coco import read_coco
+from autoeval.data.json_file import read_json
+from autoeval.data.labels.base import LabelFormat
+from autoeval.data.labels.content import LabelSet
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+
+
+def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
+    """Read a COCO file, or the only one of a folder (as CVAT and Label Studio export them).
+
+    Parameters
+    ----------
+    path : Path
+        JSON file, or a folder with one in it or in its subfolder ``annotations``.
+    img_dir : Path, optional
+        By default the first of these that holds the file's first image: ``images`` beside the
+        file, its own folder, ``images`` one folder up.
+
+    Raises
+    ------
+    InputError
+        If it is malformed (see `read_coco`), or the folder holds several.
+    """
+    content = read_coco(_only_file(path) if path.is_dir() else path)
+    return replace(content, img_dir=img_dir or _images_of(content))
+
+
+def _images_of(content: LabelSet) -> Path:
+    own = content.path.parent
+    places = [own / "images", own, own.parent / "images"]
+    first = content.images[0].file_name if content.images else ""
+    holding = [place for place in places if os.path.isfile(place / first)]
+    existing = [place for place in places if place.is_dir()]
+    return (holding or existing)[0]
+
+
+def _only_file(folder: Path) -> Path:
+    files = _coco_files(folder)
+    if len(files) == 1:
+        return files[0]
+    if not files:
+        raise InputError(f"No COCO annotation file in {folder}: name the JSON file.")
+    names = [str(file.relative_to(folder)) for file in files]
+    raise InputError(f"{folder} holds several COCO files: name one of {listed(names)}.")
+
+
+def _coco_files(folder: Path) -> list[Path]:
+    files = sorted([*folder.glob("*.json"), *folder.glob("annotations/*.json")])
+    return [file for file in files if _is_coco(file)]
+
+
+def _is_coco(file: Path) -> bool:
+    try:
+        document = read_json(file)
+    except InputError:
+        return False
+    return isinstance(document, dict) and {"images", "annotations"} <= document.keys()
+
+
+def _recognises(path: Path) -> bool:
+    return path.suffix == ".json" if path.is_file() else bool(_coco_files(path))
+
+
+COCO = LabelFormat("coco", "COCO JSON", read_coco_labels, _recognises)

@@ -1,0 +1,80 @@
+"""What label files say, in one form for all formats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class LabelledImage:
+    """An image that somebody has labelled, be it with no box.
+
+    Parameters
+    ----------
+    image_id : str
+        Its name within its set: the id of a COCO file, else the path relative to the image folder.
+    file_name : str
+        Path relative to the image folder.
+    size : tuple of int, optional
+        Height and width in pixels, where they are known.
+    """
+
+    image_id: str
+    file_name: str
+    size: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class LabelledBox:
+    """One box.
+
+    Parameters
+    ----------
+    image_id : str
+        Image it belongs to.
+    category : str
+        Name of its category in the files.
+    xywh : tuple of float
+        Left, top, width and height in pixels; the left edge of the image is 0, its right edge its
+        width.
+    iscrowd : bool
+        Whether it marks an area that evaluation ignores: a crowd, a difficult object, a region that
+        nobody labelled.
+    """
+
+    image_id: str
+    category: str
+    xywh: tuple[float, float, float, float]
+    iscrowd: bool = False
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The labels of a data set.
+
+    Parameters
+    ----------
+    path : Path
+        Where they were read.
+    images : tuple of LabelledImage
+        Labelled images, those without any box among them, in the order of the files.
+    categories : tuple of str
+        In the order of the files.
+    boxes : tuple of LabelledBox
+    img_dir : Path, optional
+        Folder that the file names are relative to, where it is known.
+    unlabelled : tuple of str
+        Images of the folder that no label file speaks of, as paths relative to it. Formats of one
+        label file for each image tell them from images that hold nothing; elsewhere it is empty.
+    problems : tuple of str
+        What was left out or repaired, one sentence each.
+    """
+
+    path: Path
+    images: tuple[LabelledImage, ...]
+    categories: tuple[str, ...] = ()
+    boxes: tuple[LabelledBox, ...] = field(default=(), repr=False)
+    img_dir: Path | None = None
+    unlabelled: tuple[str, ...] = field(default=(), repr=False)
+    problems: tuple[str, ...] = ()

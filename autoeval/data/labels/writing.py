@@ -1,0 +1,67 @@
+"""Writing labels as a COCO annotation file."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from autoeval.data.labels.content import LabelSet
+from autoeval.errors import InputError
+from autoeval.runtime.files import write_text
+
+
+def write_coco(labels: LabelSet, path: str | os.PathLike[str]) -> None:
+    """Write labels in COCO's object detection format, atomically.
+
+    Parameters
+    ----------
+    labels : LabelSet
+        Unlabelled images are left out. Ids that are numbers stay; others become the images'
+        positions from 1.
+    path : path-like
+        JSON file. File names stay relative to the image folder of the labels.
+
+    Raises
+    ------
+    InputError
+        If an image is of unknown size.
+    """
+    write_text(Path(path), json.dumps(coco_document(labels)))
+
+
+def coco_document(labels: LabelSet) -> dict[str, Any]:
+    """Return the content of the file that `write_coco` writes."""
+    ids = _ids(labels)
+    categories = {name: number for number, name in enumerate(labels.categories, 1)}
+    images = []
+    for image in labels.images:
+        if image.size is None:
+            raise InputError(f"{labels.path}: image {image.image_id} has no height and width.")
+        height, width = image.size
+        entry = {"id": ids[image.image_id], "file_name": image.file_name}
+        images.append({**entry, "height": height, "width": width})
+    annotations = [
+        {
+            "id": number,
+            "image_id": ids[box.image_id],
+            "category_id": categories[box.category],
+            "bbox": list(box.xywh),
+            "area": box.xywh[2] * box.xywh[3],
+            "iscrowd": int(box.iscrowd),
+        }
+        for number, box in enumerate(labels.boxes, 1)
+    ]
+    return {
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": number, "name": name} for name, number in categories.items()],
+    }
+
+
+def _ids(labels: LabelSet) -> dict[str, int]:
+    names = [image.image_id for image in labels.images]
+    if all(name.isdecimal() for name in names):
+        return {name: int(name) for name in names}
+    return {name: number for number, name in enumerate(names, 1)}

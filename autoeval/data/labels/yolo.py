@@ -1,0 +1,145 @@
+"""YOLO label files: a text file for each image, a line for each box.
+
+Source: https://docs.ultralytics.com/datasets/detect/ (boxes), /segment/ (polygons), /obb/ (rotated
+boxes) and /pose/ (keypoints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from autoeval.data.image_header import image_size
+from autoeval.data.labels.base import LabelFormat
+from autoeval.data.labels.beside import folder_of_images, pair_up, without_size
+from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.data.labels.yolo_names import YoloNames, find_names
+from autoeval.data.walking import walk
+from autoeval.data.wording import listed, printable
+from autoeval.errors import InputError
+
+_BOX = 5
+# Beyond this, numbers are pixels; a little beyond 1 is rounding, which loading clips.
+_MOST = 1.5
+_LISTS = frozenset({"classes.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
+_NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"}
+
+
+def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
+    """Read YOLO labels.
+
+    An image without a label file is unlabelled; one with an empty file holds no object. Lines are
+    ``class x_centre y_centre width height``, in shares of the image as it is shown (turned by its
+    EXIF orientation); a class with a polygon or a rotated box is read as the box around it. Where
+    no file names the classes, their names are their numbers.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the label files, of the whole data set, or its ``data.yaml``.
+    img_dir : Path, optional
+        By default the folder whose path has ``images`` in place of ``labels``.
+
+    Raises
+    ------
+    InputError
+        If a line is malformed, naming file and line.
+    """
+    labels = path.parent if path.is_file() else path
+    names = find_names(labels)
+    pairs = pair_up(labels, img_dir or folder_of_images(labels), ".txt", others=_NO_LABELS)
+    images, boxes, unknown, hulls = [], [], [], 0
+    for name, file in pairs.labelled.items():
+        size = image_size(pairs.img_dir / name)
+        if size is None:
+            unknown.append(printable(name))
+            continue
+        image = LabelledImage(printable(name), name, size)
+        images.append(image)
+        for number, numbers in _lines(file, names):
+            hulls += len(numbers) > _BOX - 1
+            boxes.append(_box(image, number, numbers, names))
+    problems = [*pairs.problems, *_problems(unknown, hulls, names)]
+    return LabelSet(
+        path,
+        tuple(images),
+        _categories(names, boxes),
+        tuple(boxes),
+        pairs.img_dir,
+        tuple(map(printable, pairs.unlabelled)),
+        tuple(problems),
+    )
+
+
+def _lines(file: Path, names: YoloNames) -> Iterator[tuple[int, list[float]]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{printable(file)} is not a text file.") from None
+    for k, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                yield _parsed(line.split(), names)
+            except (ValueError, OverflowError) as error:
+                raise InputError(f"{printable(file)}, line {k}: {error}.") from None
+
+
+def _parsed(words: list[str], names: YoloNames) -> tuple[int, list[float]]:
+    number, numbers = float(words[0]), [float(word) for word in words[1:]]
+    if names.keypoints:
+        numbers = numbers[: _BOX - 1]
+    polygon = len(numbers) >= 6 and len(numbers) % 2 == 0
+    if not polygon and len(numbers) != _BOX - 1:
+        raise ValueError(
+            "expected 'class x_centre y_centre width height' or a class and a polygon, got "
+            f"{len(words)} numbers (a sixth is the score of a prediction, which is no label)"
+        )
+    if not all(-_MOST <= number <= _MOST for number in numbers):
+        raise ValueError(f"expected shares of the image between 0 and 1, got {max(numbers):g}")
+    if number != int(number) or (names.names and int(number) not in names.names):
+        raise ValueError(f"class {words[0]} is none of {listed(sorted(names.names), 20)}")
+    return int(number), numbers
+
+
+def _box(image: LabelledImage, number: int, numbers: list[float], names: YoloNames) -> LabelledBox:
+    assert image.size is not None
+    height, width = image.size
+    if len(numbers) == _BOX - 1:
+        x, y, w, h = numbers
+        left, top = x - w / 2, y - h / 2
+    else:
+        xs, ys = numbers[::2], numbers[1::2]
+        left, top, w, h = min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
+    xywh = (left * width, top * height, w * width, h * height)
+    return LabelledBox(image.image_id, names.names.get(number, str(number)), xywh)
+
+
+def _categories(names: YoloNames, boxes: list[LabelledBox]) -> tuple[str, ...]:
+    if names.names:
+        return tuple(dict.fromkeys(names.names[k] for k in sorted(names.names)))
+    return tuple(sorted({box.category for box in boxes}, key=int))
+
+
+def _problems(unknown: list[str], hulls: int, names: YoloNames) -> Iterator[str]:
+    yield from without_size(unknown)
+    if hulls:
+        yield f"polygons or rotated boxes, read as the boxes around them: {hulls}"
+    if not names.names:
+        yield "no data.yaml, classes.txt or obj.names: categories are named by their numbers"
+
+
+def _recognises(path: Path) -> bool:
+    if path.is_file():
+        return path.suffix in (".yaml", ".yml")
+    texts = (path / name for name in walk(path) if name.endswith(".txt"))
+    return any(file.name not in _NO_LABELS and _looks_right(file) for file in texts)
+
+
+def _looks_right(file: Path) -> bool:
+    try:
+        return next(_lines(file, YoloNames({})), None) is not None
+    except InputError:
+        return False
+
+
+YOLO = LabelFormat("yolo", "YOLO txt, with data.yaml or classes.txt", read_yolo, _recognises)

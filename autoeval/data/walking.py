@@ -1,0 +1,28 @@
+"""Listing the files of a folder and its subfolders, linked ones included."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def walk(folder: Path) -> Iterator[str]:
+    """Yield the files of a folder, as paths relative to it with forward slashes, in no order.
+
+    Linked subfolders are entered as others are, each folder once: a link to a folder further up
+    does not loop. Links that lead nowhere or around in a circle are yielded as the files that they
+    stand for, and reading them says what is wrong.
+    """
+    entered = {os.path.realpath(folder)}
+    for root, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if _is_new(os.path.join(root, name), entered))
+        for name in files:
+            yield Path(root, name).relative_to(folder).as_posix()
+
+
+def _is_new(folder: str, entered: set[str]) -> bool:
+    real = os.path.realpath(folder)
+    known = real in entered
+    entered.add(real)
+    return not known

@@ -1,0 +1,85 @@
+import json
+
+import pytest
+
+from autoeval.data.coco import read_coco
+from autoeval.data.labels.loading import load_labels
+from autoeval.data.labels.writing import write_coco
+from autoeval.errors import InputError
+
+IMAGE = None
+COCO = json.dumps(
+    {
+        "images": [{"id": 7, "file_name": "a.png", "height": 20, "width": 40}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 1, "bbox": [1, 2, 3, 4]}],
+        "categories": [{"id": 1, "name": "car"}],
+    }
+)
+VOC = "<annotation><object><name>car</name><bndbox><xmin>1</xmin><ymin>1</ymin>"
+VOC += "<xmax>4</xmax><ymax>4</ymax></bndbox></object></annotation>"
+YOLO = "0 0.5 0.5 0.5 0.5"
+
+
+@pytest.mark.parametrize(
+    ("file", "images"),
+    [
+        ("annotations/instances_default.json", "images/a.png"),  # CVAT
+        ("result.json", "images/a.png"),  # Label Studio
+        ("train/_annotations.coco.json", "train/a.png"),  # Roboflow
+    ],
+)
+def test_coco_exports_are_found_with_their_images(write, file, images):
+    folder = write({file: COCO, images: IMAGE, "notes.json": '{"info": 1}'})
+    path = folder / "train" if file.startswith("train") else folder
+    labels = load_labels(path)
+    assert (labels.img_dir / labels.images[0].file_name).is_file()
+    assert [(box.category, box.xywh) for box in labels.boxes] == [("car", (1, 2, 3, 4))]
+
+
+def test_label_studio_names_files_with_their_folder(write):
+    content = COCO.replace("a.png", "images/a.png")
+    folder = write({"result.json": content, "images/a.png": IMAGE})
+    assert load_labels(folder).img_dir == folder
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"notes.md": "hello"}, "look like no known format"),
+        ({"a.txt": YOLO, "a.xml": VOC}, "look like yolo and voc"),
+        ({"a.json": COCO, "b.json": COCO}, "several COCO files: name one of a.json, b.json"),
+    ],
+)
+def test_what_cannot_be_told_is_asked(write, files, message):
+    with pytest.raises(InputError, match=message):
+        load_labels(write({"a.png": IMAGE, **files}))
+
+
+def test_a_format_can_be_named(write):
+    folder = write({"a.png": IMAGE, "a.txt": YOLO, "a.xml": VOC})
+    assert load_labels(folder, layout="voc").boxes[0].xywh == (0, 0, 4, 4)
+    assert load_labels(folder, layout="yolo").boxes[0].xywh == (10, 5, 20, 10)
+    with pytest.raises(InputError, match=r"one of coco, yolo, voc.* but got 'pascal'"):
+        load_labels(folder, layout="pascal")
+    with pytest.raises(InputError, match=r"No labels .*typo"):
+        load_labels(folder / "typo")
+
+
+@pytest.mark.parametrize("layout", ["yolo", "voc"])
+def test_coco_written_from_another_format_says_the_same(write, tmp_path, layout):
+    names = ("a.png", "b.png", "c.png")
+    labels = load_labels(
+        write({**dict.fromkeys(names), "a.txt": YOLO, "a.xml": VOC, "b.txt": "", "b.xml": VOC}),
+        layout=layout,
+    )
+    write_coco(labels, tmp_path / "out.json")
+    again = read_coco(tmp_path / "out.json")
+    assert [image.file_name for image in again.images] == ["a.png", "b.png"]
+    assert [image.size for image in again.images] == [(20, 40)] * 2
+    assert again.categories == labels.categories
+    assert [box.xywh for box in again.boxes] == [box.xywh for box in labels.boxes]
+
+
+def test_ids_that_are_numbers_stay(write, tmp_path):
+    write_coco(load_labels(write({"a.json": COCO, "a.png": IMAGE}) / "a.json"), tmp_path / "b.json")
+    assert read_coco(tmp_path / "b.json").images[0].image_id == "7"

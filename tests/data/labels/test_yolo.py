@@ -1,0 +1,153 @@
+import pytest
+
+from autoeval.data.labels.loading import load_labels
+from autoeval.errors import InputError
+
+IMAGE = None
+BOX = "0 0.5 0.5 0.25 0.5\n"  # in 40 x 20: 10 wide, 10 high, centre (20, 10)
+NAMES = "names: [car, person]\n"
+
+
+def boxes_of(labels):
+    return [(box.image_id, box.category, *box.xywh) for box in labels.boxes]
+
+
+def test_boxes_are_shares_of_the_image(write):
+    folder = write(
+        {"images/a.png": IMAGE, "labels/a.txt": BOX + "1 0.1 0.2 0.2 0.4", "data.yaml": NAMES}
+    )
+    labels = load_labels(folder)
+    assert labels.categories == ("car", "person") and labels.problems == ()
+    assert boxes_of(labels) == [
+        ("images/a.png", "car", 15, 5, 10, 10),
+        ("images/a.png", "person", 0, 0, 8, 8),
+    ]
+    (image,) = labels.images
+    assert image.size == (20, 40) and (labels.img_dir / image.file_name).is_file()
+
+
+def test_a_missing_file_is_unlabelled_and_an_empty_one_holds_no_object(write):
+    folder = write(
+        {"images/a.png": IMAGE, "images/b.png": IMAGE, "images/c.png": IMAGE, "labels/a.txt": BOX}
+        | {"labels/b.txt": ""}
+    )
+    labels = load_labels(folder / "labels")
+    assert [image.image_id for image in labels.images] == ["a.png", "b.png"]
+    assert labels.unlabelled == ("c.png",) and len(labels.boxes) == 1
+
+
+@pytest.mark.parametrize(
+    ("images", "texts", "path", "img_dir"),
+    [
+        ("images/val/a.png", "labels/val/a.txt", "labels/val", None),  # Ultralytics
+        ("train/images/a.png", "train/labels/a.txt", ".", None),  # Roboflow
+        ("obj_train_data/a.png", "obj_train_data/a.txt", ".", None),  # CVAT "YOLO 1.1"
+        ("images/a.png", "labels/a.txt", ".", None),  # Label Studio
+        ("photos/x/a.png", "words/x/a.txt", "words", "photos"),
+        ("images/x/a.png", "images/labels/x/a.txt", "images/labels", "images"),
+    ],
+)
+def test_finds_the_label_of_an_image_in_the_usual_layouts(write, images, texts, path, img_dir):
+    folder = write({images: IMAGE, texts: BOX, "data.yaml": NAMES})
+    labels = load_labels(folder / path, img_dir and folder / img_dir)
+    assert len(labels.images) == 1 and not labels.unlabelled
+    assert [box.category for box in labels.boxes] == ["car"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("data.yaml", "names: [car]"),
+        ("data.yaml", "names:\n  0: car"),
+        ("classes.txt", "car\nperson\n"),
+        ("obj.names", "car\n"),
+    ],
+)
+def test_names_of_the_classes(write, name, content):
+    folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX, name: content})
+    assert load_labels(folder / "labels").boxes[0].category == "car"
+
+
+def test_classes_by_number_without_names_say_so(write):
+    folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX + "11 0.5 0.5 0.1 0.1\n2 0 0 0 0"})
+    labels = load_labels(folder / "labels")
+    assert labels.categories == ("0", "2", "11")
+    assert "categories are named by their numbers" in labels.problems[0]
+
+
+def test_polygons_and_rotated_boxes_become_the_boxes_around_them(write):
+    triangle, rotated = "0 0.5 0 1 1 0.25 1\n", "0 0.5 0.1 0.75 0.5 0.5 0.9 0.25 0.5\n"
+    folder = write({"images/a.png": IMAGE, "labels/a.txt": triangle + rotated, "data.yaml": NAMES})
+    labels = load_labels(folder)
+    assert [box.xywh for box in labels.boxes] == [(10, 0, 30, 20), (10, 2, 20, 16)]
+    assert labels.problems == ("polygons or rotated boxes, read as the boxes around them: 2",)
+
+
+def test_keypoints_behind_a_box_are_not_a_polygon(write):
+    names = NAMES + "kpt_shape: [2, 2]\n"
+    folder = write(
+        {"images/a.png": IMAGE, "labels/a.txt": BOX.strip() + " 0 0 1 1", "data.yaml": names}
+    )
+    assert [box.xywh for box in load_labels(folder).boxes] == [(15, 5, 10, 10)]
+
+
+def test_shares_are_of_the_photograph_as_it_is_shown(write, upright_photo):
+    folder = write({"labels/a.txt": BOX, "data.yaml": NAMES})
+    upright_photo("images/a.jpg")
+    labels = load_labels(folder)
+    assert labels.images[0].size == (40, 20)
+    assert labels.boxes[0].xywh == (7.5, 10, 5, 20)
+
+
+def test_what_belongs_to_nothing_is_named(write):
+    folder = write(
+        {"images/a.png": IMAGE, "images/a.jpg": IMAGE, "labels/a.txt": BOX, "labels/b.txt": BOX}
+        | {"labels/classes.txt": "car", "images/bad.png": IMAGE, "labels/bad.txt": BOX}
+    )
+    (folder / "images/bad.png").write_bytes(b"no image")
+    labels = load_labels(folder / "labels")
+    assert [image.file_name for image in labels.images] == ["a.jpg", "a.png"]
+    assert labels.problems == (
+        "label files of more than one image: 1 (a.txt)",
+        "label files without an image: 1 (b.txt)",
+        "labelled images whose size cannot be read, left out: 1 (bad.png)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("0 0.5 0.5 0.2", "expected 'class x_centre"),
+        ("0 0.5 0.5 0.2 0.2 0.9", "sixth is the score of a prediction"),
+        ("0 20 10 10 10", "shares of the image between 0 and 1, got 20"),
+        ("0 nan 0.5 0.2 0.2", "shares of the image"),
+        ("0 x 0.5 0.2 0.2", "could not convert"),
+        ("7 0.5 0.5 0.2 0.2", "class 7 is none of 0, 1"),
+        ("0.5 0.5 0.5 0.2 0.2", "class 0.5 is none of"),
+        ("inf 0.5 0.5 0.2 0.2", "a.txt, line 2"),
+    ],
+)
+def test_malformed_lines_are_named(write, line, message):
+    folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX + line, "data.yaml": NAMES})
+    with pytest.raises(InputError, match=message) as caught:
+        load_labels(folder)
+    assert "a.txt, line 2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"labels/a.txt": BOX, "data.yaml": "names: 3"}, "expected `names` as a list"),
+        ({"labels/a.txt": BOX, "data.yaml": "names: ["}, "is not a YAML file"),
+        ({"labels/b.txt": BOX}, r"None of the 1 images .*a\.png.* has a label file"),
+    ],
+)
+def test_malformed_folders(write, files, message):
+    folder = write({"images/a.png": IMAGE, **files})
+    with pytest.raises(InputError, match=message):
+        load_labels(folder)
+
+
+def test_labels_without_images_ask_for_them(write):
+    with pytest.raises(InputError, match="Where are the images of"):
+        load_labels(write({"labels/a.txt": BOX}) / "labels")
