@@ -22,6 +22,7 @@ COMMANDS = {
     "count label-free": "estimate how far a detector miscounts on unlabelled images",
     "count praco": "test whether a counter understands the prompt it is asked with",
     "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
+    "list": "list scores, methods, detectors, transforms, studies or counters by name",
     "search-dropout": "search the feature dropout whose box stability says most about mAP",
     "status": "show how far a run is: jobs done, failed, running and left, and the rate",
     "study": "study the method: correlation, thresholds, sizes, repeats, severities, boxes",

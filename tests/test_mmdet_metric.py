@@ -25,7 +25,7 @@ from autoeval.estimation.meta_set import context
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
-from autoeval.scores.box_stability import BoxStabilitySettings
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
 
 DETECTOR = """
 _base_ = "mmdet::yolox/yolox_nano_8xb8-300e_coco.py"

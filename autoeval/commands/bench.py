@@ -16,36 +16,14 @@ if TYPE_CHECKING:
     from autoeval.estimation.bench import Bench
     from autoeval.targets import Target
 
-PUBLISHED_AND_OURS = (
-    "fused",
-    "stability_ap",
-    "scale_ap",
-    "bos",
-    "bos_strict",
-    "bos_ps",
-    "cs",
-    "detection_ratio",
-    "ac",
-    "ps",
-    "box_share",
-    "es",
-    "es_mean",
-    "atc",
-    "atc_source",
-    "contrastive_confidence",
-    "pcr",
-    "energy",
-    "fd",
-    "view_consistency",
-    "constant",
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    from autoeval.estimation.methods import compared_methods
+
     parser.add_argument("scores", nargs="+", type=Path, metavar="SCORES", help="work dir or file")
     parser.add_argument(
-        "--method", nargs="+", metavar="NAME", default=list(PUBLISHED_AND_OURS), help="default: all"
+        "--method", nargs="+", metavar="NAME", default=list(compared_methods()), help="default: all"
     )
     parser.add_argument("--target", default="mAP", metavar="NAME", help="such as mAP50 or mAP/car")
     parser.add_argument("--level", type=float, default=0.9, help="of the intervals (%(default)s)")

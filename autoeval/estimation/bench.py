@@ -10,9 +10,8 @@ import pandas as pd
 from scipy import stats
 
 from autoeval.errors import InputError
+from autoeval.estimation.methods import methods
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
-
-OURS = ("fused", "stability_ap", "scale_ap")
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,8 @@ class Bench:
     @property
     def baseline(self) -> str:
         """The published method, or the constant, with the lowest error."""
-        others = {name: result for name, result in self.results.items() if name not in OURS}
+        known = methods()
+        others = [name for name in self.results if name not in known or known[name].published]
         return min(others or self.results, key=lambda name: self.errors(name).mean())
 
     def errors(self, method: str) -> np.ndarray:
@@ -94,7 +94,7 @@ def bench(
     table : DataFrame
         See `autoeval.estimation.score_table`.
     methods : sequence of str
-        Names in `autoeval.estimation.methods.METHODS`.
+        Names in `autoeval.estimation.methods.methods`.
     target : str
     level : float
         Nominal coverage of the intervals.

@@ -62,7 +62,7 @@ class PartialPooling:
     Parameters
     ----------
     method : str
-        Name in `autoeval.estimation.methods.METHODS`.
+        Name in `autoeval.estimation.methods.methods`.
 
     Attributes
     ----------

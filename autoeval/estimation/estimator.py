@@ -28,7 +28,7 @@ from autoeval.estimation.score_table import (
     sample_rows,
     sources,
 )
-from autoeval.estimation.source_domain import DOMAIN_FEATURES
+from autoeval.scores.registry import of_domain
 from autoeval.targets import find_target
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class MapEstimator:
     Parameters
     ----------
     method : str
-        Name in `autoeval.estimation.methods.METHODS`.
+        Name in `autoeval.estimation.methods.methods`.
     target : str
         Column to estimate; a name in `autoeval.targets.TARGETS`.
     level : float
@@ -209,7 +209,7 @@ class MapEstimator:
             Saying which settings differ from those the estimator was fitted with.
         """
         fitted: Mapping[str, Any] = self.context_
-        if not set(self.training_range_) & set(DOMAIN_FEATURES):
+        if not of_domain(self.training_range_):
             fitted, context = _without_domain(fitted), _without_domain(context)
         refuse_differences(fitted, context)
 

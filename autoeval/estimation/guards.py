@@ -28,7 +28,7 @@ def guards(
     backbone: str,
     doubtful: float = LOWEST_MAP,
 ) -> tuple[str, ...]:
-    """List the reasons for doubt (specification: section 4, step 7).
+    """List the reasons for doubt.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
+from autoeval.scores.registry import revisions
 
 
 def context(detector: Detector, task: Task, settings: PassSettings) -> dict[str, Any]:
@@ -95,10 +96,12 @@ def sample_set_jobs(
 ) -> list[Job]:
     """Make one job a recipe, whose payload is the `SampleSet`.
 
-    Keys differ where anything differs that the rows depend on: detector, settings, data, recipe.
+    Keys differ where anything differs that the rows depend on: detector, settings, data, recipe,
+    and which scores there are in which revision.
     """
     by_name = {seed_set.name: seed_set for seed_set in seed_sets}
-    made_with = {"version": __version__, "repeats": settings.repeats, "wants": settings.wants}
+    made_with: dict[str, Any] = {"version": __version__, "scores": revisions()}
+    made_with |= {"repeats": settings.repeats, "wants": settings.wants}
     made_with |= context(detector, task, settings)
     digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
     return [

@@ -1,7 +1,7 @@
 """Named settings of box stability: what to perturb and how to compare.
 
-Specification: section 1, the table. ``paper`` is the text of the paper, ``released`` its authors'
-code, ``replication`` the settings of the published replication. Boxes scaled to [0, 1] and boxes in
+``paper`` is the text of Yang et al. 2024 (section 3 and appendix A), ``released`` their code,
+``replication`` the settings of the published replication. Boxes scaled to [0, 1] and boxes in
 pixels have the same overlaps, so ``paper`` and ``replication`` differ in the position alone.
 """
 
@@ -17,7 +17,7 @@ from autoeval.detectors.dropout import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.measures import MeasureSettings
 from autoeval.estimation.source_domain import SourceDomain
-from autoeval.scores.box_stability import BoxStabilitySettings
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
 
 # What a clean pass leaves behind at next to no cost.
 BY_PRODUCTS = ("candidates", "logits", "features")

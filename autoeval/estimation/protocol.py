@@ -80,7 +80,7 @@ def leave_one_source_out(
     table : DataFrame
         See `autoeval.estimation.score_table`.
     method : str
-        Name in `autoeval.estimation.methods.METHODS`.
+        Name in `autoeval.estimation.methods.methods`.
     target : {"mAP", "mAP50", "mAP75"}
     level : float
         Nominal coverage of the intervals.

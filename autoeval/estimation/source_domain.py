@@ -19,7 +19,6 @@ from autoeval.scores.feature_statistics import FeatureStatistics
 from autoeval.scores.frechet_distance import FrechetDistance
 
 CORRECT_IOU = 0.5
-DOMAIN_FEATURES = ("fd", "atc_source")
 
 
 @dataclass(frozen=True, eq=False)

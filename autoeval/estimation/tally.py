@@ -18,7 +18,8 @@ from autoeval.estimation.mean_ap import MeanAP
 from autoeval.estimation.measures import Measure
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets.sample_set import Sample
-from autoeval.scores.registry import OF_IMAGES, SCORES, ScoreSet
+from autoeval.scores.registry import scores
+from autoeval.scores.score_set import ScoreSet
 
 
 class Tally:
@@ -34,9 +35,9 @@ class Tally:
     def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
         self.accuracy = MeanAP(categories)
         self.measures: list[Measure] = [measure.make() for measure in settings.measures]
-        self.scores = _score_set(settings, SCORES)
+        self.scores = _score_set(settings)
         several = categories if len(categories) > 1 else ()
-        by_box = SCORES.keys() - set(OF_IMAGES)
+        by_box = [name for name, score in scores().items() if not score.per_image]
         self.by_category = {name: _score_set(settings, by_box) for name in several}
         self.n_images = 0
         self.unreadable: list[str] = []
@@ -55,10 +56,10 @@ class Tally:
         for measure in (self.accuracy, *self.measures):
             measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
         self.scores.update(evidence)
-        for k, scores in enumerate(self.by_category.values()):
+        for k, of_category in enumerate(self.by_category.values()):
             only = np.full(len(self.by_category), -1)
             only[k] = 0
-            scores.update(evidence.relabel(only))
+            of_category.update(evidence.relabel(only))
 
     def merge(self, other: Self) -> None:
         """Take in what ``other`` has seen of the images that come after those seen here."""
@@ -67,8 +68,8 @@ class Tally:
         for mine, theirs in zip(self.measures, other.measures, strict=True):
             mine.merge(theirs)
         self.scores.merge(other.scores)
-        for name, scores in self.by_category.items():
-            scores.merge(other.by_category[name])
+        for name, of_category in self.by_category.items():
+            of_category.merge(other.by_category[name])
         self.unreadable += other.unreadable
         for name, seconds in other.seconds.items():
             self.seconds[name] += seconds
@@ -100,13 +101,13 @@ class Tally:
             {"repeat": repeat, **shared, **accuracy, **features}
             for repeat, features in enumerate(self.scores.rows())
         ]
-        for name, scores in self.by_category.items():
-            for row, features in zip(rows, scores.rows(), strict=True):
+        for name, of_category in self.by_category.items():
+            for row, features in zip(rows, of_category.rows(), strict=True):
                 row |= {f"{feature}/{name}": value for feature, value in features.items()}
         return rows
 
 
-def _score_set(settings: PassSettings, names: Collection[str]) -> ScoreSet:
+def _score_set(settings: PassSettings, names: Collection[str] | None = None) -> ScoreSet:
     domain = settings.domain
     return ScoreSet(
         settings.stability,

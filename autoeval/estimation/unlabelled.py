@@ -13,12 +13,13 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.fitting import estimate_images
 from autoeval.estimation.presets import BY_PRODUCTS, PassSettings
-from autoeval.estimation.source_domain import DOMAIN_FEATURES, SourceDomain
+from autoeval.estimation.source_domain import SourceDomain
 from autoeval.metasets.task import Task
 from autoeval.runtime.shards import Shards
-from autoeval.scores.agreement import ScaleAP
+from autoeval.scores.registry import needs_of, of_domain
 
 REMEMBERED = {"detector", "pass", "task"}
+COSTLY = {"half_size", "views"}  # further passes, made where they are needed
 
 
 def estimate_unlabelled(
@@ -110,13 +111,11 @@ def saved_pass(
         )
     estimator.check_context({**saved, "detector": detector.settings})
     _check_domain(estimator, domain)
-    used = estimator.features_
-    views = ("views",) if "view_consistency" in used else ()
-    half_size = ("half_size",) if set(ScaleAP.features()) & set(used) else ()
+    costly = sorted(needs_of(estimator.features_) & COSTLY)
     settings = PassSettings.from_dict(
         saved["pass"],
         repeats=_repeats(estimator, repeats),
-        wants=(*BY_PRODUCTS, *half_size, *views),
+        wants=(*BY_PRODUCTS, *costly),
         domain=domain,
     )
     return _task(saved["task"], detector.categories), settings
@@ -142,7 +141,7 @@ def _repeats(estimator: MapEstimator, asked: int | None) -> int:
 
 
 def _check_domain(estimator: MapEstimator, domain: SourceDomain | None) -> None:
-    needed = sorted(set(estimator.features_) & set(DOMAIN_FEATURES))
+    needed = of_domain(estimator.features_)
     if needed and domain is None:
         raise InputError(
             f"This estimator uses {' and '.join(needed)}, which compare with the detector's "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from typing_extensions import Self
@@ -16,6 +15,11 @@ from autoeval.scores.base import Score
 
 CONFIDENT = (0.2, 0.3, 0.4, 0.5)
 MOST_BOXES = 100  # of a category in an image, as in COCO's evaluation
+
+
+def at_confidences(name: str) -> tuple[str, ...]:
+    """Name the feature of each confidence."""
+    return tuple(f"{name}@{confidence:.2f}" for confidence in CONFIDENT)
 
 
 @dataclass(frozen=True)
@@ -43,15 +47,8 @@ class Agreement(Score):
     Subclasses say which pass.
     """
 
-    name: ClassVar[str]
-
     def __init__(self) -> None:
         self._images: list[_Image] = []
-
-    @classmethod
-    def features(cls) -> tuple[str, ...]:
-        """Return the names of the features."""
-        return tuple(f"{cls.name}@{confidence:.2f}" for confidence in CONFIDENT)
 
     @abstractmethod
     def again(self, evidence: Evidence) -> Iterator[Detections]:
@@ -76,12 +73,12 @@ class Agreement(Score):
     def compute(self) -> dict[str, float]:
         """Return the agreement at each confidence."""
         values = self._values(np.ones((1, len(self._images))))
-        return {name: float(value[0]) for name, value in zip(self.features(), values, strict=True)}
+        return {name: float(value[0]) for name, value in zip(self.features, values, strict=True)}
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the agreement on images that count as often as they were drawn, (B,)."""
         passes = len(self._images) // counts.shape[1]
-        return dict(zip(self.features(), self._values(counts.repeat(passes, axis=1)), strict=True))
+        return dict(zip(self.features, self._values(counts.repeat(passes, axis=1)), strict=True))
 
     def _values(self, counts: np.ndarray) -> np.ndarray:
         """Return the features (T, B) for B sets in which images count so often (B, images)."""
@@ -106,28 +103,6 @@ class Agreement(Score):
                 ]
             )
         return _mean_known(np.array(by_category).reshape(-1, len(counts), len(CONFIDENT)))
-
-
-class StabilityAP(Agreement):
-    """Agreement of the passes under feature dropout. Needs perturbed passes."""
-
-    needs = frozenset({"perturbed"})
-    name = "stability_ap"
-
-    def again(self, evidence: Evidence) -> Iterator[Detections]:
-        """Yield the boxes of each perturbed pass."""
-        yield from evidence.perturbed
-
-
-class ScaleAP(Agreement):
-    """Agreement of the pass at half the input size. Needs that pass."""
-
-    needs = frozenset({"half_size"})
-    name = "scale_ap"
-
-    def again(self, evidence: Evidence) -> Iterator[Detections]:
-        """Yield the boxes found at half the size."""
-        yield evidence.require("half_size")
 
 
 _BITS = np.left_shift(1, np.arange(len(IOU_THRESHOLDS))).astype(np.uint16)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.scores.base import RatioScore
+from autoeval.scores.context import ScoreContext
+from autoeval.scores.direction import rising
+from autoeval.scores.registry import register
 
 
 def fit_source_threshold(scores: np.ndarray, correct: np.ndarray) -> float:
@@ -45,14 +49,14 @@ def fit_source_threshold(scores: np.ndarray, correct: np.ndarray) -> float:
     return float(ordered[errors] if errors < len(ordered) else np.nextafter(ordered[-1], np.inf))
 
 
+@register
 class SourceThreshold(RatioScore):
     r"""Share of a set's boxes with a score of at least t.
 
     .. math:: ATC = \#\{s ≥ t\} / \#\{s\}
 
     where t comes from `fit_source_threshold` on labelled source data, so that on the source the
-    share equals the share of correct boxes. Feature ``atc_source``. Needs scores, and t.
-    Source: Garg et al. 2022, equation 2.
+    share equals the share of correct boxes.
 
     Parameters
     ----------
@@ -62,10 +66,20 @@ class SourceThreshold(RatioScore):
         Only boxes with a score above it count, here as in the fit.
     """
 
+    name = "atc_source"
+    meaning = "share of boxes over a threshold that was fitted on labelled images"
+    features = rising("atc_source")
+    needs_domain = True
+    source = "Garg et al. 2022, equation 2"
+
     def __init__(self, threshold: float | None = None, *, score_thr: float = 0.05) -> None:
-        super().__init__(["atc_source"])
+        super().__init__(score_thr=score_thr)
         self.threshold = threshold
-        self.score_thr = score_thr
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score with the threshold of the training domain."""
+        return cls(context.source_threshold, score_thr=context.score_thr)
 
     def absence(self, evidence: Evidence) -> str | None:
         """Say why there is no score, None if there is."""

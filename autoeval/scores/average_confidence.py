@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
+from autoeval.scores.direction import rising
+from autoeval.scores.registry import register
 
 
+@register
 class AverageConfidence(RatioScore):
     r"""Mean score of the boxes of a set.
 
     .. math:: AC = \frac{1}{N} \sum_{j=1}^{N} s_j
 
-    over the N boxes of all images. Feature ``ac``. Needs scores only. Source: Guillory et al. 2021,
-    adapted to boxes by Yang et al. 2024, section 5.1.
-
-    Parameters
-    ----------
-    score_thr : float
-        Only boxes with a score above it count.
+    over the N boxes of all images.
     """
 
-    def __init__(self, *, score_thr: float = 0.05) -> None:
-        super().__init__(["ac"])
-        self.score_thr = score_thr
+    name = "ac"
+    meaning = "average confidence: mean score of the boxes"
+    features = rising("ac")
+    source = "Guillory et al. 2021, adapted to boxes by Yang et al. 2024, section 5.1"
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
         """Return the sum of the scores and the number of boxes."""

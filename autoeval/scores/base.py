@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
+from autoeval.scores.context import ScoreContext
+from autoeval.scores.direction import Direction
 
 
 class Score(ABC):
@@ -21,14 +23,43 @@ class Score(ABC):
     `compute` returns named features of the whole set (NaN where the set gives none). Scores of
     shards, merged, equal the score of the whole set, in any order.
 
+    A score declares the attributes below on its class and is decorated with
+    `autoeval.scores.registry.register`; nothing else has to know of it.
+
     Attributes
     ----------
+    name : str
+        Its one name: in tables, options and files.
+    meaning : str
+        What it measures, in a few words.
+    features : mapping of str to Direction
+        The columns that it fills, and whether each rises or falls with accuracy.
     needs : frozenset of str
         Fields of `Evidence` that it reads beside the clean boxes: ``perturbed``, ``candidates``,
         ``logits``, ``features``, ``views``, ``half_size``.
+    needs_domain : bool
+        Whether it compares with the detector's training domain.
+    per_image : bool
+        Whether it is of images as a whole, and so the same for every category; else of boxes.
+    source : str
+        Paper and section, or ``"this project"``.
+    revision : int
+        To be raised by whoever changes its numbers: what is in work dirs is then made again.
     """
 
+    name: ClassVar[str]
+    meaning: ClassVar[str]
+    features: ClassVar[Mapping[str, Direction]]
     needs: ClassVar[frozenset[str]] = frozenset()
+    needs_domain: ClassVar[bool] = False
+    per_image: ClassVar[bool] = False
+    source: ClassVar[str]
+    revision: ClassVar[int] = 1
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score that a pass needs."""
+        return cls()
 
     def absence(self, evidence: Evidence) -> str | None:
         """Say why such evidence gives no score, None if it does."""
@@ -71,13 +102,18 @@ class RatioScore(Score):
 
     Parameters
     ----------
-    features : sequence of str
-        Names of the F features.
+    score_thr : float
+        Only boxes with a score above it count.
     """
 
-    def __init__(self, features: Sequence[str]) -> None:
-        self.features = tuple(features)
+    def __init__(self, *, score_thr: float = 0.05) -> None:
+        self.score_thr = score_thr
         self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score with the score threshold of the pass."""
+        return cls(score_thr=context.score_thr)
 
     @abstractmethod
     def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:

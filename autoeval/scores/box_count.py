@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
+from autoeval.scores.direction import falling, undirected
+from autoeval.scores.registry import register
 
 
+@register
 class BoxCount(RatioScore):
     """Number of boxes, which shares and means of scores do not see.
 
@@ -13,18 +16,12 @@ class BoxCount(RatioScore):
         Mean number N of clean boxes.
     ``no_box_share``
         Share of images with no clean box.
-
-    Needs scores only. Source: specification, section 2, last row of the table.
-
-    Parameters
-    ----------
-    score_thr : float
-        Only boxes with a score above it count.
     """
 
-    def __init__(self, *, score_thr: float = 0.05) -> None:
-        super().__init__(["boxes_per_image", "no_box_share"])
-        self.score_thr = score_thr
+    name = "box_count"
+    meaning = "mean number of boxes, and share of images without one"
+    features = undirected("boxes_per_image") | falling("no_box_share")
+    source = "this project"
 
     def measure(self, evidence: Evidence) -> tuple[tuple[int, bool], int]:
         """Return the number of boxes, whether there is none, and 1."""

@@ -6,28 +6,26 @@ import numpy as np
 
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
+from autoeval.scores.direction import rising
 from autoeval.scores.prediction_score import count_confident
+from autoeval.scores.registry import register
 from autoeval.scores.thresholds import feature_names
 
 
+@register
 class BoxShare(RatioScore):
     r"""Mean over images of the share of an image's boxes with a score over a threshold.
 
     .. math:: share(t) = \frac{1}{M} \sum_{i=1}^{M} \#\{s_{ij} > t\} / \#\{s_{ij}\}
 
-    An image without boxes adds 0. The share over the boxes of the whole set, in which crowded
-    images weigh more, is `PredictionScore`. Feature ``box_share@t`` for each t of `THRESHOLDS`.
-    Needs scores only.
-
-    Parameters
-    ----------
-    score_thr : float
-        Only boxes with a score above it count.
+    for each t of `THRESHOLDS`. An image without boxes adds 0. The share over the boxes of the whole
+    set, in which crowded images weigh more, is `PredictionScore`.
     """
 
-    def __init__(self, *, score_thr: float = 0.05) -> None:
-        super().__init__(feature_names("box_share"))
-        self.score_thr = score_thr
+    name = "box_share"
+    meaning = "share of an image's boxes over a threshold, mean over images"
+    features = rising(*feature_names("box_share"))
+    source = "Hendrycks & Gimpel 2017, taken image by image"
 
     def measure(self, evidence: Evidence) -> tuple[np.ndarray, int]:
         """Return the shares of one image (T,), and 1."""

@@ -3,61 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import abstractmethod
 
-from autoeval.boxes import OVERLAPS
+from typing_extensions import Self
+
 from autoeval.detections import Detections, Evidence
 from autoeval.scores.base import RatioScore, observed_sum
-from autoeval.scores.matching import Matching, match_detections
-
-
-@dataclass(frozen=True)
-class BoxStabilitySettings:
-    """How two sets of boxes become one number.
-
-    Parameters
-    ----------
-    cost : {"giou", "iou"}
-        Overlap that the matching maximises and the score averages.
-    class_aware : bool
-        Match within a category only.
-    empty : {"skip", "zero"}
-        Policy for an image with no box on at least one side: left out of the mean, or counted as 0.
-    normalise : {"min", "max"}
-        Divide the sum of overlaps by the smaller or the larger number of boxes.
-    score_thr : float
-        Only boxes with a score above it are matched.
-
-    Raises
-    ------
-    ValueError
-        If an option is not among its values.
-    """
-
-    cost: str = "giou"
-    class_aware: bool = False
-    empty: str = "skip"
-    normalise: str = "min"
-    score_thr: float = 0.05
-
-    def __post_init__(self) -> None:
-        allowed = {"cost": OVERLAPS, "empty": ("skip", "zero"), "normalise": ("min", "max")}
-        for name, values in allowed.items():
-            if getattr(self, name) not in values:
-                raise ValueError(
-                    f"Expected `{name}` to be one of {sorted(values)} but got "
-                    f"{getattr(self, name)!r}."
-                )
-
-    def match(self, clean: Detections, other: Detections) -> Matching:
-        """Match the boxes of two passes."""
-        return match_detections(
-            clean,
-            other,
-            cost=self.cost,
-            class_aware=self.class_aware,
-            score_thr=self.score_thr,
-        )
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.scores.context import ScoreContext
+from autoeval.scores.direction import rising
+from autoeval.scores.registry import register, scores
 
 
 def box_stability(
@@ -96,29 +51,54 @@ def box_stability(
     return math.fsum(matching.overlaps) / divisor if divisor else 0.0
 
 
-class BoxStability(RatioScore):
+class ImageStability(RatioScore):
+    """Base of the scores that are the mean over (image, repeat) of one number.
+
+    Parameters
+    ----------
+    settings : BoxStabilitySettings, optional
+        How boxes are matched; the defaults are those of the paper.
+    """
+
+    needs = frozenset({"perturbed"})
+
+    def __init__(self, settings: BoxStabilitySettings | None = None) -> None:
+        self.settings = settings or BoxStabilitySettings()
+        super().__init__(score_thr=self.settings.score_thr)
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score with the settings of the pass."""
+        return cls(context.stability)
+
+    @abstractmethod
+    def stability(self, clean: Detections, perturbed: Detections) -> float:
+        """Return the number of one image and repeat, NaN where it is skipped."""
+
+    def measure(self, evidence: Evidence) -> tuple[float, int]:
+        """Return the sum over the repeats that are not skipped, and their number."""
+        return observed_sum([self.stability(evidence.clean, p) for p in evidence.perturbed])
+
+
+def image_stabilities() -> dict[str, type[ImageStability]]:
+    """Return the registered scores of this kind, by name."""
+    return {n: score for n, score in scores().items() if issubclass(score, ImageStability)}
+
+
+@register
+class BoxStability(ImageStability):
     r"""Mean box stability of a set of images.
 
     .. math:: BoS = \frac{1}{M} \sum_{i=1}^{M} \frac{1}{P_i} \sum_{p=1}^{P_i} overlap_{ip}
 
     over the P pairs of each of the M (image, repeat) that are not skipped; see `box_stability`.
-    Needs perturbed passes.
-
-    Parameters
-    ----------
-    settings : BoxStabilitySettings, optional
-        The defaults are those of the paper.
-    name : str
-        Name of the feature.
     """
 
-    needs = frozenset({"perturbed"})
+    name = "bos"
+    meaning = "how well boxes stay put under feature dropout"
+    features = rising("bos")
+    source = "Yang et al. 2024, section 3"
 
-    def __init__(self, settings: BoxStabilitySettings | None = None, *, name: str = "bos") -> None:
-        super().__init__([name])
-        self.settings = settings or BoxStabilitySettings()
-
-    def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the sum over the repeats that are not skipped, and their number."""
-        passes = evidence.perturbed
-        return observed_sum([box_stability(evidence.clean, p, self.settings) for p in passes])
+    def stability(self, clean: Detections, perturbed: Detections) -> float:
+        """Return the mean overlap of the matched pairs."""
+        return box_stability(clean, perturbed, self.settings)

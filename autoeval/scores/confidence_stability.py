@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
-from autoeval.detections import Detections, Evidence
-from autoeval.scores.base import RatioScore, observed_sum
-from autoeval.scores.box_stability import BoxStabilitySettings
+from autoeval.detections import Detections
+from autoeval.scores.box_stability import ImageStability
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.scores.direction import rising
+from autoeval.scores.registry import register
 
 
 def confidence_stability(
@@ -44,27 +46,20 @@ def confidence_stability(
     return 1 - math.fsum(changes) / len(changes)
 
 
-class ConfidenceStability(RatioScore):
+@register
+class ConfidenceStability(ImageStability):
     r"""Mean confidence stability of a set of images.
 
     .. math:: CS = 1 - \frac{1}{M} \sum_{i=1}^{M} \frac{1}{P_i} \sum_{p=1}^{P_i} |s_{ip} - s'_{ip}|
 
-    over the P matched pairs of each of the M (image, repeat) that are not skipped. Feature ``cs``.
-    Needs perturbed passes.
-
-    Parameters
-    ----------
-    settings : BoxStabilitySettings, optional
-        How boxes are matched.
+    over the P matched pairs of each of the M (image, repeat) that are not skipped.
     """
 
-    needs = frozenset({"perturbed"})
+    name = "confidence_stability"
+    meaning = "how well confidences stay put under feature dropout"
+    features = rising("confidence_stability")
+    source = "Yang et al. 2024, section 5.1"
 
-    def __init__(self, settings: BoxStabilitySettings | None = None) -> None:
-        super().__init__(["cs"])
-        self.settings = settings or BoxStabilitySettings()
-
-    def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the sum over the repeats that are not skipped, and their number."""
-        clean, passes = evidence.clean, evidence.perturbed
-        return observed_sum([confidence_stability(clean, p, self.settings) for p in passes])
+    def stability(self, clean: Detections, perturbed: Detections) -> float:
+        """Return one less the mean change of the scores of the matched pairs."""
+        return confidence_stability(clean, perturbed, self.settings)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
+from autoeval.scores.context import ScoreContext
+from autoeval.scores.direction import rising
+from autoeval.scores.registry import register
 
 
 def contrastive_confidence(
@@ -36,14 +40,14 @@ def contrastive_confidence(
     return _mean(scores[positive]) - weight * _mean(scores[~positive])
 
 
+@register
 class ContrastiveConfidence(RatioScore):
     r"""Mean contrastive confidence of a set of images.
 
     .. math:: CC = \frac{1}{M} \sum_{i=1}^{M} (mean\{s_{ij} ≥ .3\} - λ · mean\{s_{ij} < .3\}), λ = 5
 
-    Feature ``contrastive_confidence``. Needs scores only. Meant for detectors without non-maximum
-    suppression, whose many unused queries are the negatives: no score threshold applies before it.
-    Source: specification, section 2.
+    Meant for detectors without non-maximum suppression, whose many unused queries are the
+    negatives: no score threshold applies before it.
 
     Parameters
     ----------
@@ -51,10 +55,20 @@ class ContrastiveConfidence(RatioScore):
         See `contrastive_confidence`.
     """
 
+    name = "contrastive_confidence"
+    meaning = "mean score of confident boxes less five times that of all others"
+    features = rising("contrastive_confidence")
+    source = "Park et al. 2024 (arXiv 2412.01782)"
+
     def __init__(self, *, threshold: float = 0.3, weight: float = 5.0) -> None:
-        super().__init__(["contrastive_confidence"])
+        super().__init__(score_thr=0.0)
         self.threshold = threshold
         self.weight = weight
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score as published, whatever the score threshold of the pass."""
+        return cls()
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
         """Return the value of one image, and 1."""

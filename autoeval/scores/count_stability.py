@@ -6,9 +6,12 @@ import numpy as np
 
 from autoeval.detections import Detections, Evidence
 from autoeval.scores.base import RatioScore
+from autoeval.scores.direction import undirected
+from autoeval.scores.registry import register
 from autoeval.scores.thresholds import THRESHOLDS, exceed, feature_names
 
 
+@register
 class CountStability(RatioScore):
     r"""Stability of a detector's counts under feature dropout.
 
@@ -22,12 +25,7 @@ class CountStability(RatioScore):
         1 - Σ \|n - n'\| / Σ max(n, n') over (image, repeat), in which images count by their boxes
         and those without any say nothing; NaN where there is no box at all.
 
-    Needs perturbed passes. Source: specification of counting, section 4; the pooled form is ours.
-
-    Parameters
-    ----------
-    score_thr : float
-        Only boxes with a score above it count, whatever τ.
+    Boxes under ``score_thr`` never count, whatever τ.
 
     Examples
     --------
@@ -40,13 +38,13 @@ class CountStability(RatioScore):
     (0.875, 0.75)
     """
 
+    name = "count_stability"
+    meaning = "how well the number of boxes stands up to feature dropout"
+    features = undirected(
+        *feature_names("count_stability"), *feature_names("count_stability_pooled")
+    )
     needs = frozenset({"perturbed"})
-
-    def __init__(self, *, score_thr: float = 0.05) -> None:
-        super().__init__(
-            [*feature_names("count_stability"), *feature_names("count_stability_pooled")]
-        )
-        self.score_thr = score_thr
+    source = "this project"
 
     def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums over repeats of what stayed, and their denominators, (2T,)."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
+from autoeval.scores.direction import falling, rising
+from autoeval.scores.registry import register
 
 
+@register
 class DetectionRatio(RatioScore):
     """Loss of boxes under perturbation, which box stability alone does not see.
 
@@ -13,20 +16,13 @@ class DetectionRatio(RatioScore):
         Mean of N' / N over (image, repeat) with clean boxes, N' counted under perturbation.
     ``skipped_share``
         Share of (image, repeat) with no box on at least one side, which box stability skips.
-
-    Needs perturbed passes. Source: specification, section 1, last paragraph but one, and section 2.
-
-    Parameters
-    ----------
-    score_thr : float
-        Only boxes with a score above it count.
     """
 
+    name = "detection_ratio"
+    meaning = "share of boxes that feature dropout leaves, and of images that box stability skips"
+    features = rising("detection_ratio") | falling("skipped_share")
     needs = frozenset({"perturbed"})
-
-    def __init__(self, *, score_thr: float = 0.05) -> None:
-        super().__init__(["detection_ratio", "skipped_share"])
-        self.score_thr = score_thr
+    source = "this project"
 
     def measure(self, evidence: Evidence) -> tuple[tuple[float, int], tuple[int, int]]:
         """Return the sum of ratios and the number of skipped passes, and their denominators."""

@@ -10,6 +10,9 @@ from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.scores.base import Score
+from autoeval.scores.context import ScoreContext
+from autoeval.scores.direction import falling, undirected
+from autoeval.scores.registry import register
 
 
 def energy(logits: np.ndarray, *, temperature: float = 1.0) -> np.ndarray:
@@ -38,6 +41,7 @@ def energy(logits: np.ndarray, *, temperature: float = 1.0) -> np.ndarray:
     return -temperature * logsumexp(z / temperature, axis=1)
 
 
+@register
 class Energy(Score):
     r"""Energies of the N boxes of a set.
 
@@ -49,8 +53,6 @@ class Energy(Score):
     ``energy_spread``
         The same less log N, so that sets of different sizes compare; 0 when all E are equal.
 
-    Needs logits. Source: Peng et al. 2024, equations 3 and 4.
-
     Parameters
     ----------
     temperature : float
@@ -58,12 +60,21 @@ class Energy(Score):
         Only boxes with a score above it count.
     """
 
+    name = "energy"
+    meaning = "free energy of the class logits: its mean, and its spread over the boxes"
+    features = falling("energy") | undirected("energy_mde", "energy_spread")
     needs = frozenset({"logits"})
+    source = "Peng et al. 2024, equations 3 and 4"
 
     def __init__(self, *, temperature: float = 1.0, score_thr: float = 0.05) -> None:
         self.temperature = temperature
         self.score_thr = score_thr
         self._parts: list[tuple[int, float, float]] = []
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score with the score threshold of the pass."""
+        return cls(score_thr=context.score_thr)
 
     def update(self, evidence: Evidence) -> None:
         """Take in one image."""
@@ -83,7 +94,7 @@ class Energy(Score):
         counts, sums, logs = zip(*self._parts, strict=True) if self._parts else ((), (), ())
         boxes = sum(counts)
         if not boxes:
-            return dict.fromkeys(("energy", "energy_mde", "energy_spread"), math.nan)
+            return dict.fromkeys(self.features, math.nan)
         mean, largest = math.fsum(sums) / boxes, max(logs)
         mde = largest + math.log(math.fsum(math.exp(v - largest) for v in logs)) - mean
         return {"energy": mean, "energy_mde": mde, "energy_spread": mde - math.log(boxes)}

@@ -7,7 +7,9 @@ from scipy.special import entr
 
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
-from autoeval.scores.thresholds import THRESHOLDS, exceed, feature_names
+from autoeval.scores.direction import rising
+from autoeval.scores.registry import register
+from autoeval.scores.thresholds import THRESHOLDS, feature_names
 
 
 def binary_entropy(scores: np.ndarray) -> np.ndarray:
@@ -32,33 +34,22 @@ def binary_entropy(scores: np.ndarray) -> np.ndarray:
     return (entr(p) + entr(1 - p)) / np.log(2)
 
 
+@register
 class EntropyScore(RatioScore):
-    r"""Binary entropy of box scores, in two forms.
+    r"""Share of a set's boxes whose score has a binary entropy below a threshold.
 
-    .. math:: H_2(s) = -s \log_2 s - (1 - s) \log_2 (1 - s)
+    .. math:: ES(τ) = \#\{H_2(s) < τ\} / \#\{s\}, H_2(s) = -s \log_2 s - (1 - s) \log_2 (1 - s)
 
-    ``es@τ``
-        Share of the set's boxes with H₂(s) < τ.
-    ``es_mean@τ``
-        Mean H₂(s) over the set's boxes with s > τ.
-
-    for each τ of `THRESHOLDS`. Needs scores only. Source: Saito et al. 2019, adapted to boxes by
-    Yang et al. 2024, section 5.1.
-
-    Parameters
-    ----------
-    score_thr : float
-        Only boxes with a score above it count.
+    over all boxes of all images, for each τ of `THRESHOLDS`.
     """
 
-    def __init__(self, *, score_thr: float = 0.05) -> None:
-        super().__init__((*feature_names("es"), *feature_names("es_mean")))
-        self.score_thr = score_thr
+    name = "es"
+    meaning = "entropy score: share of boxes whose score is decided"
+    features = rising(*feature_names("es"))
+    source = "Saito et al. 2019, adapted to boxes by Yang et al. 2024, section 5.1"
 
-    def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numerators and denominators of both forms, (2 T,)."""
+    def measure(self, evidence: Evidence) -> tuple[np.ndarray, int]:
+        """Return the numbers of decided boxes (T,) and of all boxes."""
         scores = evidence.clean.above(self.score_thr).scores
-        entropy, over = binary_entropy(scores), exceed(scores)
-        decided = (entropy < np.array(THRESHOLDS)[:, None]).sum(axis=1)
-        above = np.concatenate([decided, over @ entropy])
-        return above, np.concatenate([np.full(len(THRESHOLDS), len(scores)), over.sum(axis=1)])
+        decided = binary_entropy(scores) < np.array(THRESHOLDS)[:, None]
+        return decided.sum(axis=1), len(scores)

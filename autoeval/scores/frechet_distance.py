@@ -10,7 +10,10 @@ from typing_extensions import Self
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.scores.base import Score
+from autoeval.scores.context import ScoreContext
+from autoeval.scores.direction import falling
 from autoeval.scores.feature_statistics import FeatureStatistics
+from autoeval.scores.registry import register
 
 CHUNK = 256
 
@@ -57,13 +60,13 @@ def frechet_distance(first: FeatureStatistics, second: FeatureStatistics) -> flo
     return max(float(apart @ apart + traces - cross), 0.0)
 
 
+@register
 class FrechetDistance(Score):
     """Fréchet distance of a set's features to those of the detector's training domain.
 
     Features are the last backbone stage, averaged over the image, (C,) each; formula in
-    `frechet_distance`. Feature ``fd``; NaN with fewer than two images. Needs features, and the
-    reference. Merged shards equal the whole up to rounding. Source: Deng & Zheng 2021, section 4.1,
-    adapted to detectors by Yang et al. 2024, section 5.1.
+    `frechet_distance`; NaN with fewer than two images. Merged shards equal the whole up to
+    rounding.
 
     Parameters
     ----------
@@ -71,12 +74,23 @@ class FrechetDistance(Score):
         Of the detector's training domain; without it there is no score.
     """
 
+    name = "fd"
+    meaning = "Fréchet distance of backbone features to those of the training domain"
+    features = falling("fd")
     needs = frozenset({"features"})
+    needs_domain = True
+    per_image = True
+    source = "Deng & Zheng 2021, adapted to detectors by Yang et al. 2024, section 5.1"
 
     def __init__(self, reference: FeatureStatistics | None = None) -> None:
         self.reference = reference
         self._seen: FeatureStatistics | None = None
         self._waiting: list[np.ndarray] = []
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score with the features of the training domain."""
+        return cls(context.reference)
 
     def absence(self, evidence: Evidence) -> str | None:
         """Say why there is no score, None if there is."""

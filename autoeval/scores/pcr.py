@@ -10,6 +10,8 @@ from scipy.special import expit
 from autoeval.boxes import box_iou
 from autoeval.detections import Candidates, Evidence
 from autoeval.scores.base import RatioScore
+from autoeval.scores.direction import rising
+from autoeval.scores.registry import register
 
 CENTRE, OVERLAP = 0.5, 0.5
 CONSISTENCY_SLOPE, RELIABILITY_SLOPE, FLOOR = -60.0, 10.0, 0.2
@@ -46,24 +48,19 @@ def consistency_and_reliability(candidates: Candidates) -> tuple[float, float]:
     return _consistency(kept, suppressed, joined), _reliability(kept, suppressed, joined)
 
 
+@register
 class PredictionConsistencyReliability(RatioScore):
     """Mean prediction consistency and reliability of the images of a set.
 
-    Features ``pcr_consistency`` and ``pcr_reliability``; the paper's estimate is linear in the two.
-    Formulas in `consistency_and_reliability`; images that give no value are left out of the mean.
-    Needs candidates.
-
-    Parameters
-    ----------
-    score_thr : float
-        Only candidates with a score above it count.
+    The paper's estimate is linear in the two. Formulas in `consistency_and_reliability`; images
+    that give no value are left out of the mean. Candidates under ``score_thr`` do not count.
     """
 
+    name = "pcr"
+    meaning = "what suppressed candidates say of the boxes: consistency and reliability"
+    features = rising("pcr_consistency", "pcr_reliability")
     needs = frozenset({"candidates"})
-
-    def __init__(self, *, score_thr: float = 0.05) -> None:
-        super().__init__(["pcr_consistency", "pcr_reliability"])
-        self.score_thr = score_thr
+    source = "Yoo et al. 2025, section 4"
 
     def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         """Return both values of one image, and 1 for each that there is."""

@@ -6,6 +6,8 @@ import numpy as np
 
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
+from autoeval.scores.direction import rising
+from autoeval.scores.registry import register
 from autoeval.scores.thresholds import exceed, feature_names
 
 
@@ -28,23 +30,19 @@ def count_confident(scores: np.ndarray) -> np.ndarray:
     return exceed(scores).sum(axis=1)
 
 
+@register
 class PredictionScore(RatioScore):
     r"""Share of a set's boxes with a score over a threshold.
 
     .. math:: PS(τ) = \#\{s > τ\} / \#\{s\}
 
-    over all boxes of all images. Feature ``ps@τ`` for each τ of `THRESHOLDS`. Needs scores only.
-    Source: Hendrycks & Gimpel 2017, adapted to boxes by Yang et al. 2024, section 5.1.
-
-    Parameters
-    ----------
-    score_thr : float
-        Only boxes with a score above it count.
+    over all boxes of all images, for each τ of `THRESHOLDS`.
     """
 
-    def __init__(self, *, score_thr: float = 0.05) -> None:
-        super().__init__(feature_names("ps"))
-        self.score_thr = score_thr
+    name = "ps"
+    meaning = "prediction score: share of boxes over a threshold"
+    features = rising(*feature_names("ps"))
+    source = "Hendrycks & Gimpel 2017, adapted to boxes by Yang et al. 2024, section 5.1"
 
     def measure(self, evidence: Evidence) -> tuple[np.ndarray, int]:
         """Return the numbers of confident boxes (T,) and of all boxes."""

@@ -1,7 +1,7 @@
 """The thresholds that scores are computed at.
 
 Every thresholded score gives one feature a threshold, so that the best one can be chosen later,
-on the training sources alone (specification: section 2).
+on the training sources alone (Yang et al. 2024, section 5.1).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Judging:
     Parameters
     ----------
     methods : sequence of str
-        Names in `autoeval.estimation.methods.METHODS`.
+        Names in `autoeval.estimation.methods.methods`.
     target : str
         Column of the accuracy.
     level : float
@@ -105,7 +105,7 @@ def estimate_held_out(training: Rows, judged: Rows, method: str, target: str) ->
     judged : Rows
         What is estimated; may be, but need not be, rows of the same table.
     method : str
-        Name in `autoeval.estimation.methods.METHODS`.
+        Name in `autoeval.estimation.methods.methods`.
     target : str
         Column of the accuracy.
 

@@ -10,8 +10,8 @@ import pandas as pd
 
 from autoeval.estimation.mean_ap import MeanAP
 from autoeval.runtime.progress import progress_bar
-from autoeval.scores.box_stability import BoxStabilitySettings
-from autoeval.scores.registry import ScoreSet
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.scores.score_set import ScoreSet
 from autoeval.studies.observed import Observations, ObservedSet
 
 

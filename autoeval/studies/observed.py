@@ -8,7 +8,7 @@ import numpy as np
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.scores.box_stability import BoxStabilitySettings
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
 
 
 @dataclass(frozen=True, eq=False)

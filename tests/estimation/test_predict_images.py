@@ -16,8 +16,8 @@ from autoeval.estimation.presets import BY_PRODUCTS, preset
 from autoeval.estimation.source_domain import SourceDomain
 from autoeval.estimation.unlabelled import saved_pass
 from autoeval.metasets import Task
-from autoeval.scores.agreement import ScaleAP
-from autoeval.scores.box_stability import BoxStabilitySettings
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.scores.scale_ap import ScaleAP
 
 # nothing as it is by default
 SETTINGS = replace(
@@ -76,7 +76,7 @@ def test_what_is_remembered_comes_back(estimator):
 def test_no_more_passes_than_an_estimate_needs():
     table = make_table(WORLDS)
     table = table.assign(view_consistency=table["bos"])
-    table = table.assign(**{name: table["bos"] for name in ScaleAP.features()})
+    table = table.assign(**{name: table["bos"] for name in ScaleAP.features})
     made = context(Crates(), TASK, SETTINGS)
     for method, more in (
         ("view_consistency", ["views"]),

@@ -6,8 +6,9 @@ from made import computed, evidence, found, random_detections, random_evidence, 
 
 from autoeval.detections import Detections
 from autoeval.estimation.mean_ap import MeanAP
-from autoeval.scores.agreement import ScaleAP, StabilityAP
 from autoeval.scores.average_precision import average_precision, match_greedily
+from autoeval.scores.scale_ap import ScaleAP
+from autoeval.scores.stability_ap import StabilityAP
 
 FEATURES = ["stability_ap@0.20", "stability_ap@0.30", "stability_ap@0.40", "stability_ap@0.50"]
 A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]

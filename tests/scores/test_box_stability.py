@@ -7,8 +7,10 @@ from made import evidence, found
 
 from autoeval.detections import Detections
 from autoeval.scores.box_count import BoxCount
-from autoeval.scores.box_stability import BoxStability, BoxStabilitySettings, box_stability
+from autoeval.scores.box_stability import BoxStability, box_stability
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.detection_ratio import DetectionRatio
+from autoeval.scores.strict_box_stability import StrictBoxStability
 
 UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]
 NOTHING = found()
@@ -96,7 +98,7 @@ def test_merged_shards_equal_the_whole(make):
 def test_set_level_features_worked_by_hand():
     score, strict, ratio, count = (
         BoxStability(),
-        BoxStability(BoxStabilitySettings(empty="zero", normalise="max"), name="strict"),
+        StrictBoxStability(),
         DetectionRatio(),
         BoxCount(),
     )
@@ -104,7 +106,7 @@ def test_set_level_features_worked_by_hand():
         for instance in (score, strict, ratio, count):
             instance.update(image)
     assert score.compute()["bos"] == pytest.approx((1 / 3 + 1) / 2)
-    assert strict.compute()["strict"] == pytest.approx((1 / 3 + 1 / 2 + 0 + 0) / 4)
+    assert strict.compute()["bos_strict"] == pytest.approx((1 / 3 + 1 / 2 + 0 + 0) / 4)
     assert count.compute() == {"boxes_per_image": 1.0, "no_box_share": 0.25}
     assert ratio.compute() == {
         "skipped_share": 0.5,

@@ -11,6 +11,7 @@ from autoeval.scores.atc_source import SourceThreshold, fit_source_threshold
 from autoeval.scores.average_confidence import AverageConfidence
 from autoeval.scores.box_share import BoxShare
 from autoeval.scores.contrastive_confidence import ContrastiveConfidence
+from autoeval.scores.entropy_mean import EntropyMean
 from autoeval.scores.entropy_score import EntropyScore, binary_entropy
 from autoeval.scores.prediction_score import PredictionScore
 from autoeval.scores.thresholds import THRESHOLDS
@@ -40,7 +41,8 @@ def test_worked_by_hand(make, expected):
 
 def test_entropy_score_worked_by_hand():
     # H2(.5) = 1; H2(.25) = 2 - .75 log2 3 = .811; H2(.9) = .469
-    features = computed(EntropyScore(), scored(0.5, 0.25), scored(0.9))
+    images = scored(0.5, 0.25), scored(0.9)
+    features = computed(EntropyScore(), *images) | computed(EntropyMean(), *images)
     assert [features[f"es@{t}"] for t in ("0.45", "0.50", "0.85", "0.95")] == pytest.approx(
         [0, 1 / 3, 2 / 3, 2 / 3]
     )

@@ -7,9 +7,9 @@ from made import evidence, found, random_evidence
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.scores.box_stability import BoxStabilitySettings
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.feature_statistics import FeatureStatistics
-from autoeval.scores.registry import SCORES, ScoreSet
+from autoeval.scores.score_set import ScoreSet
 
 SETTINGS = BoxStabilitySettings()
 REFERENCE = FeatureStatistics.of(np.random.default_rng(0).normal(0, 1, (9, 5)))
@@ -83,7 +83,8 @@ def test_the_order_of_boxes_changes_nothing():
 def test_identical_passes_are_perfectly_stable():
     images = [replace(i, perturbed=(i.clean,) * 2, views=(i.clean,)) for i in IMAGES[:8]]
     for row in score_set(images).rows():
-        for name in ("bos", "bos_strict", "cs", "view_consistency", "detection_ratio"):
+        stable = "bos", "bos_strict", "confidence_stability", "view_consistency", "detection_ratio"
+        for name in stable:
             assert row[name] == pytest.approx(1)
         assert row["skipped_share"] == 0
 
@@ -94,15 +95,15 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
     scores.update(bare)
     assert scores.absent["pcr"] == "no NMS in DETRHead"
     assert "labelled source" in scores.absent["atc_source"]
-    assert "training domain" in scores.absent["frechet_distance"]
+    assert "training domain" in scores.absent["fd"]
     assert scores.absent.keys() == {
         *("bos", "bos_strict", "stability_ap", "confidence_stability", "detection_ratio"),
-        *("count_stability", "pcr", "energy", "frechet_distance", "view_consistency"),
+        *("count_stability", "pcr", "energy", "fd", "view_consistency"),
         *("scale_ap", "atc_source"),
     }
     (row,) = scores.rows()
     assert row["ac"] == pytest.approx(0.9)
-    assert not row.keys() & {"bos", "cs", "fd", "pcr_consistency", "atc_source"}
+    assert not row.keys() & {"bos", "confidence_stability", "fd", "pcr_consistency", "atc_source"}
 
 
 def test_a_score_that_one_shard_lacks_is_absent_from_the_whole():
@@ -160,13 +161,3 @@ def test_logits_and_features_that_are_not_finite_are_refused(field):
     values.flat[0] = -np.inf
     with pytest.raises(InputError, match=f"{field} of image '1' holds 0 NaN and 1 infinite"):
         score_set().update(replace(IMAGES[1], **{field: values}))
-
-
-def test_every_score_says_what_it_needs():
-    known = {"perturbed", "candidates", "logits", "features", "views", "half_size"}
-    assert {"pcr", "energy", "frechet_distance", "view_consistency", "atc"} < SCORES.keys()
-    assert all(
-        score.needs <= known
-        for group in (score_set()._clean, score_set()._repeats[0])
-        for score in group.values()
-    )

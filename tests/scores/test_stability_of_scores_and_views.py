@@ -3,7 +3,7 @@ import math
 import pytest
 from made import computed, evidence, found
 
-from autoeval.scores.box_stability import BoxStabilitySettings
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.confidence_stability import ConfidenceStability, confidence_stability
 from autoeval.scores.view_consistency import ViewConsistency
 
@@ -24,7 +24,7 @@ def test_confidence_stability_of_a_set(empty, expected):
         evidence(1, found(UNIT), found()),
     ]
     score = ConfidenceStability(BoxStabilitySettings(empty=empty))
-    assert computed(score, *images)["cs"] == pytest.approx(expected)
+    assert computed(score, *images)["confidence_stability"] == pytest.approx(expected)
 
 
 def test_view_consistency_is_the_mean_iou_over_views():
@@ -39,5 +39,5 @@ def test_view_consistency_is_the_mean_iou_over_views():
 
 
 def test_no_pass_gives_nan():
-    assert math.isnan(computed(ConfidenceStability())["cs"])
+    assert math.isnan(computed(ConfidenceStability())["confidence_stability"])
     assert math.isnan(computed(ViewConsistency(), evidence(0, found(UNIT)))["view_consistency"])

@@ -30,7 +30,8 @@ class Bench:
         The C dropouts that may be asked for.
     store : RowStore
         Rows of each job, from which an interrupted search goes on.
-    score : {"bos", "bos_strict", "confidence_stability"}
+    score : str
+        A name in `autoeval.scores.box_stability.image_stabilities`.
     target : {"mAP", "mAP50", "mAP75"}
 
     Attributes

@@ -17,11 +17,8 @@ from autoeval.estimation.dropout_search.grid import list_stages
 from autoeval.estimation.mean_ap import MeanAP
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets.sample_set import Sample
-from autoeval.scores.base import RatioScore
-from autoeval.scores.registry import SCORES, ScoreContext
-
-STABILITIES = ("bos", "bos_strict", "confidence_stability")
-"""Scores that the search can maximise R² of; each is the mean of a number an image."""
+from autoeval.scores.box_stability import image_stabilities
+from autoeval.scores.context import ScoreContext
 
 Row = dict[str, Any]
 
@@ -70,9 +67,9 @@ class SliceObserver:
         -------
         list of dict
             One row for each image and dropout: ``image`` (its number), ``stages``, ``rate``, and,
-            for each of `STABILITIES`, ``<score>_sum`` and ``<score>_n``, whose sums over images
-            divide to the score. With ``accuracy`` also mAP of the whole set. An image that cannot
-            be read leaves one row that says why.
+            for each of `image_stabilities`, ``<score>_sum`` and ``<score>_n``, whose sums over
+            images divide to the score. With ``accuracy`` also mAP of the whole set. An image that
+            cannot be read leaves one row that says why.
         """
         truth, rows = MeanAP(self.categories), list[Row]()
         end = len(piece.samples) if piece.accuracy else piece.stop
@@ -104,10 +101,8 @@ class SliceObserver:
         row: Row = {"stages": list_stages(spec.stages), "rate": spec.rate}
         evidence = replace(evidence, perturbed=tuple(map(_finite, evidence.perturbed)))
         context = ScoreContext(self.settings.stability)
-        for name in STABILITIES:
-            score = SCORES[name](context)
-            assert isinstance(score, RatioScore)
-            above, below = score.measure(evidence)
+        for name, score in image_stabilities().items():
+            above, below = score.make(context).measure(evidence)
             row |= {f"{name}_sum": float(np.sum(above)), f"{name}_n": int(np.sum(below))}
         return row
 

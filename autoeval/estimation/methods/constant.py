@@ -14,7 +14,7 @@ from autoeval.estimation.score_table import SEED, Rows
 class Constant:
     """The mean target of the training sources' own images, whatever the scores say.
 
-    The baseline that every score has to beat (specification: section 4, step 4). A target with a
+    The baseline that every score has to beat (Yang et al. 2024, section 5.1). A target with a
     long tail, such as a counting error, is harder to beat by its median.
 
     Parameters

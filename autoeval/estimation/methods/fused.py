@@ -12,10 +12,11 @@ from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods.linear import MOST_UNDEFINED
 from autoeval.estimation.score_table import SEED, Rows
-from autoeval.scores.agreement import ScaleAP, StabilityAP
+from autoeval.scores.registry import direction_of
+from autoeval.scores.scale_ap import ScaleAP
+from autoeval.scores.stability_ap import StabilityAP
 from autoeval.scores.thresholds import feature_names
 
-FALLING = "no_box_share"
 PENALTIES = (0.01, 0.03, 0.1)
 
 
@@ -42,13 +43,13 @@ class Fused:
     """
 
     features: tuple[str, ...] = (
-        FALLING,
+        "no_box_share",
         "contrastive_confidence",
         *feature_names("atc")[4:13:2],  # .20, .30, ..., .60
-        *StabilityAP.features(),
-        *ScaleAP.features(),
+        *StabilityAP.features,
+        *ScaleAP.features,
     )
-    optional: tuple[str, ...] = ScaleAP.features()
+    optional: tuple[str, ...] = tuple(ScaleAP.features)
 
     def fit(self, rows: Rows, target: str) -> Self:
         """Choose the penalty and fit; with fewer than three sources it is the largest.
@@ -67,7 +68,7 @@ class Fused:
         if not len(rows):
             raise InputError(f"Expected rows with finite {target} but there are none.")
         features = self._usable(rows)
-        signs = np.array([-1.0 if name == FALLING else 1.0 for name in features])
+        signs = np.array([float(direction_of(name)) for name in features])
         names, groups = np.unique(rows["source"], return_inverse=True)
         training = _Training(
             _worst_where_undefined(rows.matrix(features)) * signs,

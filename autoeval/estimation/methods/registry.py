@@ -1,8 +1,9 @@
-"""Methods by name."""
+"""Methods by name: one for each score, and a few that are composed of several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,51 +14,104 @@ from autoeval.estimation.methods.constant import Constant
 from autoeval.estimation.methods.fused import Fused
 from autoeval.estimation.methods.linear import Linear
 from autoeval.estimation.methods.threshold import BestThreshold
-from autoeval.scores.agreement import ScaleAP, StabilityAP
+from autoeval.scores.base import Score
+from autoeval.scores.registry import score_of, scores
 from autoeval.scores.thresholds import feature_names
 
-SINGLE = (
-    "bos",
-    "bos_strict",
-    "cs",
-    "detection_ratio",
-    "ac",
-    "atc_source",
-    "contrastive_confidence",
-    "pcr_consistency",
-    "pcr_reliability",
-    "energy",
-    "energy_mde",
-    "energy_spread",
-    "fd",
-    "view_consistency",
-    "boxes_per_image",
-    "count_stability@0.05",
-)
-THRESHOLDED = ("ps", "es", "es_mean", "atc", "box_share")
+OURS = "this project"
 
-METHODS: dict[str, Callable[[], Method]] = {
-    "constant": Constant,
-    "median": partial(Constant, np.median),
-    **{name: partial(Linear, name) for name in SINGLE},
-    **{name: partial(BestThreshold, feature_names(name)) for name in THRESHOLDED},
-    **{score.name: partial(BestThreshold, score.features()) for score in (StabilityAP, ScaleAP)},
-    "pcr": partial(Linear, "pcr_consistency", "pcr_reliability"),
-    "count_stability": partial(Linear, "count_stability@0.30"),
-    "count_stability_pooled": partial(Linear, "count_stability_pooled@0.30"),
-    "bos_ps": partial(BestThreshold, feature_names("ps"), "bos"),
-    "fused": Fused,
+
+@dataclass(frozen=True)
+class NamedMethod:
+    """A method that can be asked for by name.
+
+    Parameters
+    ----------
+    make : callable
+        Makes an unfitted one.
+    meaning : str
+        What it regresses on, in a few words.
+    published : bool
+        Whether it is to be beaten: a published method, or a constant.
+    compared : bool
+        Whether a comparison of all methods shows it.
+    """
+
+    make: Callable[[], Method]
+    meaning: str
+    published: bool = True
+    compared: bool = True
+
+
+COMPOSED = {
+    "constant": NamedMethod(Constant, "mean of the training sources, whatever the scores"),
+    "median": NamedMethod(
+        partial(Constant, np.median), "median of the training sources", compared=False
+    ),
+    "pcr": NamedMethod(
+        partial(Linear, "pcr_consistency", "pcr_reliability"),
+        "what suppressed candidates say, consistency and reliability together",
+    ),
+    "bos_ps": NamedMethod(
+        partial(BestThreshold, feature_names("ps"), "bos"), "box stability with prediction score"
+    ),
+    "fused": NamedMethod(
+        Fused, "ridge regression on confidence and agreement, no slope negative", published=False
+    ),
+    # Boxes count from .3 on, as in `autoeval.counting.label_free`.
+    **{
+        name: NamedMethod(
+            partial(Linear, f"{name}@0.30"), "stability of counts", published=False, compared=False
+        )
+        for name in ("count_stability", "count_stability_pooled")
+    },
 }
+
+
+def methods() -> dict[str, NamedMethod]:
+    """Return all methods by name: those of single scores, then the composed ones.
+
+    A score gives a method for each name before the ``@`` of its features: least squares on the
+    feature, at the best threshold where there are several.
+    """
+    of_scores = (named for score in scores().values() for named in _of_score(score))
+    return {**dict(of_scores), **COMPOSED}
+
+
+def compared_methods() -> tuple[str, ...]:
+    """Return the methods of a comparison: the composed ones, and one for each score.
+
+    Left out are scores of which nobody says how they go with accuracy.
+    """
+    return tuple(name for name, method in methods().items() if method.compared)
 
 
 def make_method(name: str) -> Method:
     """Make an unfitted method.
+
+    Parameters
+    ----------
+    name : str
+        Out of `methods`, or a single feature of a score, such as ``ps@0.95``.
 
     Raises
     ------
     InputError
         If no method has that name.
     """
-    if name not in METHODS:
-        raise InputError(f"Expected a method out of {', '.join(METHODS)} but got '{name}'.")
-    return METHODS[name]()
+    known = methods()
+    if name in known:
+        return known[name].make()
+    if score_of(name) is not None:
+        return Linear(name)
+    raise InputError(
+        f"Expected a method out of {', '.join(known)}, or a feature of a score, but got '{name}'."
+    )
+
+
+def _of_score(score: type[Score]) -> Iterator[tuple[str, NamedMethod]]:
+    for stem in dict.fromkeys(name.partition("@")[0] for name in score.features):
+        family = [name for name in score.features if name.partition("@")[0] == stem]
+        make = partial(Linear, stem) if family == [stem] else partial(BestThreshold, family)
+        compared = stem == score.name and bool(score.features[family[0]])
+        yield stem, NamedMethod(make, score.meaning, not score.source.startswith(OURS), compared)
