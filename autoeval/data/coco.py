@@ -34,7 +34,8 @@ def read_coco(path: str | os.PathLike[str]) -> LabelSet:
     known = _unique(path, [image.image_id for image in images])
     categories = dict(_each(path, document, "categories", _category))
     boxes = _each(path, document, "annotations", lambda entry: _box(entry, known, categories))
-    return LabelSet(path, images, tuple(categories.values()), tuple(boxes))
+    numbers = tuple(str(number) for number in categories)
+    return LabelSet(path, images, tuple(categories.values()), tuple(boxes), numbers=numbers)
 
 
 def image_path(img_dir: Path, file_name: str) -> Path:

@@ -1,10 +1,32 @@
-"""The only rooms that import mmdet: building, preprocessing, staged forward, dropout."""
+"""The only rooms that import mmdet: building, preprocessing, staged forward, dropout.
 
-from autoeval.detectors.detector import Detector
-from autoeval.detectors.dropout import DropoutSpec
-from autoeval.detectors.loading import load_detector
+Names are imported when they are asked for, so that black boxes do without torch and mmdet.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from autoeval.detectors.quiet import silence
+
+if TYPE_CHECKING:
+    from autoeval.detectors.black_box import BlackBoxDetector
+    from autoeval.detectors.detector import Detector
+    from autoeval.detectors.dropout import DropoutSpec
+    from autoeval.detectors.loading import load_detector
+
+_HOMES = {
+    "BlackBoxDetector": "black_box",
+    "Detector": "detector",
+    "DropoutSpec": "dropout",
+    "load_detector": "loading",
+}
 
 silence()
 
-__all__ = ["Detector", "DropoutSpec", "load_detector"]
+__all__ = ["BlackBoxDetector", "Detector", "DropoutSpec", "load_detector"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

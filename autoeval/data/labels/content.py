@@ -69,6 +69,8 @@ class LabelSet:
         label file for each image tell them from images that hold nothing; elsewhere it is empty.
     problems : tuple of str
         What was left out or repaired, one sentence each.
+    numbers : tuple of str
+        The number of each category in the files; empty where they name categories by words.
     """
 
     path: Path
@@ -78,3 +80,4 @@ class LabelSet:
     img_dir: Path | None = None
     unlabelled: tuple[str, ...] = field(default=(), repr=False)
     problems: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()

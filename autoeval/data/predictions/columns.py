@@ -1,0 +1,113 @@
+"""Boxes of a whole set of images as columns: one row a box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """The N boxes that a detector has found on M images.
+
+    Parameters
+    ----------
+    images : tuple of LabelledImage
+        All M images, those without a box included.
+    categories : tuple of str
+        The K words of the detector.
+    image : ndarray of shape (N,), int64
+        Index into `images`.
+    label : ndarray of shape (N,), int64
+        Index into `categories`.
+    boxes : ndarray of shape (N, 4), float32
+        Boxes as xyxy, pixels.
+    scores : ndarray of shape (N,), float32
+        Confidence in [0, 1].
+    numbers : mapping of str to str
+        The word for each number by which the file names its categories; empty where it has words.
+    problems : tuple of str
+        What was left out on the way or is odd, one sentence each.
+    """
+
+    images: tuple[LabelledImage, ...]
+    categories: tuple[str, ...]
+    image: np.ndarray
+    label: np.ndarray
+    boxes: np.ndarray
+    scores: np.ndarray
+    numbers: dict[str, str]
+    problems: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @cached_property
+    def floor(self) -> float:
+        """The lowest score of all boxes, NaN without any."""
+        return float(self.scores.min()) if len(self) else float("nan")
+
+    @cached_property
+    def most_boxes(self) -> int:
+        """The largest number of boxes in one image."""
+        return int(np.bincount(self.image).max()) if len(self) else 0
+
+    def where(self, mask: np.ndarray) -> Predictions:
+        """Keep the boxes that a mask or an index array selects, and all images."""
+        columns = ("image", "label", "boxes", "scores")
+        return replace(self, **{name: getattr(self, name)[mask] for name in columns})
+
+    def on_images(self, chosen: Sequence[int] | np.ndarray) -> Predictions:
+        """Keep the images of an index array without repetition, and their boxes."""
+        chosen = np.asarray(chosen, np.int64)
+        place = np.full(len(self.images), -1)
+        place[chosen] = np.arange(len(chosen))
+        kept = self.where(place[self.image] >= 0)
+        images = tuple(self.images[k] for k in chosen)
+        return replace(kept, images=images, image=place[kept.image])
+
+    def as_categories(self, names: Sequence[str], words: dict[str, str]) -> Predictions:
+        """Translate the detector's words into other categories; boxes of other words are dropped.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The new categories.
+        words : dict of str to str
+            New category of each word that counts.
+
+        Raises
+        ------
+        InputError
+            If the detector has none of the words.
+        """
+        index = {name: k for k, name in enumerate(names)}
+        lookup = np.array([index.get(words.get(word, ""), -1) for word in self.categories], int)
+        if not (lookup >= 0).any():
+            raise InputError(
+                f"The predictions know none of {', '.join(words)}. They know: "
+                f"{', '.join(self.categories)}."
+            )
+        labels = lookup[self.label]
+        moved = replace(self, categories=tuple(names), label=labels)
+        return moved.where(labels >= 0)
+
+    def detections(self, image: int) -> Detections:
+        """Return the boxes of one image, in the order of the file."""
+        rows = self._rows[self._ends[image] : self._ends[image + 1]]
+        return Detections(self.boxes[rows], self.scores[rows], self.label[rows])
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        return np.argsort(self.image, kind="stable")
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        return np.searchsorted(self.image[self._rows], np.arange(len(self.images) + 1))

@@ -1,0 +1,52 @@
+"""Which images there are: a predictions file does not name those on which nothing was found."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+from autoeval.data.coco import read_coco
+from autoeval.data.image_folder import load_image_folder
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+
+
+def read_image_list(path: str | os.PathLike[str]) -> tuple[LabelledImage, ...]:
+    """List images; none is opened.
+
+    Parameters
+    ----------
+    path : path-like
+        A text file with a file name or an id a line, a COCO JSON file, whose annotations are not
+        read, or a folder of images.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it lists nothing, or an image twice.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return tuple(
+            LabelledImage(file.image_id, file.image_id, None) for file in load_image_folder(path)
+        )
+    if path.suffix.lower() == ".json":
+        return read_coco(path).images
+    names = _lines(path)
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice or not names:
+        what = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
+        raise InputError(f"{path} {what}: expected a file name or an id a line, each once.")
+    return tuple(LabelledImage(name, name, None) for name in names)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise InputError(f"No list of images {path}: check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the list of images {path}: {error}.") from error
+    return [line.strip() for line in lines if line.strip()]

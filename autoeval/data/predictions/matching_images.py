@@ -1,0 +1,113 @@
+"""Which image a predictions file means: by its file name, by its id, or by the stem of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from typing import NamedTuple
+
+import numpy as np
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+
+FEWEST_PLACED = 0.5
+
+
+class Named(NamedTuple):
+    """An image as a predictions file names it."""
+
+    image_id: str | None
+    file_name: str | None
+
+    @property
+    def text(self) -> str:
+        """A name for messages."""
+        return str(self.file_name if self.image_id is None else self.image_id)
+
+
+def place_images(
+    found: Sequence[Named], known: Sequence[LabelledImage], where: str
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Find each image of a predictions file among those that are known.
+
+    The convention is one for the whole file: the one that places most of its images, the first of
+    them being file names, image ids, and stems of file names, which Ultralytics writes as
+    ``image_id`` (as a number where they are one).
+
+    Parameters
+    ----------
+    found : sequence of Named
+    known : sequence of LabelledImage
+    where : str
+        What lists the known images, for messages.
+
+    Returns
+    -------
+    index : ndarray of shape (len(found),), int64
+        Into `known`, -1 for an image that is not there.
+    problems : tuple of str
+        Which those are.
+
+    Raises
+    ------
+    InputError
+        If not even half of the images are among those known.
+
+    Examples
+    --------
+    >>> known = [LabelledImage("139", "street/000139.jpg", None), LabelledImage("7", "street/b.jpg", None)]
+    >>> place_images([Named("b", None), Named("139", None)], known, "val.json")[0]
+    array([1, 0])
+    """
+    ways = [_place(found, known, *way) for way in WAYS]
+    index = max(ways, key=lambda placed: np.count_nonzero(placed >= 0))
+    lost = [image.text for image, place in zip(found, index, strict=True) if place < 0]
+    if len(lost) > FEWEST_PLACED * len(found):
+        there = listed([f"{image.image_id} ({image.file_name})" for image in known], 3)
+        raise InputError(
+            f"The predictions are of other images than {where}: {len(lost)} of their {len(found)} "
+            f"images are not there ({listed(lost)}), neither by file name nor by id nor by the "
+            f"stem of a file name. There are: {there}."
+        )
+    problems = [f"images of the predictions that are not in {where}: {len(lost)} ({listed(lost)})"]
+    return index, tuple(problems[: len(lost)])
+
+
+def _path(name: str | None) -> str | None:
+    return None if name is None else PurePath(name).as_posix()
+
+
+def _base(name: str | None) -> str | None:
+    return None if name is None else PurePath(name).name
+
+
+def _number(name: str | None) -> str | None:
+    """Drop leading zeros, as a stem loses them that is written as a number."""
+    return str(int(name)) if name and name.isdecimal() else name
+
+
+WAYS: tuple[tuple[Callable[[Named], str | None], Callable[[LabelledImage], str | None]], ...] = (
+    (lambda image: _path(image.file_name), lambda image: _path(image.file_name)),
+    (lambda image: _base(image.file_name), lambda image: _base(image.file_name)),
+    (lambda image: image.image_id, lambda image: image.image_id),
+    (lambda image: _number(image.image_id), lambda image: _number(PurePath(image.file_name).stem)),
+    (lambda image: _base(image.image_id), lambda image: _base(image.file_name)),
+)
+"""For each convention the key of an image as found and as known."""
+
+
+def _place(
+    found: Sequence[Named],
+    known: Sequence[LabelledImage],
+    key_found: Callable[[Named], str | None],
+    key_known: Callable[[LabelledImage], str | None],
+) -> np.ndarray:
+    """Place images by a key; one that several known images share places none."""
+    places: dict[str | None, int] = {}
+    for k, image in enumerate(known):
+        key = key_known(image)
+        places[key] = -1 if key in places else k
+    places[None] = -1
+    return np.array([places.get(key_found(image), -1) for image in found], np.int64)

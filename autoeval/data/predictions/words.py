@@ -1,0 +1,78 @@
+"""What the categories of a results file are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The category of each of N boxes.
+
+    Parameters
+    ----------
+    categories : tuple of str
+        The detector's words: those given for its numbers, and those in the file.
+    label : ndarray of shape (N,), int64
+        Index into `categories`.
+    numbers : dict of str to str
+        The word of each number in use; empty where the file has words.
+    """
+
+    categories: tuple[str, ...]
+    label: np.ndarray
+    numbers: dict[str, str]
+
+
+def find_words(path: Path, named: list[tuple[Any, Any]], numbers: Mapping[str, str]) -> Words:
+    """Name the categories of boxes.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    named : list of tuple
+        Number and word of the category of each box, None for what is not there.
+    numbers : mapping of str to str
+        Word of each number, for boxes without a word.
+
+    Raises
+    ------
+    InputError
+        If a number has no word; unless all fit when they count from 0, or from 1, in the order of
+        `numbers`, and only one of the two fits.
+    """
+    kinds = dict.fromkeys(named)
+    lost = {str(number) for number, word in kinds if word is None} - numbers.keys()
+    if lost:
+        numbers = _counted(path, {str(n) for n, word in kinds if word is None}, lost, numbers)
+    words = {kind: numbers[str(kind[0])] if kind[1] is None else str(kind[1]) for kind in kinds}
+    categories = tuple(dict.fromkeys([*numbers.values(), *words.values()]))
+    index = {word: k for k, word in enumerate(categories)}
+    of_kind = {kind: index[word] for kind, word in words.items()}
+    label = np.fromiter((of_kind[kind] for kind in named), np.int64, len(named))
+    by_number = any(word is None for _, word in kinds)
+    return Words(categories, label, dict(numbers) if by_number else {})
+
+
+def _counted(
+    path: Path, used: set[str], lost: set[str], numbers: Mapping[str, str]
+) -> dict[str, str]:
+    """Count categories from 0 or 1, as Ultralytics does, where the given numbers do not fit."""
+    counts = [{str(k + first): word for k, word in enumerate(numbers.values())} for first in (0, 1)]
+    fits = [counted for counted in counts if used <= counted.keys()]
+    if len(fits) == 1:
+        return fits[0]
+    known = f" Known are {listed([f'{k} {w}' for k, w in numbers.items()], 20)}." if numbers else ""
+    raise InputError(
+        f"{path} names categories by numbers that have no word: {listed(sorted(lost), 20)}.{known} "
+        "Write the word of each box as 'category', or give the words with --names FILE."
+    )

@@ -1,0 +1,85 @@
+"""The labelled boxes of a whole set of images as columns: one row a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from autoeval.data.labels.content import LabelledImage, LabelSet
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The N labelled boxes of M images.
+
+    Parameters
+    ----------
+    images : tuple of LabelledImage
+    categories : tuple of str
+    image : ndarray of shape (N,), int64
+        Index into `images`.
+    label : ndarray of shape (N,), int64
+        Index into `categories`.
+    boxes : ndarray of shape (N, 4), float64
+        As xyxy, pixels.
+    crowd : ndarray of shape (N,), bool
+        Boxes that mark a crowd, which evaluation ignores.
+    problems : tuple of str
+        What was left out.
+    """
+
+    images: tuple[LabelledImage, ...]
+    categories: tuple[str, ...]
+    image: np.ndarray
+    label: np.ndarray
+    boxes: np.ndarray
+    crowd: np.ndarray
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        content: LabelSet,
+        categories: Sequence[str] | None = None,
+        words: Mapping[str, str] | None = None,
+    ) -> Truth:
+        """Take the boxes of an annotation file.
+
+        Parameters
+        ----------
+        content : LabelSet
+        categories : sequence of str, optional
+            Those that count; by default all of the file.
+        words : mapping of str to str, optional
+            Category of each word of the file that counts; by default each is its own.
+        """
+        categories = tuple(content.categories if categories is None else categories)
+        words = {name: name for name in categories} if words is None else words
+        place = {image.image_id: k for k, image in enumerate(content.images)}
+        index = {name: k for k, name in enumerate(categories)}
+        boxes = [box for box in content.boxes if words.get(box.category) in index]
+        xywh = np.array([box.xywh for box in boxes], np.float64).reshape(-1, 4)
+        truth = cls(
+            content.images,
+            categories,
+            np.array([place[box.image_id] for box in boxes], np.int64),
+            np.array([index[words[box.category]] for box in boxes], np.int64),
+            np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1),
+            np.array([box.iscrowd for box in boxes], bool),
+        )
+        return truth._without_flat()
+
+    def _without_flat(self) -> Truth:
+        flat = (self.boxes[:, 2:] <= self.boxes[:, :2]).any(axis=1)
+        problems = (f"labelled boxes without area, left out: {flat.sum()}",) if flat.any() else ()
+        return replace(self.where(~flat), problems=self.problems + problems)
+
+    def where(self, mask: np.ndarray) -> Truth:
+        """Keep the boxes that a mask or an index array selects, and all images."""
+        columns = ("image", "label", "boxes", "crowd")
+        return replace(self, **{name: getattr(self, name)[mask] for name in columns})
+
+    def __len__(self) -> int:
+        return len(self.label)

@@ -1,0 +1,56 @@
+"""Which image is meant: file names, ids, stems as Ultralytics writes them."""
+
+import numpy as np
+import pytest
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions.matching_images import Named, place_images
+from autoeval.errors import InputError
+
+
+def known(*pairs):
+    return [LabelledImage(image_id, file_name, None) for image_id, file_name in pairs]
+
+
+@pytest.mark.parametrize(
+    ("found", "images"),
+    [
+        # ids of the annotation file
+        ([("8", None), ("7", None)], known(("7", "a.jpg"), ("8", "b.jpg"))),
+        # stems of files, a number without its zeros
+        ([("b", None), ("12", None)], known(("1", "000012.jpg"), ("2", "b.png"))),
+        # a stem with a dot in it
+        ([("cam.2", None), ("cam.1", None)], known(("1", "cam.1.jpg"), ("2", "cam.2.jpg"))),
+        # whole file names as ids
+        ([("b.jpg", None), ("a.jpg", None)], known(("1", "x/a.jpg"), ("2", "x/b.jpg"))),
+        # file names beside ids that would lead elsewhere
+        ([("1", "b.jpg"), ("2", "a.jpg")], known(("1", "a.jpg"), ("2", "b.jpg"))),
+        # file names in other folders
+        ([("1", "/home/b.jpg"), ("2", "/home/a.jpg")], known(("1", "x/a.jpg"), ("2", "x/b.jpg"))),
+        # one name in two folders: only whole paths tell them apart
+        ([(None, "x/a.jpg"), (None, "y/a.jpg")], known(("1", "y/a.jpg"), ("2", "x/a.jpg"))),
+    ],
+)
+def test_conventions(found, images):
+    place, problems = place_images([Named(*pair) for pair in found], images, "val.json")
+    np.testing.assert_array_equal(place, [1, 0])
+    assert problems == ()
+
+
+def test_ids_from_one_and_stems_from_zero_are_not_taken_for_each_other():
+    images = known(*[(str(k + 1), f"{k:04}.jpg") for k in range(4)])
+    found = [Named(str(k), None) for k in range(4)]  # stems: only three of them are ids
+    np.testing.assert_array_equal(place_images(found, images, "val.json")[0], range(4))
+
+
+def test_a_stem_of_two_files_places_none():
+    images = known(("5", "x/a.jpg"), ("6", "y/a.jpg"), ("7", "b.jpg"), ("8", "c.jpg"))
+    found = [Named(name, None) for name in "abc"]
+    place, problems = place_images(found, images, "val.json")
+    np.testing.assert_array_equal(place, [-1, 2, 3])
+    assert problems == ("images of the predictions that are not in val.json: 1 (a)",)
+
+
+def test_other_images():
+    with pytest.raises(InputError, match="3 of their 3 images are not there"):
+        place_images([Named(n, None) for n in "xyz"], known(("1", "a.jpg")), "val.json")

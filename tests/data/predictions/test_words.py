@@ -1,0 +1,44 @@
+"""What categories are called, by word or by number."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autoeval.data.predictions.words import find_words
+from autoeval.errors import InputError
+
+FILE = Path("predictions.json")
+COCO = {"1": "person", "3": "car", "8": "truck"}
+
+
+def test_words_of_the_file_go_before_numbers():
+    words = find_words(FILE, [(1, "lorry"), (3, "car"), (1, "lorry")], COCO)
+    assert [words.categories[k] for k in words.label] == ["lorry", "car", "lorry"]
+    assert words.numbers == {}
+
+
+def test_numbers_of_the_labels():
+    words = find_words(FILE, [(8, None), (1, None)], COCO)
+    assert [words.categories[k] for k in words.label] == ["truck", "person"]
+    assert words.categories == ("person", "car", "truck")  # those it never found are known too
+    assert words.numbers == COCO
+
+
+@pytest.mark.parametrize("first", [0, 1])  # Ultralytics has counted from either
+def test_numbers_that_count_from_zero_or_one(first):
+    words = find_words(FILE, [(first, None), (first + 1, None), (first + 2, None)], COCO)
+    np.testing.assert_array_equal(words.label, [0, 1, 2])
+    assert words.numbers[str(first)] == "person"
+
+
+def test_numbers_that_may_count_from_either_are_refused():
+    with pytest.raises(InputError, match="have no word: 2"):
+        find_words(FILE, [(1, None), (2, None)], COCO)
+
+
+def test_numbers_that_fit_no_name():
+    with pytest.raises(InputError, match=r"have no word: 90. Known are 1 person, 3 car, 8 truck."):
+        find_words(FILE, [(1, None), (90, None)], COCO)
+    with pytest.raises(InputError, match="--names FILE"):
+        find_words(FILE, [(0, None)], {})
