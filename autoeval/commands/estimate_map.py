@@ -57,6 +57,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.data.image_folder import load_image_folder
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.metasets import load_task
+    from autoeval.metasets.overlap import shared_with_sources
     from autoeval.report.sections import written_files
     from autoeval.results.estimate.map_report import map_report
     from autoeval.results.estimate.observed import observe_unlabelled
@@ -71,8 +72,9 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     settings = pass_settings(args, detector, task)
     work_dir = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(name).stem}"
     fit: Any = None
+    seed_sets = task.load_seed_sets() if saved is None else ()
     if saved is None:
-        fit = _fit(args, detector, task, settings, work_dir, executor)
+        fit = _fit(args, detector, task, seed_sets, settings, work_dir, executor)
     estimator = saved or fit.estimator
     observed = None
     if files is not None:
@@ -84,7 +86,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
             settings=settings,
             batch_size=args.batch_size,
             shards=shards,
-        )
+        ).cautioned(shared_with_sources(seed_sets, [file.path for file in files]))
     if not shards.leads:
         return 0
     report = map_report(
@@ -99,13 +101,18 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
 
 
 def _fit(
-    args: argparse.Namespace, detector, task, settings, work_dir: Path, executor: Executor
+    args: argparse.Namespace,
+    detector,
+    task,
+    seed_sets,
+    settings,
+    work_dir: Path,
+    executor: Executor,
 ) -> Any:
     from autoeval.estimation.fitting import fit_task
     from autoeval.metasets import load_metaset_config
 
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
-    seed_sets = task.load_seed_sets()
     fit = fit_task(
         detector,
         task,

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pandas as pd
 import pytest
@@ -103,3 +104,27 @@ def test_a_full_disk_is_told_without_a_traceback(command, monkeypatch, capsys):
     monkeypatch.setattr("os.fsync", no_space)
     assert main(command) == 1
     assert "No space left on device" in capsys.readouterr().err
+
+
+def test_new_images_that_are_a_source_s_own_are_a_caution(command, tmp_path, capsys):
+    write_world(tmp_path / "new", 205, n_images=3, seed=9)
+    for k in (1, 2):
+        own = (tmp_path / "worlds" / "w2" / "images" / f"{k}.png").read_bytes()
+        (tmp_path / "new" / "images" / f"own{k}.png").write_bytes(own)
+    assert main([*command, "--images", str(tmp_path / "new" / "images"), "--json"]) == 0
+    guards = json.loads(capsys.readouterr().out)["estimate"]["guards"]
+    (found,) = (guard for guard in guards if "are images of source" in guard)
+    assert found.startswith("2 of 5 new images are images of source w2 (own1.png, own2.png)")
+
+
+def test_a_file_name_that_is_no_text_does_not_end_the_run(command, tmp_path, capsys):
+    write_world(tmp_path / "new", 205, n_images=3, seed=9)
+    images = tmp_path / "new" / "images"
+    (images / "1.png").rename(images / os.fsdecode(b"bad\xff.png"))
+    (images / os.fsdecode(b"worse\xfe.png")).touch()
+    assert main([*command, "--images", str(images), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["estimate"]["n_images"] == 3
+    assert r"worse\xfe.png: the file is empty" in result["unreadable"]
+    page = (tmp_path / "work" / "report.html").read_text()
+    assert r"bad\xff.png" in page

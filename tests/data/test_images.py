@@ -1,5 +1,6 @@
 import os
 import pickle
+import zlib
 
 import cv2
 import numpy as np
@@ -117,7 +118,10 @@ def test_sixteen_bits_in_use_are_read_as_mmdet_reads_them(tmp_path, brightest):
 
 def test_images_too_large_are_refused_before_they_are_decoded(tmp_path, monkeypatch):
     path = tmp_path / "large.png"
-    Image.new("1", (30_000, 30_000)).save(path)  # 900 megapixels in 110 kB
+    Image.new("L", (3, 3)).save(path)
+    content = path.read_bytes()
+    claimed = content[12:16] + (30_000).to_bytes(4, "big") * 2 + content[24:29]
+    path.write_bytes(content[:12] + claimed + zlib.crc32(claimed).to_bytes(4, "big") + content[33:])
     monkeypatch.setattr(cv2, "imdecode", None)
     with pytest.raises(UnreadableImageError, match=r"megapixels, more than the limit of 100; AUTO"):
         read_image(path)

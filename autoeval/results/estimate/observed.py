@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from typing_extensions import Self
 
 from autoeval.data.image_folder import ImageFile
-from autoeval.data.images import UnreadableImageError, read_image
+from autoeval.data.images import UnreadableImageError
 from autoeval.detectors.detector import Detector
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
@@ -48,6 +49,11 @@ class Observed:
     files: Sequence[ImageFile]
     repeats: int
 
+    def cautioned(self, reasons: Iterable[str]) -> Self:
+        """Return the same with more reasons to doubt the estimate."""
+        guards = (*self.estimate.guards, *reasons)
+        return replace(self, estimate=replace(self.estimate, guards=guards))
+
     def table(self) -> pd.DataFrame:
         """Describe the least stable images, one row each."""
         columns = {
@@ -60,8 +66,8 @@ class Observed:
 
     def thumbnails(self) -> list[tuple[np.ndarray, str]]:
         """Read the least stable images again and draw their boxes, each with a caption."""
-        paths = {file.image_id: file.path for file in self.files}
-        return [_thumbnail(image, paths[image.image_id]) for image in self.unstable]
+        files = {file.image_id: file for file in self.files}
+        return [_thumbnail(image, files[image.image_id]) for image in self.unstable]
 
 
 def observe_unlabelled(
@@ -96,13 +102,13 @@ def observe_unlabelled(
     return Observed(estimate, row, least_stable.images, files, settings.repeats)
 
 
-def _thumbnail(image: UnstableImage, path) -> tuple[np.ndarray, str]:
+def _thumbnail(image: UnstableImage, file: ImageFile) -> tuple[np.ndarray, str]:
     caption = (
         f"{image.image_id}: stability {image.stability:.2f}, "
         f"{counted(len(image.clean), 'box', 'boxes')}, {_counts(image)} with dropout"
     )
     try:
-        return draw_boxes(read_image(path), image.clean, image.perturbed), caption
+        return draw_boxes(file.read(), image.clean, image.perturbed), caption
     except UnreadableImageError as error:
         return GRAY, f"{caption}; no longer readable: {error}"
 
