@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.praco.pool import MosaicPool, PoolImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -64,8 +65,8 @@ class CountingSet:
         Image id to the reason why the image is in no measure.
     problems : tuple of str
         What was left out when the files were read, one sentence each.
-    pool_order : tuple of str
-        Image ids in the order in which mosaics draw from them; that of `images` by default.
+    mosaic_pool : MosaicPool, optional
+        What mosaics draw from, where that is more than `images`.
     """
 
     name: str
@@ -73,7 +74,7 @@ class CountingSet:
     images: tuple[CountedImage, ...]
     excluded: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    pool_order: tuple[str, ...] = ()
+    mosaic_pool: MosaicPool | None = None
 
     @property
     def kept(self) -> tuple[CountedImage, ...]:
@@ -84,6 +85,20 @@ class CountingSet:
     def by_id(self) -> dict[str, CountedImage]:
         """All images by their id."""
         return {image.image_id: image for image in self.images}
+
+    @property
+    def pool(self) -> MosaicPool:
+        """What mosaics draw from: `mosaic_pool`, or else all images."""
+        if self.mosaic_pool is not None:
+            return self.mosaic_pool
+        images = tuple(PoolImage(i.image_id, i.category, i.path) for i in self.images)
+        return MosaicPool(images, images)
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """File of every image that may be in a mosaic, by its id."""
+        pool = {} if self.mosaic_pool is None else {i.image_id: i.path for i in self.pool.lower}
+        return {**pool, **{image.image_id: image.path for image in self.images}}
 
     def truth(self) -> pd.DataFrame:
         """Return ``category`` and ``count`` of the measured images, indexed by ``image_id``."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.counting.praco.pool import MosaicPool, PoolImage
 from autoeval.counting.truth.ground_truth import GroundTruth
 from autoeval.counting.truth.points_json import read_json, truth_of_json
 from autoeval.data.wording import listed
@@ -24,7 +25,9 @@ def is_fsc147(root: str | os.PathLike[str]) -> bool:
     return any((Path(root) / name).is_file() for name in (SPLITS, IMAGE_CLASSES))
 
 
-def load_fsc147(root: str | os.PathLike[str], split: str = "test") -> CountingSet:
+def load_fsc147(
+    root: str | os.PathLike[str], split: str = "test", *, need_images: bool = True
+) -> CountingSet:
     """Read one split of FSC-147, or of a data set in its layout.
 
     Parameters
@@ -37,12 +40,15 @@ def load_fsc147(root: str | os.PathLike[str], split: str = "test") -> CountingSe
         split); without the last, classes come in the order of the class file.
     split : str
         Such as ``"test"`` or ``"val"``.
+    need_images : bool
+        Whether images without a file are left out; predictions made elsewhere need none.
 
     Returns
     -------
     CountingSet
-        Images of the split without annotation, class or file are left out and named in its
-        `problems`.
+        Images of the split without annotation or class, and without file where one is needed, are
+        left out and named in its `problems`. Its pool holds every image of the class file that has
+        a class of the split, whatever split it belongs to.
 
     Raises
     ------
@@ -55,16 +61,32 @@ def load_fsc147(root: str | os.PathLike[str], split: str = "test") -> CountingSe
     class_of = _read_classes(root / IMAGE_CLASSES)
     annotation = _first(root, ANNOTATIONS, "annotation file")
     truth = truth_of_json(read_json(annotation), annotation)
-    folder = _first(root, IMAGE_FOLDERS, "image folder")
-    kept, problems = _complete(names, truth, class_of, folder)
+    folder = _image_folder(root, need_images)
+    kept, problems = _complete(names, truth, class_of, folder if need_images else None)
     images = tuple(
         CountedImage(name, folder / name, {class_of[name]: _points(truth, name, annotation)})
         for name in kept
     )
-    members = set(kept)
-    pool_order = tuple(name for name in class_of if name in members)
-    classes = _classes(root / SPLIT_CLASSES, split, [class_of[name] for name in pool_order])
-    return CountingSet(split, classes, images, problems=problems, pool_order=pool_order)
+    members = set(names)
+    classes = _classes(
+        root / SPLIT_CLASSES, split, [kind for name, kind in class_of.items() if name in members]
+    )
+    pool = _pool(names, class_of, classes, folder)
+    return CountingSet(split, classes, images, problems=problems, mosaic_pool=pool)
+
+
+def _pool(
+    names: list[str], class_of: Mapping[str, str], classes: tuple[str, ...], folder: Path
+) -> MosaicPool:
+    upper = [PoolImage(name, class_of[name], folder / name) for name in names if name in class_of]
+    lower = [PoolImage(n, kind, folder / n) for n, kind in class_of.items() if kind in classes]
+    return MosaicPool(tuple(upper), tuple(lower))
+
+
+def _image_folder(root: Path, needed: bool) -> Path:
+    if needed:
+        return _first(root, IMAGE_FOLDERS, "image folder")
+    return next((root / n for n in IMAGE_FOLDERS if (root / n).is_dir()), root / IMAGE_FOLDERS[0])
 
 
 def _entries_of_split(path: Path, split: str) -> list[str]:
@@ -108,14 +130,15 @@ def _first(root: Path, names: tuple[str, ...], what: str) -> Path:
 
 
 def _complete(
-    names: list[str], truth: GroundTruth, class_of: Mapping[str, str], folder: Path
+    names: list[str], truth: GroundTruth, class_of: Mapping[str, str], folder: Path | None
 ) -> tuple[list[str], tuple[str, ...]]:
     """Split names into those with points, class and file, and sentences about the others."""
-    lacking = {
+    lacking: dict[str, list[str]] = {
         "images of the split without annotation": [n for n in names if n not in truth.images],
         "images of the split without class": [n for n in names if n not in class_of],
-        f"images missing in {folder}": [n for n in names if not (folder / n).is_file()],
     }
+    if folder is not None:
+        lacking[f"images missing in {folder}"] = [n for n in names if not (folder / n).is_file()]
     left_out = set().union(*lacking.values())
     kept = [name for name in names if name not in left_out]
     if not kept:

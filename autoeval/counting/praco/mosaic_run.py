@@ -64,7 +64,7 @@ def run_mosaic_test(
         raise InputError("The mosaic test needs images of at least two classes: no pair is left.")
     cells = journal.read()
     waiting = [r for r in recipes if not is_answered(cells.get(_key(r), {"status": FAILED}))]
-    paths = {image.image_id: image.path for image in counting_set.images}
+    paths = counting_set.paths
     picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read(paths[image_id]))
     with journal.writer() as write, progress_bar(len(waiting), "Mosaics", unit="mosaic") as bar:
         for recipe in waiting:

@@ -51,8 +51,9 @@ def draw_pairs(
 
     Python's `random` is seeded once; images come in the order of the split, classes in the order of
     the set, and each draw is `random.choice` among the images of the class in the order of the
-    class file. Excluded images take part in the draws, or their absence would change all later
-    ones, and may come up as negatives; mosaics with one on top are then left out.
+    class file, those of no split included. Images that are not measured, whether excluded or
+    incomplete, take part in the draws, or their absence would change all later ones, and may come
+    up as negatives; mosaics with one on top are then left out.
 
     Parameters
     ----------
@@ -71,10 +72,11 @@ def draw_pairs(
     list of MosaicRecipe
     """
     rng = random.Random(seed)
-    pools = _pools(counting_set)
+    pool = counting_set.pool
+    pools = pool.by_class()
     measured = {image.image_id for image in counting_set.kept}
     recipes = []
-    for image in counting_set.images:
+    for image in pool.upper:
         for name in counting_set.classes:
             if name == image.category or name not in pools:
                 continue
@@ -117,7 +119,7 @@ def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[
         recipes = [MosaicRecipe(**row) for row in table.to_dict("records")]
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"Cannot read the mosaic pairs {path}: {error}.") from None
-    classes = {image.image_id: image.category for image in counting_set.images}
+    classes = counting_set.pool.class_of
     wrong = [
         name
         for recipe in recipes
@@ -142,11 +144,3 @@ def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[
 def _draw(rng: random.Random, pool: list[str], n: int) -> list[str]:
     return [rng.choice(pool)] if n == 1 else rng.sample(pool, min(n, len(pool)))
 
-
-def _pools(counting_set: CountingSet) -> dict[str, list[str]]:
-    by_id = counting_set.by_id
-    pools: dict[str, list[str]] = {}
-    for image_id in counting_set.pool_order or by_id:
-        if image_id in by_id:
-            pools.setdefault(by_id[image_id].category, []).append(image_id)
-    return pools

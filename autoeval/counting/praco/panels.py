@@ -59,7 +59,7 @@ def mosaic_panels(
     list of (ndarray of shape (H, W, 3) uint8 BGR, str)
         Pictures and captions.
     """
-    paths = {image.image_id: image.path for image in counting_set.images}
+    paths = counting_set.paths
     panels = []
     for row in chosen.itertuples():
         top, bottom = (read(paths[name]) for name in (row.positive, row.negative))
