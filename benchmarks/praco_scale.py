@@ -23,6 +23,7 @@ import numpy as np
 
 from autoeval.counting.asking import Asker
 from autoeval.counting.counters.base import CountResult
+from autoeval.counting.praco.comparing import intervals_of
 from autoeval.counting.praco.data import CountingSet, single_class
 from autoeval.counting.praco.evaluate import evaluate_counter, evaluate_files
 from autoeval.counting.praco.fsc147 import load_fsc147
@@ -84,7 +85,7 @@ def main() -> None:
             result = evaluate_files(root / "out", "stub", counting_set)
             result.measures()
         with timed("95 % intervals of all measures, 1000 resamples"):
-            result.intervals()
+            intervals_of(result)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{'highest memory use of the process':62} {peak:7.0f} MB")
 

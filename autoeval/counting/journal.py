@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,6 +102,17 @@ def check_same_run(path: str | os.PathLike[str], settings: Mapping[str, Any]) ->
             f"{path.parent} holds answers under other settings ({changes}). Give another folder, "
             "or remove this one to start anew."
         )
+
+
+def folder_name(model: str) -> str:
+    """Return a name fit for a folder.
+
+    Examples
+    --------
+    >>> folder_name("yolox_nano @ 0.5/b")
+    'yolox_nano_@_0.5_b'
+    """
+    return re.sub(r"[^\w.@+-]+", "_", model)
 
 
 def _parse(line: bytes) -> Cell | None:

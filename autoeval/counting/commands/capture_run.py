@@ -21,8 +21,7 @@ from autoeval.counting.capture.run import run_task
 from autoeval.counting.capture.split import open_split
 from autoeval.counting.capture.tasks import TASKS, get_task
 from autoeval.counting.counters.build import load_counter
-from autoeval.counting.journal import CellJournal, check_same_run
-from autoeval.counting.praco.evaluate import folder_name
+from autoeval.counting.journal import CellJournal, check_same_run, folder_name
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 

@@ -1,33 +1,32 @@
 """Test whether a counter that is asked in words understands what it is asked for (PrACo).
 
 Asks for every class in every image (negative-label test) and about pairs of images stacked into
-mosaics (mosaic test). DATA is a folder in FSC-147's layout, a COCO file or folder, or a config file
-that puts COCO files together. Answers are kept one by one: the same command goes on where it was
-stopped. Writes tables, the authors' CSV files and report.html into the folder --out.
+mosaics (mosaic test). DATA is a folder in FSC-147's layout or with MUCCA's files, a COCO file or
+folder, or a config file that puts COCO files together. Answers are kept one by one: the same
+command goes on where it was stopped. Writes tables, figures, the authors' CSV files and report.html
+into the folder --out. Predictions made elsewhere (--predictions) need no images.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 from mmengine.config import DictAction
 
 from autoeval.counting.asking import Asker
 from autoeval.counting.counters.build import load_counter
+from autoeval.counting.filed_page import PAGE
+from autoeval.counting.journal import folder_name
 from autoeval.counting.praco.data import CountingSet, single_class
-from autoeval.counting.praco.evaluate import (
-    check_names,
-    evaluate_counter,
-    evaluate_files,
-    folder_name,
-)
+from autoeval.counting.praco.evaluate import check_names, evaluate_counter, evaluate_files
 from autoeval.counting.praco.loading import load_counting_set
-from autoeval.counting.praco.multi_class import evaluate_multi_class
-from autoeval.counting.praco.page import Panels, praco_page
+from autoeval.counting.praco.multi_class import (
+    evaluate_multi_class,
+    evaluate_multi_class_file,
+    with_objects,
+)
+from autoeval.counting.praco.outcome import write_outcome, write_plus_plus
 from autoeval.counting.praco.pairs import (
     LAYOUTS,
     RELEASED_SEED,
@@ -39,18 +38,7 @@ from autoeval.counting.praco.pairs import (
 )
 from autoeval.counting.praco.panels import choose_mosaics, mosaic_panels
 from autoeval.counting.praco.released_csv import find_released
-from autoeval.counting.praco.result import PracoResult, compare
-from autoeval.counting.praco.tables import (
-    FORMATS,
-    class_table,
-    image_table,
-    interval_table,
-    measures_table,
-    undefined_table,
-)
 from autoeval.errors import InputError
-from autoeval.report.tables import format_cells, to_terminal
-from autoeval.runtime.files import atomic_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="folder with Inference_Test1_MODEL_SPLIT.csv files; repeatable",
+        help="folder with Inference_Test1_MODEL_SPLIT.csv files, or with a folder of them for each "
+        "model; with --multi-class also multiclass_MODEL_SPLIT1.csv; repeatable",
     )
     asked.add_argument("--prompt", default="{}", help="template; {} is the class")
     asked.add_argument(
@@ -121,7 +110,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="keep images of several classes and measure as PrACo++ does",
     )
-    how.add_argument("--grid", type=int, default=2, metavar="D", help="PrACo++: 2^D x 2^D tiles")
+    how.add_argument(
+        "--grid", type=int, default=2, metavar="D", help="tiles of localised measures: 2^D x 2^D"
+    )
     how.add_argument("--n-resamples", type=int, default=1000, help="of the bootstrap")
     parser.add_argument(
         "--out",
@@ -139,27 +130,43 @@ def run(args: argparse.Namespace) -> int:
     if "{}" not in args.prompt:
         raise InputError(f"--prompt needs {{}} where the class goes, got {args.prompt!r}.")
     counting_set = load_counting_set(
-        args.data, split=args.split, data_root=args.data_root, exclude=args.exclude
+        args.data,
+        split=args.split,
+        data_root=args.data_root,
+        exclude=args.exclude,
+        need_images=bool(args.counter),
     )
-    if args.multi_class:
-        return _run_multi_class(args, counting_set)
+    run_tests = _run_multi_class if args.multi_class else _run_both
+    print(run_tests(args, counting_set))
+    print(f"\nReport: {args.out / PAGE}")
+    return 0
+
+
+def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
     counting_set = single_class(counting_set)
     recipes = _pairs(args, counting_set)
     results, panels = [], {}
     for asker, settings in _askers(args):
         folder = args.out / folder_name(asker.counter.name)
         result = evaluate_counter(
-            asker, counting_set, recipes, folder, settings=settings, mode=args.mode
+            asker,
+            counting_set,
+            recipes,
+            folder,
+            settings=settings,
+            mode=args.mode,
+            divisions=args.grid,
         )
         results.append(result)
         if result.measured is not None:
             chosen = choose_mosaics(result.measured)
             panels[result.name] = mosaic_panels(asker, counting_set, chosen)
-    for folder in args.predictions:
-        results += _of_files(Path(folder), counting_set, args.mode)
+    results += [
+        evaluate_files(path.parent, model, counting_set, mode=args.mode)
+        for model, path in _of_files(args, counting_set)
+    ]
     check_names([result.name for result in results])
-    _finish(args, counting_set, results, panels)
-    return 0
+    return write_outcome(args.out, results, counting_set, panels, n_resamples=args.n_resamples)
 
 
 def _askers(args: argparse.Namespace) -> list[tuple[Asker, dict]]:
@@ -186,83 +193,35 @@ def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRe
     return recipes
 
 
-def _of_files(folder: Path, counting_set: CountingSet, mode: str) -> list[PracoResult]:
-    models = find_released(folder, counting_set.name)
-    if not models:
-        raise InputError(
-            f"No file Inference_Test1_MODEL_{counting_set.name}.csv in {folder}: check the folder "
-            "and --split."
+def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[tuple[str, Path]]:
+    """Find the prediction files of every model in the folders."""
+    found: list[tuple[str, Path]] = []
+    for folder in args.predictions:
+        models = find_released(folder, counting_set.name, multi_class=args.multi_class)
+        if not models:
+            form = f"Inference_Test1_MODEL_{counting_set.name}.csv"
+            more = f" or multiclass_MODEL_{counting_set.name}1.csv" if args.multi_class else ""
+            raise InputError(f"No file {form}{more} in {folder}: check the folder and --split.")
+        found += models.items()
+    return found
+
+
+def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str:
+    counting_set = with_objects(counting_set)
+    options = {"divisions": args.grid, "mode": args.mode}
+    results = [
+        evaluate_multi_class(
+            asker,
+            counting_set,
+            args.out / folder_name(asker.counter.name),
+            settings=settings,
+            **options,
         )
-    return [evaluate_files(folder, model, counting_set, mode=mode) for model in models]
-
-
-def _finish(
-    args: argparse.Namespace,
-    counting_set: CountingSet,
-    results: Sequence[PracoResult],
-    panels: Panels,
-) -> None:
-    intervals = interval_table({r.name: r.intervals(n_resamples=args.n_resamples) for r in results})
-    differences = compare(results, n_resamples=args.n_resamples)
-    notes = [*counting_set.problems, *_excluded(counting_set)]
-    _write(args.out / "measures.csv", measures_table(results))
-    _write(args.out / "intervals.csv", intervals)
-    _write(args.out / "undefined.csv", undefined_table(results))
-    if len(differences):
-        _write(args.out / "differences.csv", differences)
-    for result in results:
-        folder = args.out / folder_name(result.name)
-        _write(folder / "per_image.csv", image_table(result))
-        _write(folder / "per_class.csv", class_table(result).reset_index())
-    page = praco_page(
-        results,
-        counting_set,
-        intervals=intervals,
-        differences=differences,
-        panels=panels,
-        notes=notes,
-    )
-    page.write(args.out / "report.html")
-    print(to_terminal(format_cells(measures_table(results), FORMATS)))
-    for note in [*notes, *(f"{r.name}: {note}" for r in results for note in r.notes)]:
-        print(f"note: {note}")
-    print(f"\nReport: {args.out / 'report.html'}")
-
-
-def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> int:
-    if args.predictions:
-        raise InputError(
-            "--multi-class needs a --counter: prediction files are for single classes."
-        )
-    rows: list[dict[str, Any]] = []
-    for asker, settings in _askers(args):
-        folder = args.out / folder_name(asker.counter.name)
-        result = evaluate_multi_class(
-            asker, counting_set, folder, settings=settings, divisions=args.grid
-        )
-        rows.append({"model": result.name, **result.measures()})
-        _write(folder / "per_image.csv", result.by_image.reset_index())
-        if result.localised is not None:
-            _write(folder / "localised.csv", result.localised)
-    table = pd.DataFrame(rows)
-    _write(args.out / "measures.csv", table)
-    columns = table.set_index("model").T.rename_axis("measure").reset_index()
-    print(to_terminal(format_cells(columns, dict.fromkeys(table["model"], "{:.3f}"))))
-    for note in [*counting_set.problems, *_excluded(counting_set)]:
-        print(f"note: {note}")
-    print(f"\nTables: {args.out}")
-    return 0
-
-
-def _excluded(counting_set: CountingSet) -> list[str]:
-    reasons = pd.Series(dict(counting_set.excluded), dtype=object)
-    return [
-        f"excluded, {reason}: {len(ids)} images ({', '.join(map(str, ids[:5]))}"
-        + (", ...)" if len(ids) > 5 else ")")
-        for reason, ids in reasons.groupby(reasons).groups.items()
+        for asker, settings in _askers(args)
     ]
-
-
-def _write(path: Path, table: pd.DataFrame) -> None:
-    with atomic_path(path) as temporary:
-        table.to_csv(temporary, index=False)
+    results += [
+        evaluate_multi_class_file(path, model, counting_set, **options)
+        for model, path in _of_files(args, counting_set)
+    ]
+    check_names([result.name for result in results])
+    return write_plus_plus(args.out, results, counting_set, n_resamples=args.n_resamples)

@@ -41,7 +41,11 @@ class CocoPart:
 
 
 def load_coco_classes(
-    parts: Sequence[CocoPart], *, name: str = "all", prompt_only: Sequence[str] = ()
+    parts: Sequence[CocoPart],
+    *,
+    name: str = "all",
+    prompt_only: Sequence[str] = (),
+    need_images: bool = True,
 ) -> CountingSet:
     """Read images with the centres of their boxes, by class.
 
@@ -53,12 +57,15 @@ def load_coco_classes(
         Name of the set.
     prompt_only : sequence of str
         Classes to ask for that no image holds.
+    need_images : bool
+        Whether images without a file are left out.
 
     Returns
     -------
     CountingSet
         Image ids are ``part/file name``. Images with a box that marks a crowd, whose count is not
-        known, and images missing on disk are left out and named in its `problems`.
+        known, and images missing on disk where they are needed, are left out and named in its
+        `problems`.
 
     Raises
     ------
@@ -73,7 +80,7 @@ def load_coco_classes(
         content = read_coco(part.ann_file)
         mapping = _mapping(part, content)
         seen.update(dict.fromkeys(mapping.values()))
-        images += _images(part, content, mapping, problems)
+        images += _images(part, content, mapping, problems, need_images)
     if not images:
         raise InputError(f"No image is left of {listed([str(p.ann_file) for p in parts])}.")
     classes = tuple(dict.fromkeys([*seen, *prompt_only]))
@@ -93,7 +100,11 @@ def _mapping(part: CocoPart, content: LabelSet) -> dict[str, str]:
 
 
 def _images(
-    part: CocoPart, content: LabelSet, mapping: Mapping[str, str], problems: list[str]
+    part: CocoPart,
+    content: LabelSet,
+    mapping: Mapping[str, str],
+    problems: list[str],
+    need_images: bool,
 ) -> list[CountedImage]:
     wanted = _wanted(part, content)
     points: dict[str, dict[str, list]] = {image.image_id: {} for image in content.images}
@@ -107,14 +118,14 @@ def _images(
         (im, image_path(folder, im.file_name)) for im in content.images if im.file_name in wanted
     ]
     crowds = [im.file_name for im, _ in entries if im.image_id in crowded]
-    missing = [im.file_name for im, path in entries if not path.is_file()]
+    missing = [im.file_name for im, path in entries if need_images and not path.is_file()]
     for what, names in ((f"missing in {folder}", missing), ("with a crowd box", crowds)):
         if names:
             problems.append(f"images {what}, left out: {len(names)} ({listed(names)})")
     return [
-        CountedImage(_image_id(part, im.file_name), path, _arrays(points[im.image_id]))
+        CountedImage(_image_id(part, im.file_name), path, _arrays(points[im.image_id]), im.size)
         for im, path in entries
-        if path.is_file() and im.image_id not in crowded
+        if im.image_id not in crowded and (path.is_file() or not need_images)
     ]
 
 

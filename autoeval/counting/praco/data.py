@@ -30,11 +30,15 @@ class CountedImage:
         The image file.
     points : mapping of str to ndarray of shape (N, 2), float64
         Centre of each object as xy, pixels, by class.
+    size : tuple of int, optional
+        Height and width of the frame that the points are in, where it is known without the file;
+        that of the image by default.
     """
 
     image_id: str
     path: Path
     points: Mapping[str, np.ndarray]
+    size: tuple[int, int] | None = None
 
     @property
     def category(self) -> str:

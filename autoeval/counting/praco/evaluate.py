@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ def evaluate_counter(
     *,
     settings: Mapping[str, Any],
     mode: str = "released",
+    divisions: int = 2,
 ) -> PracoResult:
     """Run both tests, going on from what the folder holds, and keep the answers.
 
@@ -53,6 +53,8 @@ def evaluate_counter(
         What the answers depend on, fit for JSON; a folder with other settings is refused.
     mode : {"released", "paper"}
         Of the measures.
+    divisions : int
+        d; mosaics are compared tile by tile on a grid of 2^d x 2^d.
 
     Returns
     -------
@@ -61,13 +63,13 @@ def evaluate_counter(
     folder = Path(folder)
     table = ask_negatives(asker, counting_set, folder, settings)
     counts = count_matrix(table, counting_set)
-    notes, mosaics = _failures("prompts", table), None
+    notes, mosaics = failures("prompts", table), None
     if not locates(asker.counter):
         notes.append(counts_only(asker))
     elif recipes:
         journal = CellJournal(folder / "mosaics.jsonl", MOSAIC_KEY)
-        mosaics = run_mosaic_test(asker, counting_set, recipes, journal)
-        notes += _failures("mosaics", mosaics)
+        mosaics = run_mosaic_test(asker, counting_set, recipes, journal, divisions=divisions)
+        notes += failures("mosaics", mosaics)
         with atomic_path(folder / "mosaics.parquet") as temporary:
             mosaics.to_parquet(temporary, index=False)
     _write_released(folder, asker.counter.name, counting_set, counts, mosaics)
@@ -99,25 +101,14 @@ def evaluate_files(
     *,
     mode: str = "released",
 ) -> PracoResult:
-    """Measure predictions made elsewhere; see `read_released` for the files."""
+    """Measure predictions made elsewhere on the images they have; see `read_released`."""
     found = read_released(folder, model, counting_set)
-    truth = counting_set.truth()
+    truth = counting_set.truth().loc[found.counts.index]
     return PracoResult(model, found.counts, truth, found.mosaics, mode, found.problems)
 
 
-def folder_name(model: str) -> str:
-    """Return a name fit for a folder.
-
-    Examples
-    --------
-    >>> folder_name("yolox_nano @ 0.5/b")
-    'yolox_nano_@_0.5_b'
-    """
-    return re.sub(r"[^\w.@+-]+", "_", model)
-
-
-def _failures(what: str, table: pd.DataFrame) -> list[str]:
-    """Say how many answers failed or were skipped, and why."""
+def failures(what: str, table: pd.DataFrame) -> list[str]:
+    """Say how many answers of a table failed or were skipped and why, and their warnings."""
     reasons = table.loc[table["status"] != "ok", "status"]
     return [
         f"{n} {what} without an answer ({reason})"

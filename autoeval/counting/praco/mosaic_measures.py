@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.binned import check_mode
+from autoeval.counting.praco.tiles import localised
 
 LARGEST_DRIFT = 50.0
+LOCALISED = {
+    "localised MAE": "MAE",
+    "localised precision": "precision",
+    "localised recall": "recall",
+    "localised f1": "f1",
+}
 
 
 def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
@@ -25,7 +32,8 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         The rows of ``mosaics`` with ``count``, ``precision`` = min(u, g) / (u + l), ``recall`` =
-        min(u, g) / g (equations 5 and 6) and ``f1``, their harmonic mean; 0 / 0 is NaN.
+        min(u, g) / g (equations 5 and 6) and ``f1``, their harmonic mean; 0 / 0 is NaN. Where
+        mosaics have ``tiles`` and ``true_tiles``, the columns of `LOCALISED` follow.
 
     Examples
     --------
@@ -46,7 +54,7 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     table["recall"] = np.where(undefined, np.nan, right / g)
     p, r = table["precision"].to_numpy(), table["recall"].to_numpy()
     table["f1"] = _ratio(2 * p * r, p + r)
-    return table
+    return _localise(table)
 
 
 def mosaics_by_image(measured: pd.DataFrame, mode: str = "released") -> pd.DataFrame:
@@ -65,7 +73,8 @@ def mosaics_by_image(measured: pd.DataFrame, mode: str = "released") -> pd.DataF
     -------
     DataFrame
         Indexed by ``image_id``: ``precision``, ``recall``, ``own_recall``, ``f1`` (means over the
-        mosaics where each is defined), ``n_mosaics``, and how many of them have no count
+        mosaics where each is defined), the columns of `LOCALISED` where there are any,
+        ``n_mosaics``, and how many of them have no count
         (``n_missing``), no precision (``n_undefined_precision``), no F1 (``n_undefined_f1``) or a
         part below 0 that was taken as 0 (``n_clamped``).
     """
@@ -77,7 +86,8 @@ def mosaics_by_image(measured: pd.DataFrame, mode: str = "released") -> pd.DataF
         n_undefined_f1=measured["f1"].isna(),
         n_clamped=below,
     ).groupby("positive", sort=False)
-    means = groups[["precision", "recall", "f1"]].mean()
+    places = [name for name in LOCALISED if name in measured]
+    means = groups[["precision", "recall", "f1", *places]].mean()
     table = means.assign(own_recall=means["recall"], n_mosaics=groups.size())
     flags = ["n_missing", "n_undefined_precision", "n_undefined_f1", "n_clamped"]
     table[flags] = groups[flags].sum()
@@ -117,6 +127,19 @@ def drift(
     values = np.abs(upper[defined] - alone[defined]) / alone[defined]
     kept = values[values < LARGEST_DRIFT] if mode == "released" else values
     return kept, {"undefined": int((~defined).sum()), "dropped": len(values) - len(kept)}
+
+
+def _localise(table: pd.DataFrame) -> pd.DataFrame:
+    if "tiles" not in table:
+        return table
+    lengths = table["tiles"].map(lambda tiles: len(tiles) if isinstance(tiles, list) else 0)
+    placed = table[(lengths > 0) & (lengths == lengths.max())]
+    if not len(placed):
+        return table
+    found = localised(np.array([*placed["tiles"]]), np.array([*placed["true_tiles"]]))
+    renamed = {of_tiles: name for name, of_tiles in LOCALISED.items()}
+    named = found[list(renamed)].rename(columns=renamed).set_index(placed.index)
+    return table.join(named)
 
 
 def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.asking import FAILED, Asker, answer_fields, is_answered, number
+from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
-from autoeval.counting.praco.data import CountingSet
+from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.mosaic import halves, locates, stack
 from autoeval.counting.praco.pairs import MosaicRecipe
+from autoeval.counting.praco.tiles import tile_counts
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
@@ -29,6 +31,7 @@ def run_mosaic_test(
     recipes: Sequence[MosaicRecipe],
     journal: CellJournal,
     *,
+    divisions: int = 2,
     read: Reader = read_image,
 ) -> pd.DataFrame:
     """Ask about every mosaic, but for those the journal has.
@@ -43,6 +46,8 @@ def run_mosaic_test(
         Which mosaics.
     journal : CellJournal
         With the key `KEY`; receives each answer as soon as it is there.
+    divisions : int
+        d; what is counted, and what is there, is kept for each of 2^d x 2^d tiles, too.
     read : callable of Path -> ndarray
         Reads an image (H, W, 3) uint8 BGR.
 
@@ -50,8 +55,8 @@ def run_mosaic_test(
     -------
     DataFrame
         ``positive``, ``positive_class``, ``negative``, ``negative_class``, ``layout``, ``upper``
-        and ``lower`` (NaN where there is no count), ``status`` and what else the cells hold, in the
-        order of the recipes.
+        and ``lower`` (NaN where there is no count), ``tiles`` and ``true_tiles`` (lists of 4^d
+        counts, row by row), ``status`` and what else the cells hold, in the order of the recipes.
 
     Raises
     ------
@@ -64,11 +69,11 @@ def run_mosaic_test(
         raise InputError("The mosaic test needs images of at least two classes: no pair is left.")
     cells = journal.read()
     waiting = [r for r in recipes if not is_answered(cells.get(_key(r), {"status": FAILED}))]
-    paths = counting_set.paths
+    paths, images = counting_set.paths, counting_set.by_id
     picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read(paths[image_id]))
     with journal.writer() as write, progress_bar(len(waiting), "Mosaics", unit="mosaic") as bar:
         for recipe in waiting:
-            cells[_key(recipe)] = cell = _ask(asker, recipe, picture)
+            cells[_key(recipe)] = cell = _ask(asker, recipe, images, picture, divisions)
             write([cell])
             bar.update()
     table = pd.DataFrame([cells[_key(recipe)] for recipe in recipes])
@@ -87,7 +92,13 @@ def _key(recipe: MosaicRecipe) -> tuple[str, str, str]:
     return recipe.positive, recipe.negative, recipe.layout
 
 
-def _ask(asker: Asker, recipe: MosaicRecipe, picture: Callable[[str], np.ndarray]) -> Cell:
+def _ask(
+    asker: Asker,
+    recipe: MosaicRecipe,
+    images: Mapping[str, CountedImage],
+    picture: Callable[[str], np.ndarray],
+    divisions: int,
+) -> Cell:
     # Written out because dataclasses.asdict copies deeply, which is slow for many thousand cells.
     cell = dict(vars(recipe))
     try:
@@ -102,4 +113,26 @@ def _ask(asker: Asker, recipe: MosaicRecipe, picture: Callable[[str], np.ndarray
     [result] = asker.ask(mosaic, [recipe.positive_class], name, recipe.positive_class)
     upper, lower = halves(result, len(mosaic), seam)
     told = asker.privileged(recipe.positive_class)
-    return cell | {"upper": number(upper), "lower": number(lower)} | answer_fields(result, told)
+    cell |= {"upper": number(upper), "lower": number(lower)} | answer_fields(result, told)
+    if is_answered(cell) and not np.isnan(result.count):
+        truth = _placed(images[recipe.positive], top, seam, mosaic.shape[1])
+        cell |= _tiles(result, truth, mosaic.shape[:2], divisions)
+    return cell
+
+
+def _tiles(
+    result: CountResult, truth: CountResult, size: tuple[int, int], divisions: int
+) -> dict[str, list[float]]:
+    """Count in tiles; a map or mosaic that is coarser than the grid has none."""
+    try:
+        found, true = (tile_counts(r, *size, divisions=divisions) for r in (result, truth))
+    except InputError:
+        return {}
+    return {"tiles": found, "true_tiles": true}
+
+
+def _placed(image: CountedImage, picture: np.ndarray, seam: int, width: int) -> CountResult:
+    """Return the objects of the upper image where they are in the mosaic."""
+    frame_height, frame_width = image.size or picture.shape[:2]
+    points = image.points[image.category] * [width / frame_width, seam / frame_height]
+    return CountResult(float(len(points)), points=points)

@@ -1,10 +1,9 @@
-"""PrACo++ for a counter on images that may hold several classes."""
+"""PrACo++ on images that may hold several classes: asking a counter, or reading files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,41 +13,18 @@ import pandas as pd
 
 from autoeval.counting.asking import Asker
 from autoeval.counting.praco.data import NO_OBJECT, CountedImage, CountingSet
-from autoeval.counting.praco.evaluate import ask_negatives
+from autoeval.counting.praco.density_files import tiles_on_file
+from autoeval.counting.praco.evaluate import ask_negatives, failures
 from autoeval.counting.praco.mosaic import locates
 from autoeval.counting.praco.negative_run import count_matrix
-from autoeval.counting.praco.plus_plus import plus_plus, plus_plus_by_image
+from autoeval.counting.praco.plus_plus import plus_plus_by_image
+from autoeval.counting.praco.plus_plus_result import PlusPlusResult
+from autoeval.counting.praco.released_csv import read_counts
 from autoeval.counting.praco.tiles import localised, tile_counts, tiles_of_points
 from autoeval.data.images import read_image
 from autoeval.errors import InputError
 
-
-@dataclass(frozen=True, eq=False)
-class PlusPlusResult:
-    """The answers of one counter and what follows from them.
-
-    Parameters
-    ----------
-    name : str
-        Of the counter.
-    by_image : DataFrame
-        As `plus_plus_by_image` returns it.
-    localised : DataFrame or None
-        ``image``, ``class`` and the columns of `autoeval.counting.praco.tiles.localised` for each
-        class that an image holds; None for a counter that gives counts only.
-    """
-
-    name: str
-    by_image: pd.DataFrame
-    localised: pd.DataFrame | None
-
-    def measures(self) -> dict[str, float]:
-        """Return the measures of `plus_plus` and the means of the localised ones."""
-        found = plus_plus(self.by_image)
-        if self.localised is not None:
-            columns = ("TP", "FP", "precision", "recall", "f1")
-            found |= {f"localised {name}": float(self.localised[name].mean()) for name in columns}
-        return found
+Tiles = Mapping[tuple[str, str], list[float]]
 
 
 def evaluate_multi_class(
@@ -58,6 +34,7 @@ def evaluate_multi_class(
     *,
     settings: Mapping[str, Any],
     divisions: int = 2,
+    mode: str = "paper",
 ) -> PlusPlusResult:
     """Ask for every class in every image, going on from what the folder holds.
 
@@ -73,28 +50,91 @@ def evaluate_multi_class(
         See `autoeval.counting.praco.evaluate.evaluate_counter`.
     divisions : int
         d; localised measures are on 2^d x 2^d tiles.
+    mode : {"released", "paper"}
+        See `autoeval.counting.praco.plus_plus.plus_plus`.
 
     Raises
     ------
     InputError
         If no image holds an object.
     """
-    empty = [image.image_id for image in counting_set.images if not image.count]
-    counting_set = counting_set.exclude(empty, NO_OBJECT)
-    if not counting_set.kept:
-        raise InputError(f"No image of {counting_set.name} holds an object.")
+    counting_set = with_objects(counting_set)
     grid = locates(asker.counter)
     tiles = partial(tile_counts, divisions=divisions) if grid else None
     table = ask_negatives(asker, counting_set, Path(folder), {**settings, "grid": divisions}, tiles)
-    matrix = count_matrix(table, counting_set)
-    by_image = plus_plus_by_image(matrix, counting_set.class_counts())
-    places = _localised(table, counting_set, divisions) if grid else None
-    return PlusPlusResult(asker.counter.name, by_image, places)
+    answered = table.dropna(subset=["count"]).set_index(["image", "class"])
+    found = answered["tiles"].to_dict() if grid else None
+    places = _localised(found, counting_set, divisions) if found is not None else None
+    name, notes = asker.counter.name, failures("prompts", table)
+    return _result(name, count_matrix(table, counting_set), counting_set, places, mode, notes)
 
 
-def _localised(table: pd.DataFrame, counting_set: CountingSet, divisions: int) -> pd.DataFrame:
+def evaluate_multi_class_file(
+    path: Path,
+    model: str,
+    counting_set: CountingSet,
+    *,
+    divisions: int = 2,
+    mode: str = "paper",
+) -> PlusPlusResult:
+    """Measure predictions made elsewhere on the images that they have.
+
+    Parameters
+    ----------
+    path : Path
+        CSV in the authors' form: images by classes. Density maps in a folder ``density_maps``
+        beside it (see `tiles_on_file`) give the localised measures.
+    model : str
+        Its name.
+    counting_set, divisions, mode
+        See `evaluate_multi_class`.
+
+    Raises
+    ------
+    InputError
+        See `autoeval.counting.praco.released_csv.read_counts`.
+    """
+    counting_set = with_objects(counting_set)
+    problems: list[str] = []
+    counts = read_counts(path, counting_set, problems)
+    counts = counts.reindex(columns=list(counting_set.classes))
+    found, noted = tiles_on_file(path.parent / "density_maps", counting_set, divisions)
+    places = _localised(found, counting_set, divisions) if found else None
+    return _result(model, counts, counting_set, places, mode, [*problems, *noted])
+
+
+def with_objects(counting_set: CountingSet) -> CountingSet:
+    """Leave out the images without objects.
+
+    Raises
+    ------
+    InputError
+        If no image is left.
+    """
+    empty = [image.image_id for image in counting_set.images if not image.count]
+    found = counting_set.exclude(empty, NO_OBJECT)
+    if not found.kept:
+        raise InputError(f"No image of {counting_set.name} holds an object.")
+    return found
+
+
+def _result(
+    name: str,
+    counts: pd.DataFrame,
+    counting_set: CountingSet,
+    places: pd.DataFrame | None,
+    mode: str,
+    notes: list[str],
+) -> PlusPlusResult:
+    truth = counting_set.class_counts().loc[counts.index]
+    by_image = plus_plus_by_image(counts, truth)
+    if places is not None:
+        places = places[places["image"].isin(counts.index)]
+    return PlusPlusResult(name, counts, truth, by_image, places, mode, tuple(notes))
+
+
+def _localised(tiles: Tiles, counting_set: CountingSet, divisions: int) -> pd.DataFrame:
     """Compare tile by tile each class that an image holds, where there is an answer."""
-    tiles = table.dropna(subset=["count"]).set_index(["image", "class"])["tiles"].to_dict()
     rows, predicted, true = [], [], []
     for image in counting_set.kept:
         height, width = _size(image)
@@ -109,5 +149,7 @@ def _localised(table: pd.DataFrame, counting_set: CountingSet, divisions: int) -
 
 
 def _size(image: CountedImage) -> tuple[int, int]:
+    if image.size is not None:
+        return image.size
     height, width = read_image(image.path).shape[:2]
     return height, width

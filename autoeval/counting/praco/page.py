@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.filed_page import FiledPage
+from autoeval.counting.journal import folder_name
+from autoeval.counting.measures.intervals import Interval
 from autoeval.counting.praco.charts import confusion_chart, drift_chart
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic_measures import drift
@@ -17,11 +21,11 @@ from autoeval.counting.praco.tables import (
     FORMATS,
     class_table,
     difference_table,
+    interval_table,
     measures_table,
     undefined_table,
 )
 from autoeval.data.wording import listed
-from autoeval.report.page import Page
 
 Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]
 
@@ -45,11 +49,11 @@ def praco_page(
     results: Sequence[PracoResult],
     counting_set: CountingSet,
     *,
-    intervals: pd.DataFrame,
+    intervals: Mapping[str, Mapping[str, Interval]],
     differences: pd.DataFrame,
     panels: Panels,
     notes: Sequence[str] = (),
-) -> Page:
+) -> FiledPage:
     """Build the page.
 
     Parameters
@@ -58,35 +62,43 @@ def praco_page(
         All in one mode.
     counting_set : CountingSet
         What was counted.
-    intervals, differences : DataFrame
-        As `interval_table` and `compare` return them.
+    intervals : mapping of str to mapping of str to Interval
+        Each measure with its interval, by model.
+    differences : DataFrame
+        As `compare` returns it.
     panels : mapping of str to sequence of (image, caption)
         Mosaics to show, by model.
     notes : sequence of str
         On the data as a whole.
     """
     mode = results[0].mode
-    page = Page(f"PrACo on {counting_set.name}")
+    page = FiledPage(f"PrACo on {counting_set.name}")
     for result in results:
-        found = result.measures()
-        f1 = found.get("CntF1", float("nan"))
-        page.add_headline(
-            result.name, f"NMN {found['NMN']:.3f}", f"PCCN {found['PCCN']:.1f} %, CntF1 {f1:.3f}"
-        )
+        page.add_headline(result.name, *_headline(result.measures()))
     page.add_warnings([*notes, *(f"{r.name}: {note}" for r in results for note in r.notes)])
     page.add_text(_data_text(counting_set), *ABOUT, MODES[mode])
-    page.add_table(measures_table(results), "Measures", formats=FORMATS)
-    page.add_table(intervals, "With 95 % intervals: bootstrap over images", sortable=False)
+    page.file_table("measures", measures_table(results), "Measures", formats=FORMATS)
+    caption = "With 95 % intervals: bootstrap over images"
+    page.file_table("intervals", interval_table(intervals), caption, sortable=False)
     if len(differences):
         shown = difference_table(differences)
         caption = "Differences on the same images with 95 % intervals: paired bootstrap"
-        page.add_table(shown, caption, sortable=False)
-    page.add_table(undefined_table(results), "Cells that are undefined or were changed")
+        page.file_table("differences", differences, caption, shown=shown, sortable=False)
+    caption = "Cells that are undefined or were changed"
+    page.file_table("undefined", undefined_table(results), caption)
     _add_charts(page, results)
     for name, pictures in panels.items():
         caption = f"Mosaics, {name}: the lowest precisions, then a spread over all others"
         page.add_thumbnails(pictures, caption, side=SIDE)
     return page
+
+
+def _headline(found: Mapping[str, float]) -> tuple[str, str]:
+    """Return the large figure and what stands below it; no mosaics, no CntF1."""
+    known = [f"PCCN {found['PCCN']:.1f} %"]
+    if not math.isnan(found.get("CntF1", math.nan)):
+        known.append(f"CntF1 {found['CntF1']:.3f}")
+    return f"NMN {found['NMN']:.3f}", ", ".join(known)
 
 
 def _data_text(counting_set: CountingSet) -> str:
@@ -101,11 +113,12 @@ def _data_text(counting_set: CountingSet) -> str:
     return text
 
 
-def _add_charts(page: Page, results: Sequence[PracoResult]) -> None:
+def _add_charts(page: FiledPage, results: Sequence[PracoResult]) -> None:
     drifts = {}
     for result in results:
         page.add_heading(result.name)
-        page.add_figure(
+        page.file_figure(
+            f"confusion_{folder_name(result.name)}",
             confusion_chart(confusion(result.counts, result.truth)),
             "Mean of predicted over true count: the diagonal should be 1, the rest 0",
         )
@@ -117,7 +130,8 @@ def _add_charts(page: Page, results: Sequence[PracoResult]) -> None:
             page.add_text(f"Drift of {result.name}, mosaics left out: {text or 'none'}.")
     if any(len(values) for values in drifts.values()):
         page.add_heading("Drift of the right count in mosaics")
-        page.add_figure(
+        page.file_figure(
+            "drift",
             drift_chart(drifts),
             "How much the count of the upper image changes when another image is below it",
             image_format="png",

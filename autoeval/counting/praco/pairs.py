@@ -143,4 +143,3 @@ def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[
 
 def _draw(rng: random.Random, pool: list[str], n: int) -> list[str]:
     return [rng.choice(pool)] if n == 1 else rng.sample(pool, min(n, len(pool)))
-

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.measures.binned import check_mode
 from autoeval.counting.praco.negative_measures import aligned
+
+LOCALISED = ("TP", "FP", "MAE", "precision", "recall", "f1")
+Columns = Mapping[str, np.ndarray]
 
 
 def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.DataFrame:
@@ -58,34 +64,67 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
     )
 
 
-def plus_plus(by_image: pd.DataFrame) -> dict[str, float]:
+def localised_by_image(localised: pd.DataFrame, images: pd.Index) -> pd.DataFrame:
+    """Sum the localised measures of the classes of each image, for `plus_plus`.
+
+    Parameters
+    ----------
+    localised : DataFrame
+        ``image`` and the columns of `autoeval.counting.praco.tiles.localised`, a row a class.
+    images : Index
+        Images to return, in this order.
+
+    Returns
+    -------
+    DataFrame
+        ``sum of <measure>`` and ``n of <measure>`` (classes where it is defined).
+    """
+    groups = localised.groupby("image")[list(LOCALISED)]
+    sums = groups.sum().add_prefix("sum of ")
+    return sums.join(groups.count().add_prefix("n of ")).reindex(images, fill_value=0)
+
+
+def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str, float]:
     """Return macro (mean over images) and micro (over all cells) measures.
 
     Parameters
     ----------
-    by_image : DataFrame
-        As `plus_plus_by_image` returns it. An image without negative (positive) classes is in no
-        measure of them.
+    by_image : DataFrame or mapping of str to ndarray of shape (N,)
+        As `plus_plus_by_image` returns it, with `localised_by_image` where there is that.
+    mode : {"released", "paper"}
+        An image without negative classes, because it holds every class of the set: ``"released"``
+        counts it as 0 in the macro MNP and NMN and as a failure in PCCN, as the authors' code
+        does, which divides by all images; ``"paper"`` leaves it out of the three.
 
     Returns
     -------
     dict of str to float
         ``MNP`` (mean negative prediction), ``NMN`` (the same over the image's total true count),
-        ``MAE`` and ``RMSE``, each ``macro`` and ``micro``, and ``PCCN`` (%) in two variants.
+        ``MAE`` and ``RMSE``, each ``macro`` and ``micro``, ``PCCN`` (%) in two variants, and the
+        localised measures, macro and micro, where there are any.
     """
-    n, p = by_image["n_negative"], by_image["n_positive"]
-    return {
-        "MNP macro": _macro(by_image["negative_sum"], n),
-        "MNP micro": _micro(by_image["negative_sum"], n),
-        "NMN macro": _macro(by_image["negative_sum"], n * by_image["total"]),
-        "NMN micro": _micro(by_image["negative_sum"], n * by_image["total"]),
-        "PCCN one at a time": float(100 * by_image["near_one"].mean()),
-        "PCCN average GT": float(100 * by_image["near_average"].mean()),
-        "MAE macro": _macro(by_image["absolute"], p),
-        "MAE micro": _micro(by_image["absolute"], p),
-        "RMSE macro": float(np.sqrt(by_image["squared"] / p.where(p > 0)).mean()),
-        "RMSE micro": float(np.sqrt(_micro(by_image["squared"], p))),
+    check_mode(mode)
+    v = {name: np.asarray(by_image[name], np.float64) for name in by_image}
+    n, p = v["n_negative"], v["n_positive"]
+    fill = 0.0 if mode == "released" else np.nan
+    found = {
+        "MNP macro": _macro(v["negative_sum"], n, fill),
+        "MNP micro": _micro(v["negative_sum"], n),
+        "NMN macro": _macro(v["negative_sum"], n * v["total"], fill),
+        "NMN micro": _micro(v["negative_sum"], n * v["total"]),
+        "PCCN one at a time": 100 * _average(_filled(v["near_one"], fill)),
+        "PCCN average GT": 100 * _average(_filled(v["near_average"], fill)),
+        "MAE macro": _macro(v["absolute"], p),
+        "MAE micro": _micro(v["absolute"], p),
+        "RMSE macro": _average(np.sqrt(_ratio(v["squared"], p))),
+        "RMSE micro": float(np.sqrt(_micro(v["squared"], p))),
     }
+    for name in LOCALISED:
+        if f"sum of {name}" in v:
+            total, times = v[f"sum of {name}"], v[f"n of {name}"]
+            found[f"localised {name} macro"] = _macro(total, times)
+            found[f"localised {name} micro"] = _micro(total, times)
+    return found
 
 
 def _distances(
@@ -104,13 +143,25 @@ def _distances(
 
 
 def _mean(values: np.ndarray, n: np.ndarray) -> np.ndarray:
-    total = values.sum(1)
-    return np.divide(total, n, out=np.full(len(total), np.nan), where=n > 0)
+    return _ratio(values.sum(1), n)
 
 
-def _macro(part: pd.Series, whole: pd.Series) -> float:
-    return float((part / whole.where(whole > 0)).mean())
+def _ratio(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    return np.divide(part, whole, out=np.full(len(part), fill), where=whole > 0)
 
 
-def _micro(part: pd.Series, whole: pd.Series) -> float:
+def _filled(values: np.ndarray, fill: float) -> np.ndarray:
+    return np.where(np.isnan(values), fill, values)
+
+
+def _average(values: np.ndarray) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def _macro(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> float:
+    return _average(_ratio(part, whole, fill))
+
+
+def _micro(part: np.ndarray, whole: np.ndarray) -> float:
     return float(part[whole > 0].sum() / whole.sum()) if whole.sum() > 0 else float("nan")

@@ -17,6 +17,7 @@ from autoeval.runtime.files import write_text
 
 DECIMALS = 2
 NEGATIVE, UPPER, LOWER = "Test1", "Test2_Upper", "Test2_Lower"
+NOT_IN_FILE = "no row, or no column of its class, in the prediction file"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +29,8 @@ class ReleasedPredictions:
     model : str
         Name in the files' names.
     counts : DataFrame
-        Negative-label test: measured images (index) by the classes of the set; NaN where the files
-        have no value.
+        Negative-label test: measured images that have a row (index) by the classes of the set; NaN
+        where the row has no value.
     mosaics : DataFrame or None
         ``positive``, ``positive_class``, ``negative_class``, ``upper`` and ``lower``, one row a
         mosaic; None where there are no such files.
@@ -101,11 +102,33 @@ def write_released(
     return written
 
 
-def find_released(folder: str | os.PathLike[str], split: str) -> list[str]:
-    """Return the names of the models that have a negative-label file for the split."""
-    pattern = re.compile(re.escape(file_name(NEGATIVE, "\0", split)).replace("\0", "(.+)"))
-    names = sorted(path.name for path in Path(folder).glob("*.csv"))
-    return [found.group(1) for name in names if (found := pattern.fullmatch(name))]
+def find_released(
+    folder: str | os.PathLike[str], split: str, *, multi_class: bool = False
+) -> dict[str, Path]:
+    """Find the negative-label file of each model in a folder and the folders within it.
+
+    Parameters
+    ----------
+    folder : path-like
+        Such as the authors' ``benchmark_results``, which has a folder for each model.
+    split : str
+    multi_class : bool
+        Whether ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well.
+
+    Returns
+    -------
+    dict of str to Path
+        By model; of several files of one model the first, those of the folder itself before others.
+    """
+    forms = [file_name(NEGATIVE, "\0", split), *([f"multiclass_\0_{split}1.csv"] * multi_class)]
+    patterns = [re.compile(re.escape(form).replace("\0", "(.+)")) for form in forms]
+    folder = Path(folder)
+    found: dict[str, Path] = {}
+    for path in [*sorted(folder.glob("*.csv")), *sorted(folder.glob("*/*.csv"))]:
+        for pattern in patterns:
+            if match := pattern.fullmatch(path.name):
+                found.setdefault(match.group(1), path)
+    return found
 
 
 def read_released(
@@ -113,8 +136,9 @@ def read_released(
 ) -> ReleasedPredictions:
     """Read the files of one model.
 
-    Rows and columns that a file lacks become undefined cells, and rows of images that the set does
-    not measure are passed over; `ReleasedPredictions.problems` names both.
+    Images without a row in the negative-label file, or without the column of their class, are not
+    measured; other columns that a file lacks become undefined cells, and rows of images that the
+    set does not measure are passed over. `ReleasedPredictions.problems` names all of them.
 
     Raises
     ------
@@ -124,7 +148,10 @@ def read_released(
     """
     problems: list[str] = []
     folder, split = Path(folder), counting_set.name
-    counts = _read(folder / file_name(NEGATIVE, model, split), counting_set, problems)
+    counts = read_counts(folder / file_name(NEGATIVE, model, split), counting_set, problems)
+    answered = {im.image_id for im in counting_set.kept if im.category in counts.columns}
+    counts = counts.loc[counts.index.isin(answered)].reindex(columns=list(counting_set.classes))
+    counting_set = counting_set.exclude(set(counting_set.by_id) - set(counts.index), NOT_IN_FILE)
     paths = [folder / file_name(test, model, split) for test in (UPPER, LOWER)]
     present = [path for path in paths if path.exists()]
     if len(present) == 1:
@@ -132,14 +159,28 @@ def read_released(
         raise InputError(f"{present[0]} needs its other half, {lacking.name}: it is missing.")
     if not present:
         return ReleasedPredictions(model, counts, None, tuple(problems))
-    upper, lower = (_read(path, counting_set, problems, mosaics=True) for path in present)
+    upper, lower = (_read(path, counting_set, problems, mosaics=True)[0] for path in present)
     mosaics = _long(upper, lower, counting_set)
     return ReleasedPredictions(model, counts, mosaics, tuple(problems))
 
 
+def read_counts(path: Path, counting_set: CountingSet, problems: list[str]) -> pd.DataFrame:
+    """Read what a file has of the measured images and the classes; adds its gaps to `problems`.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or malformed, has a column that is no class of the set, or no row of
+        its images.
+    """
+    whole, table = _read(path, counting_set, problems)
+    return whole.loc[whole.index.isin(table.index), whole.columns.isin(table.columns)]
+
+
 def _read(
     path: Path, counting_set: CountingSet, problems: list[str], *, mosaics: bool = False
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return all measured images by all classes, and the table of the file itself."""
     try:
         table = pd.read_csv(path, index_col=0, dtype={0: str})
         table = table.astype(np.float64)
@@ -156,7 +197,7 @@ def _read(
     whole = table.reindex(index=ids, columns=list(counting_set.classes))
     expected = _mosaic_cells(counting_set) if mosaics else np.ones(whole.shape, bool)
     problems += _gaps(path, table, whole, expected, counting_set)
-    return whole.where(expected).replace([np.inf, -np.inf], np.nan)
+    return whole.where(expected).replace([np.inf, -np.inf], np.nan), table
 
 
 def _mosaic_cells(counting_set: CountingSet) -> np.ndarray:

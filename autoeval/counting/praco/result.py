@@ -1,15 +1,13 @@
-"""What one model's answers amount to, and how two models differ."""
+"""What one model's answers amount to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.measures.intervals import Interval, bootstrap_intervals
 from autoeval.counting.praco.mosaic_measures import measure_mosaics, mosaics_by_image
 from autoeval.counting.praco.negative_measures import negative_by_image
 from autoeval.counting.praco.table_measures import (
@@ -71,21 +69,29 @@ class PracoResult:
 
     def measures(self) -> dict[str, float]:
         """Return the measures of the published table; NaN where nothing defines one."""
-        return measure_images(image_columns(self.by_image), self.mode)
+        return measure_images(self.columns, self.mode)
 
-    def intervals(self, *, n_resamples: int = 1000, seed: int = 0) -> dict[str, Interval]:
-        """Return each measure with its 95 % interval, whole images resampled.
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray]:
+        """Values of the images that the measures are made of, shape (N,) each."""
+        return image_columns(self.by_image)
+
+    @property
+    def images(self) -> pd.Index:
+        """Ids of the images."""
+        return self.by_image.index
+
+    def measure(self, rows: np.ndarray) -> dict[str, float]:
+        """Return the measures of the images with the given indices, which may repeat.
 
         The mosaics of one upper image stay together; that an image also comes up as the lower one
-        of several mosaics is not accounted for.
+        of several mosaics is not accounted for when images are resampled.
         """
-        columns = image_columns(self.by_image)
-        return bootstrap_intervals(
-            lambda rows: measure_images(take(columns, rows), self.mode),
-            self.by_image.index.to_numpy(),
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        return measure_images(take(self.columns, rows), self.mode)
+
+    def rises(self, measure: str) -> bool:
+        """Tell whether a larger value of the measure is a better one."""
+        return measure in HIGHER_IS_BETTER
 
     def undefined(self) -> dict[str, int]:
         """Count the cells that could not enter a measure, and those changed on the way there."""
@@ -99,44 +105,3 @@ class PracoResult:
             found["mosaics"] = len(self.measured)
             found |= {text: int(self.by_image[flag].sum()) for flag, text in UNDEFINED.items()}
         return found
-
-
-def compare(
-    results: Sequence[PracoResult], *, n_resamples: int = 1000, seed: int = 0
-) -> pd.DataFrame:
-    """Differences between every two models on the images both have, resampled in pairs.
-
-    Returns
-    -------
-    DataFrame
-        ``A``, ``B``, ``measure``, ``difference`` (A - B), ``low`` and ``high`` of its 95 %
-        interval, ``images``, and ``better``: the better model where the interval excludes 0, else
-        empty.
-    """
-    rows = [
-        row for a, b in combinations(results, 2) for row in _differences(a, b, n_resamples, seed)
-    ]
-    names = ["A", "B", "measure", "difference", "low", "high", "images", "better"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def _differences(a: PracoResult, b: PracoResult, n_resamples: int, seed: int) -> list[tuple]:
-    common = a.by_image.index.intersection(b.by_image.index, sort=False)
-    of_a, of_b = (image_columns(result.by_image.loc[common]) for result in (a, b))
-
-    def differences(rows: np.ndarray) -> dict[str, float]:
-        first = measure_images(take(of_a, rows), a.mode)
-        second = measure_images(take(of_b, rows), b.mode)
-        return {name: first[name] - second[name] for name in first if name in second}
-
-    found = bootstrap_intervals(differences, common.to_numpy(), n_resamples=n_resamples, seed=seed)
-    return [
-        (a.name, b.name, k, d.value, d.low, d.high, len(common), _better(k, d, a.name, b.name))
-        for k, d in found.items()
-    ]
-
-
-def _better(measure: str, difference: Interval, a: str, b: str) -> str:
-    if not (difference.low > 0 or difference.high < 0):
-        return ""
-    return a if (difference.low > 0) == (measure in HIGHER_IS_BETTER) else b

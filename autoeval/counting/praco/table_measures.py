@@ -13,8 +13,16 @@ Columns = Mapping[str, np.ndarray]
 
 OWN_RECALL = "CntR without the spurious cell"
 MEASURES = ("NMN", "PCCN", "CntP", "CntR", "CntF1", "MAE", "RMSE")
-HIGHER_IS_BETTER = frozenset({"PCCN", "CntP", "CntR", "CntF1", OWN_RECALL})
-COLUMNS = ("nmn", "near", "error", "precision", "recall", "own_recall", "f1")
+PLACES = {
+    "localised MAE": "localised MAE",
+    "localised CntP": "localised precision",
+    "localised CntR": "localised recall",
+    "localised CntF1": "localised f1",
+}
+HIGHER_IS_BETTER = frozenset(
+    {"PCCN", "CntP", "CntR", "CntF1", OWN_RECALL, *(m for m in PLACES if "Cnt" in m)}
+)
+COLUMNS = ("nmn", "near", "error", "precision", "recall", "own_recall", "f1", *PLACES.values())
 
 
 def measure_images(columns: Columns, mode: str = "released") -> dict[str, float]:
@@ -27,7 +35,8 @@ def measure_images(columns: Columns, mode: str = "released") -> dict[str, float]
     mode : {"released", "paper"}
         CntF1 is the mean of the mosaics' F1 in ``released`` (which the published table shows) and
         the harmonic mean of CntP and CntR in ``paper`` (equation 7). ``released`` adds the recall
-        without the spurious cell.
+        without the spurious cell. Where mosaics were counted tile by tile, the measures of `PLACES`
+        (PrACo++) follow: means over the mosaics of an image, then over images.
 
     Returns
     -------
@@ -44,7 +53,7 @@ def measure_images(columns: Columns, mode: str = "released") -> dict[str, float]
     found |= {"MAE": _mean(error), "RMSE": float(np.sqrt(_mean(error**2)))}
     if "precision" in columns and mode == "released":
         found[OWN_RECALL] = _mean(columns["own_recall"])
-    return found
+    return found | {name: _mean(columns[c]) for name, c in PLACES.items() if c in columns}
 
 
 def image_columns(by_image: pd.DataFrame) -> dict[str, np.ndarray]:

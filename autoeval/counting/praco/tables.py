@@ -10,7 +10,7 @@ import pandas as pd
 from autoeval.counting.measures.intervals import Interval
 from autoeval.counting.praco.negative_measures import negative_by_class
 from autoeval.counting.praco.result import PracoResult
-from autoeval.counting.praco.table_measures import MEASURES, OWN_RECALL
+from autoeval.counting.praco.table_measures import MEASURES, OWN_RECALL, PLACES
 
 FORMATS = {
     "NMN": "{:.3f}",
@@ -21,6 +21,8 @@ FORMATS = {
     "MAE": "{:.2f}",
     "RMSE": "{:.2f}",
     OWN_RECALL: "{:.3f}",
+    **dict.fromkeys(PLACES, "{:.3f}"),
+    "localised MAE": "{:.2f}",
     "recall alone": "{:.3f}",
     "recall in mosaics": "{:.3f}",
     "counted below (%)": "{:.1f}",
@@ -29,20 +31,25 @@ FORMATS = {
 
 
 def measures_table(results: Sequence[PracoResult]) -> pd.DataFrame:
-    """One row for each model; the published table's columns, then recall without the false cell."""
+    """One row for each model; the published table's columns, then what PrACo++ adds."""
     rows = [{"model": result.name, **result.measures()} for result in results]
     table = pd.DataFrame(rows)
-    last = [OWN_RECALL] if OWN_RECALL in table else []
+    last = [name for name in (OWN_RECALL, *PLACES) if name in table]
     return table.reindex(columns=["model", *MEASURES, *last])
 
 
 def interval_table(named: Mapping[str, Mapping[str, Interval]]) -> pd.DataFrame:
-    """One row for each measure, one column for each model: value and 95 % interval as text."""
+    """One row for each measure, one column for each model: value and 95 % interval as text.
+
+    The measures of the published table come first.
+    """
     columns = {
         name: pd.Series({key: _text(key, interval) for key, interval in intervals.items()})
         for name, intervals in named.items()
     }
-    table = pd.DataFrame(columns).reindex([*MEASURES, OWN_RECALL]).dropna(how="all")
+    table = pd.DataFrame(columns).dropna(how="all")
+    first = [m for m in (*MEASURES, OWN_RECALL, *PLACES) if m in table.index]
+    table = table.reindex([*first, *(m for m in table.index if m not in first)])
     return table.fillna("–").rename_axis("measure").reset_index()
 
 
@@ -103,6 +110,6 @@ def image_table(result: PracoResult) -> pd.DataFrame:
 def _text(measure: str, interval: Interval) -> str:
     if interval.value != interval.value:
         return "–"
-    spec = FORMATS[measure]
+    spec = FORMATS.get(measure, "{:.3f}")
     value, low, high = (spec.format(x) for x in (interval.value, interval.low, interval.high))
     return f"{value} [{low}, {high}]"

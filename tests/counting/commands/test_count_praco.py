@@ -98,7 +98,34 @@ def test_its_own_prediction_files_give_the_same_measures(data):
     run("--counter", "stubborn.py", "--out", "out")
     assert run("--predictions", "out/stubborn", "--out", "again") == 0
     first, second = (pd.read_csv(f"{name}/measures.csv") for name in ("out", "again"))
-    pd.testing.assert_frame_equal(first, second)
+    places = [name for name in first if name.startswith("localised")]
+    assert len(places) == 4, "files of counts say nothing of places"
+    pd.testing.assert_frame_equal(first.drop(columns=places), second)
+
+
+def test_prediction_files_need_no_images(data):
+    run("--counter", "stubborn.py", "--out", "out")
+    for image in (data / "fsc" / "images_384_VarV2").iterdir():
+        image.unlink()
+    (data / "fsc" / "images_384_VarV2").rmdir()
+    assert run("--predictions", "out", "--out", "again") == 0
+    first, second = (pd.read_csv(f"{name}/measures.csv") for name in ("out", "again"))
+    assert first["NMN"].equals(second["NMN"]) and first["CntF1"].equals(second["CntF1"])
+
+
+def test_figures_and_tables_lie_beside_the_page(data):
+    run("--counter", "good.py", "--counter", "stubborn.py", "--out", "out")
+    figures = {path.name for path in (data / "out" / "figures").iterdir()}
+    names = ["confusion_colours", "confusion_stubborn", "drift"]
+    assert figures == {f"{name}.{suffix}" for name in names for suffix in ("png", "svg")}
+    for table in ("measures", "intervals", "differences", "undefined"):
+        assert (data / "out" / f"{table}.csv").stat().st_size
+    assert not (data / "out" / "figures" / "drift.svg").read_text().count("<dc:date>")
+
+
+def test_counts_only_show_no_undefined_headline(data):
+    run("--counter", "speaks.py", "--out", "out")
+    assert "CntF1 nan" not in (data / "out" / "report.html").read_text()
 
 
 def test_the_paper_mode_and_a_file_of_pairs(data):
@@ -132,33 +159,89 @@ def test_excluded_images_are_named(data, capsys):
     assert len(pd.read_csv("out/colours/per_image.csv")) == 10
 
 
-def test_several_classes_in_an_image(data):
-    """PrACo++ on a COCO file with an image of two classes."""
+@pytest.fixture
+def coco(data):
+    """Two images: two red dots and a green one, which is every class; one green dot."""
     names = ["red", "green"]
     (data / "coco" / "images").mkdir(parents=True)
     image = np.zeros((SIZE, SIZE, 3), np.uint8)
     image[5, [3, 30]] = (0, 0, 255)
     image[35, 10] = (0, 255, 0)
     cv2.imwrite(str(data / "coco" / "images" / "x.png"), image)
-    boxes = [(1, [2.5, 4.5, 1, 1]), (1, [29.5, 4.5, 1, 1]), (2, [9.5, 34.5, 1, 1])]
+    other = np.zeros((SIZE, SIZE, 3), np.uint8)
+    other[5, 30] = (0, 255, 0)
+    cv2.imwrite(str(data / "coco" / "images" / "y.png"), other)
+    boxes = [
+        (1, 1, [2.5, 4.5, 1, 1]),
+        (1, 1, [29.5, 4.5, 1, 1]),
+        (1, 2, [9.5, 34.5, 1, 1]),
+        (2, 2, [29.5, 4.5, 1, 1]),
+    ]
     document = {
-        "images": [{"id": 1, "file_name": "x.png", "height": SIZE, "width": SIZE}],
+        "images": [
+            {"id": k, "file_name": f"{n}.png", "height": SIZE, "width": SIZE}
+            for k, n in ((1, "x"), (2, "y"))
+        ],
         "categories": [{"id": k, "name": name} for k, name in enumerate(names, 1)],
         "annotations": [
-            {"id": k, "image_id": 1, "category_id": c, "bbox": box}
-            for k, (c, box) in enumerate(boxes)
+            {"id": k, "image_id": i, "category_id": c, "bbox": box}
+            for k, (i, c, box) in enumerate(boxes)
         ],
     }
     (data / "coco" / "annotations.json").write_text(json.dumps(document))
-    words = ["--data", "coco", "--counter", "stubborn.py", "--multi-class", "--out", "out"]
+    return ["--data", "coco", "--multi-class", "--n-resamples", "50"]
+
+
+def test_several_classes_in_an_image(data, coco, capsys):
+    """PrACo++ on a COCO file with an image of two classes."""
+    words = [*coco, "--counter", "stubborn.py", "--counter", "good.py", "--out", "out"]
     assert main(["count", "praco", *words]) == 0
     found = pd.read_csv("out/measures.csv", index_col="model").loc["stubborn"]
-    # Red: 2 of 2; green: 2 red dots for 1, both in tiles where there is no green one.
-    assert found["MAE macro"] == 0.5
-    assert found["localised TP"] == pytest.approx((2 + 0) / 2)
-    assert found["localised FP"] == pytest.approx((0 + 2) / 2)
-    places = pd.read_csv("out/stubborn/localised.csv").set_index("class")
-    assert places.loc["red", "f1"] == 1 and places.loc["green", "recall"] == 0
+    # x: red 2 of 2, green 2 (red ones, in other tiles) for 1. y: 0 for 1.
+    assert found["MAE macro"] == pytest.approx((0.5 + 1) / 2)
+    assert found["MAE micro"] == pytest.approx((0 + 1 + 1) / 3)
+    assert found["localised MAE macro"] == pytest.approx(((0 + 3) / 2 + 1) / 2)
+    assert found["localised MAE micro"] == pytest.approx((0 + 3 + 1) / 3)
+    assert found["localised TP micro"] == pytest.approx(2 / 3)
+    places = pd.read_csv("out/stubborn/localised.csv").set_index(["image", "class"])
+    assert places.loc[("x.png", "red"), "f1"] == 1 and places.loc[("x.png", "green"), "recall"] == 0
+    assert "1 images hold every class (x.png): they count as 0" in capsys.readouterr().out
+    page = (data / "out" / "report.html").read_text()
+    assert "PrACo++ on coco" in page and "paired bootstrap" in page
+    intervals = pd.read_csv("out/intervals.csv", index_col="measure")
+    assert intervals.loc["localised MAE micro", "stubborn"].startswith("1.333 [")
+
+
+def test_an_image_with_every_class_depends_on_the_mode(data, coco):
+    """x holds both classes; of y the counter is right and 0 < 1 is near."""
+    found = {}
+    for mode in ("released", "paper"):
+        words = [*coco, "--counter", "good.py", "--mode", mode, "--out", mode]
+        assert main(["count", "praco", *words]) == 0
+        table = pd.read_csv(f"{mode}/measures.csv", index_col="model")
+        found[mode] = table.loc["colours", "PCCN one at a time"]
+    assert found == {"released": 50, "paper": 100}
+
+
+def test_multi_class_prediction_files_give_the_same_measures(data, coco):
+    main(["count", "praco", *coco, "--counter", "stubborn.py", "--out", "out"])
+    answers = pd.read_parquet("out/stubborn/negative.parquet")
+    (data / "theirs" / "stubborn" / "density_maps").mkdir(parents=True)
+    table = answers.pivot(index="image", columns="class", values="count")
+    table.to_csv("theirs/stubborn/multiclass_stubborn_test1.csv")
+    for row in answers.itertuples():
+        tiles = np.kron(np.reshape(row.tiles, (4, 4)), np.full((2, 2), 0.25))
+        name = f"{row.image.removesuffix('.png')}_{row[2]}.npy"
+        np.save(data / "theirs" / "stubborn" / "density_maps" / name, tiles.astype(np.float16))
+    for image in (data / "coco" / "images").iterdir():
+        image.unlink()
+    document = json.loads((data / "coco" / "annotations.json").read_text())
+    (data / "test").mkdir()
+    (data / "test" / "annotations.json").write_text(json.dumps(document))
+    words = ["--data", "test", "--predictions", "theirs", *coco[2:], "--out", "again"]
+    assert main(["count", "praco", *words]) == 0
+    first, second = (pd.read_csv(f"{name}/measures.csv") for name in ("out", "again"))
+    pd.testing.assert_frame_equal(first, second)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +254,7 @@ def test_several_classes_in_an_image(data):
         (("--counter", "good.py", "--split", "val"), "has no split 'val'"),
         (("--predictions", "fsc"), "No file Inference_Test1_MODEL_test.csv"),
         (("--counter", "good.py", "--prompt", "dogs {}"), "failed on all 36 prompts"),
-        (("--predictions", "fsc", "--multi-class"), "needs a --counter"),
+        (("--predictions", "fsc", "--multi-class"), "or multiclass_MODEL_test1.csv in fsc"),
     ],
 )
 def test_bad_input_ends_with_a_sentence(data, capsys, words, message):

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.counting.praco.evaluate import evaluate_files
 from autoeval.counting.praco.released_csv import (
     file_name,
     find_released,
     read_released,
     write_released,
 )
-from autoeval.counting.praco.result import PracoResult
 from autoeval.errors import InputError
 
 COUNTING_SET = CountingSet(
@@ -65,7 +65,7 @@ def test_the_files_are_the_authors(folder):
 
 
 def test_round_trip(folder):
-    assert find_released(folder, "test") == ["DAVE"] and find_released(folder, "val") == []
+    assert [*find_released(folder, "test")] == ["DAVE"] and find_released(folder, "val") == {}
     found = read_released(folder, "DAVE", COUNTING_SET)
     assert found.problems == ()
     assert found.counts.equals(COUNTS.round(2).astype(float))
@@ -79,19 +79,48 @@ def test_integers_as_counters_of_boxes_write_them(folder):
     assert found.counts.equals(COUNTS.round(2).astype(float))
 
 
-def test_missing_rows_and_columns_are_undefined_cells(folder):
+def test_what_the_file_lacks_is_not_measured(folder):
+    """Neither a missing row nor a missing column of the own class is a failure of the model."""
     edit(folder, "Test1", lambda text: "".join(text.splitlines(True)[:-1]))
     edit(folder, "Test2_Upper", lambda t: "\n".join(x.rsplit(",", 1)[0] for x in t.splitlines()))
-    found = read_released(folder, "DAVE", COUNTING_SET)
-    assert found.problems == (
+    result = evaluate_files(folder, "DAVE", COUNTING_SET)
+    assert result.notes == (
         "Inference_Test1_DAVE_test.csv: no row for 1 images (5.jpg)",
         "Inference_Test2_Upper_DAVE_test.csv: no column for 1 classes (skis)",
     )
-    result = PracoResult("DAVE", found.counts, COUNTING_SET.truth(), found.mosaics)
-    undefined = result.undefined()
-    assert undefined["prompts without a count"] == 3
-    assert undefined["mosaics without a count"] == 2
-    assert np.isfinite(result.measures()["NMN"])
+    assert result.truth.index.tolist() == ["2.jpg", "3.jpg"]
+    assert result.measures()["PCCN"] == 100, "of the two images that were answered"
+    assert result.undefined()["prompts without a count"] == 0
+    assert result.undefined()["mosaics without a count"] == 2
+    edit(folder, "Test1", lambda text: text.replace("eggs", "").replace(",1,", ",,"))
+    edit(folder, "Test1", lambda t: "\n".join(drop(line, 2) for line in t.splitlines()))
+    found = evaluate_files(folder, "DAVE", COUNTING_SET)
+    assert found.truth.index.tolist() == ["2.jpg"] and found.counts["eggs"].isna().all()
+
+
+def drop(line, k):
+    fields = line.split(",")
+    return ",".join(fields[:k] + fields[k + 1 :])
+
+
+def test_an_empty_cell_is_a_failure_in_the_released_mode(folder):
+    edit(folder, "Test1", lambda text: text.replace("2.12", ""))
+    for mode, expected in (("released", 200 / 3), ("paper", 100)):
+        assert evaluate_files(folder, "DAVE", COUNTING_SET, mode=mode).measures()[
+            "PCCN"
+        ] == pytest.approx(expected)
+
+
+def test_files_in_a_folder_for_each_model(folder):
+    inner = folder / "benchmark_results" / "DAVE"
+    inner.mkdir(parents=True)
+    for path in folder.glob("*.csv"):
+        path.rename(inner / path.name)
+    assert find_released(folder / "benchmark_results", "test") == {
+        "DAVE": inner / "Inference_Test1_DAVE_test.csv"
+    }
+    (inner / "multiclass_DAVE++_test1.csv").write_text("")
+    assert [*find_released(inner, "test", multi_class=True)] == ["DAVE", "DAVE++"]
 
 
 def test_empty_and_infinite_cells_are_counted(folder):

@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.counting.praco.comparing import compare, intervals_of
 from autoeval.counting.praco.mosaic_measures import drift, measure_mosaics, mosaics_by_image
 from autoeval.counting.praco.negative_measures import (
     confusion,
     negative_by_class,
     negative_by_image,
 )
-from autoeval.counting.praco.result import PracoResult, compare
+from autoeval.counting.praco.result import PracoResult
 from autoeval.errors import InputError
 
 NAN = float("nan")
@@ -202,7 +203,7 @@ def test_interval_of_a_share_is_that_of_the_binomial():
 
     truth = pd.DataFrame({"category": "a", "count": 10}, index=map(str, range(100)))
     own = np.where(np.arange(100) < 30, 10.0, 0.0)
-    found = PracoResult("m", pd.DataFrame({"a": own, "b": 0.0}, truth.index), truth).intervals()
+    found = intervals_of(PracoResult("m", pd.DataFrame({"a": own, "b": 0.0}, truth.index), truth))
     assert found["PCCN"].value == 30
     low, high = binom.ppf([0.025, 0.975], 100, 0.3)
     assert found["PCCN"].low == pytest.approx(low, abs=1.5)

@@ -46,12 +46,20 @@ def test_undefined_cells_leave_the_means():
     assert found["MNP micro"] == pytest.approx((3 + 3) / 4)
 
 
-def test_an_image_with_every_class_has_no_negative_measures():
-    counts = pd.DataFrame([[1.0, 2.0], [3.0, 0.0]], ["x", "y"], ["a", "b"])
-    truth = pd.DataFrame([[1, 2], [3, 0]], ["x", "y"], ["a", "b"])
-    found = plus_plus(plus_plus_by_image(counts, truth))
-    assert found["MNP macro"] == found["NMN micro"] == 0
-    assert found["PCCN average GT"] == 100, "of the one image that has both"
+def test_an_image_with_every_class():
+    """x holds both; y is asked for one absent class, of which 3 are counted."""
+    counts = pd.DataFrame([[1.0, 2.0], [3.0, 3.0]], ["x", "y"], ["a", "b"])
+    truth = pd.DataFrame([[1, 2], [2, 0]], ["x", "y"], ["a", "b"])
+    by_image = plus_plus_by_image(counts, truth)
+    paper, released = (plus_plus(by_image, mode) for mode in ("paper", "released"))
+    assert (paper["MNP macro"], released["MNP macro"]) == (3, 1.5)
+    assert (paper["NMN macro"], released["NMN macro"]) == (3 / 2, 3 / 4)
+    assert paper["MNP micro"] == released["MNP micro"] == 3
+    # y: own error 1, distance of the absent class |2 - 3| = 1: a tie, which fails.
+    assert (paper["PCCN average GT"], released["PCCN average GT"]) == (0, 0)
+    near = by_image.assign(near_one=[np.nan, 1.0])
+    assert plus_plus(near)["PCCN one at a time"] == 100
+    assert plus_plus(near, "released")["PCCN one at a time"] == 50
 
 
 def test_tiles_of_points_and_of_a_map_agree():

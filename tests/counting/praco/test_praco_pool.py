@@ -1,4 +1,4 @@
-"""Mosaics draw from the whole class file: images of no split, and for images that are incomplete."""
+"""Mosaics draw from the whole class file, images of no split included."""
 
 import json
 import random
