@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.report.page import Page
-from autoeval.runtime.files import atomic_path
+from autoeval.runtime.writers import write_figure, write_table
 
 PAGE, FIGURES = "report.html", "figures"
 
@@ -64,18 +63,9 @@ class FiledPage(Page):
         self.write(folder / PAGE)
         written = [folder / PAGE]
         for name, table in self.tables.items():
-            written.append(folder / f"{name}.csv")
-            with atomic_path(written[-1]) as temporary:
-                table.to_csv(temporary, index=table.index.name is not None)
+            plain = table if table.index.name is None else table.reset_index()
+            written.append(write_table(folder / f"{name}.csv", plain))
         for name, figure in self.figures.items():
             for suffix in ("png", "svg"):
-                written.append(folder / FIGURES / f"{name}.{suffix}")
-                _save(figure, written[-1])
+                written.append(write_figure(folder / FIGURES / f"{name}.{suffix}", figure))
         return written
-
-
-def _save(figure: Figure, path: Path) -> None:
-    """Save a figure; equal figures give equal files."""
-    nameless = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-    with mpl.rc_context({"svg.hashsalt": "autoeval"}), atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=150, metadata=nameless, bbox_inches="tight")

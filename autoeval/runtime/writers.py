@@ -42,10 +42,13 @@ def write_table(
 def write_figure(path: str | os.PathLike[str], figure: Figure, *, dpi: int = 150) -> Path:
     """Draw a matplotlib figure into a file of the format that the suffix names; return the path.
 
-    Equal figures give equal bytes: the file does not name the version that drew it.
+    Equal figures give equal bytes: the file does not name the version that drew it, nor when.
     """
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=dpi, metadata={"Software": None})
+    import matplotlib as mpl
+
+    unnamed = {"Date": None} if Path(path).suffix == ".svg" else {"Software": None}
+    with mpl.rc_context({"svg.hashsalt": "autoeval"}), atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=dpi, metadata=unnamed)
     return Path(path)
 
 

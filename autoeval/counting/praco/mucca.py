@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.truth.points_json import read_json
+from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 

@@ -17,7 +17,7 @@ from autoeval.counting.praco.plus_plus_result import PlusPlusResult
 from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.praco.tables import FORMATS, class_table, image_table, measures_table
 from autoeval.report.tables import format_cells, to_terminal
-from autoeval.runtime.files import atomic_path
+from autoeval.runtime.writers import write_table
 
 
 def write_outcome(
@@ -51,8 +51,8 @@ def write_outcome(
     notes = data_notes(counting_set)
     for result in results:
         own = folder / folder_name(result.name)
-        _write(own / "per_image.csv", image_table(result))
-        _write(own / "per_class.csv", class_table(result).reset_index())
+        write_table(own / "per_image.csv", image_table(result))
+        write_table(own / "per_class.csv", class_table(result).reset_index())
     praco_page(
         results,
         counting_set,
@@ -76,10 +76,10 @@ def write_plus_plus(
     notes = [*data_notes(counting_set), *notes_on(counting_set, results[0].mode)]
     for result in results:
         own = folder / folder_name(result.name)
-        _write(own / "per_image.csv", result.by_image.reset_index())
-        _write(own / "per_class.csv", result.by_class())
+        write_table(own / "per_image.csv", result.by_image.reset_index())
+        write_table(own / "per_class.csv", result.by_class())
         if result.localised is not None:
-            _write(own / "localised.csv", result.localised)
+            write_table(own / "localised.csv", result.localised)
     plus_plus_page(
         results,
         counting_set,
@@ -106,8 +106,3 @@ def data_notes(counting_set: CountingSet) -> list[str]:
 
 def _text(table: pd.DataFrame, notes: Sequence[str]) -> str:
     return "\n".join([to_terminal(table), *(f"note: {note}" for note in notes)])
-
-
-def _write(path: Path, table: pd.DataFrame) -> None:
-    with atomic_path(path) as temporary:
-        table.to_csv(temporary, index=False)

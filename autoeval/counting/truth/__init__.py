@@ -11,7 +11,8 @@ from autoeval.counting.columns import numbers, read_columns
 from autoeval.counting.truth.coco import read_coco_counts
 from autoeval.counting.truth.ground_truth import GroundTruth, ImageTruth, truth_of_points
 from autoeval.counting.truth.mat import image_id_of, read_mat
-from autoeval.counting.truth.points_json import read_json, truth_of_json
+from autoeval.counting.truth.points_json import truth_of_json
+from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 

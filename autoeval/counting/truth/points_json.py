@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from autoeval.counting.truth.ground_truth import GroundTruth, ImageTruth, truth_of_points
 from autoeval.errors import InputError
-
-
-def read_json(path: Path) -> Any:
-    """Read JSON; an `InputError` names the file when it cannot be read."""
-    try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"No file {path}: check the path.") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"Cannot read {path} as JSON: {error}.") from None
 
 
 def truth_of_json(content: Any, path: Path) -> GroundTruth:

@@ -51,7 +51,7 @@ def test_incomplete_images_are_named(fsc147):
         ("ImageClasses_FSC147.txt", "1.jpg a\n", "not so: lines 1"),
         ("ImageClasses_FSC147.txt", "", "the file is empty"),
         ("annotation_FSC147_384.json", '{"1.jpg": {}}', "no field 'points'"),
-        ("annotation_FSC147_384.json", "{", "as JSON"),
+        ("annotation_FSC147_384.json", "{", "is not a JSON file"),
         ("Split_Classes_FSC147.json", '{"test": ["a", "b"]}', "does not list for it: c"),
     ],
 )
