@@ -6,7 +6,11 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
+from autoeval import __version__
+
+ROOMS = ("autoeval.commands", "autoeval.demo.commands")
 COMMANDS = {
     "demo": "render the road world, fit an estimator on it and judge its estimates",
     "bench": "compare all methods on score tables, each source left out in turn",
@@ -46,6 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 on success, 1 on failure, 2 on bad input, 130 when interrupted.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    if words == ["--version"]:
+        print(f"autoeval {__version__}")
+        return 0
     name = next((n for n in (" ".join(words[:k]) for k in (3, 2, 1)) if n in COMMANDS), None)
     if name is None:
         return _usage(words)
@@ -58,11 +65,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _module(name: str) -> str:
     """Return the module of a subcommand; each wing of the house has its own commands."""
+    rooms, file = ROOMS, name.replace(" ", "_").replace("-", "_")
     if name.startswith("count "):
-        name, room = name.removeprefix("count "), "autoeval.counting.commands."
-    else:
-        room = "autoeval.demo.commands." if "demo" in name else "autoeval.commands."
-    return room + name.replace(" ", "_").replace("-", "_")
+        rooms, file = ("autoeval.counting.commands",), file.removeprefix("count_")
+    return next(m for m in (f"{room}.{file}" for room in rooms) if find_spec(m))
 
 
 def _run(command, args: argparse.Namespace) -> int:
@@ -82,17 +88,24 @@ def _run(command, args: argparse.Namespace) -> int:
 
 
 def _usage(words: list[str]) -> int:
-    asked = not words or words[0] in ("-h", "--help")
-    stream = sys.stdout if asked else sys.stderr
-    if not asked:
-        print(f"error: no command '{words[0]}'", file=stream)
-    width = max(map(len, COMMANDS))
-    print(
-        "usage: autoeval COMMAND [options]      (autoeval COMMAND --help says more)\n", file=stream
-    )
-    for name, text in COMMANDS.items():
+    """Print the commands, those of a group such as ``count`` where one was named."""
+    asked = [word for word in words if word not in ("-h", "--help")]
+    group = next((g for g in (asked[:2], asked[:1], []) if _commands(g)), [])
+    known = asked == group
+    stream = sys.stdout if known else sys.stderr
+    if not known:
+        print(f"error: no command '{' '.join(asked[: len(group) + 1])}'", file=stream)
+    found = _commands(group)
+    width = max(map(len, found))
+    start = " ".join(["usage: autoeval", *group, "COMMAND [options]"])
+    print(f"{start}   (autoeval COMMAND --help says more)\n", file=stream)
+    for name, text in found.items():
         print(f"  {name:{width}}  {text}", file=stream)
-    return 0 if asked else BAD_INPUT
+    return 0 if known else BAD_INPUT
+
+
+def _commands(group: list[str]) -> dict[str, str]:
+    return {name: text for name, text in COMMANDS.items() if name.split()[: len(group)] == group}
 
 
 if __name__ == "__main__":

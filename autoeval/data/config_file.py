@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
+from autoeval.data.shipped import or_shipped
 from autoeval.errors import InputError
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read an mmengine configuration file as plain dictionaries.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, or the ``configs/...`` of one that comes with the package.
 
     Raises
     ------
@@ -19,9 +24,10 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     from mmengine.config import Config
 
-    if not Path(path).is_file():
+    file = or_shipped(path)
+    if not file.is_file():
         raise InputError(f"No configuration file {path}: check the path.")
     try:
-        return Config.fromfile(path).to_dict()
+        return Config.fromfile(file).to_dict()
     except Exception as error:  # the file is a program: it can fail in any way
         raise InputError(f"Cannot read the configuration file {path}: {error}") from error

@@ -129,9 +129,3 @@ def test_bad_devices():
 
 def test_pretrained_backbones_are_not_fetched():
     assert read_config("retinanet_r50").model.backbone.init_cfg is None
-
-
-def test_without_the_checkout(monkeypatch, tmp_path):
-    monkeypatch.setattr("autoeval.detectors.aliases.FOLDER", tmp_path / "none")
-    with pytest.raises(InputError, match="part of the repository"):
-        load_detector("retinanet_r50")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from autoeval.counting.capture.records import CaptureItem
 from autoeval.data.config_file import read_config
+from autoeval.data.shipped import shipped_config
 from autoeval.errors import InputError
 
-SHIPPED = Path(__file__).resolve().parents[3] / "configs" / "counting" / "capture" / "prompts.py"
+SHIPPED = shipped_config("counting", "capture", "prompts.py")
 _NEEDED = ("total", "occluded_only", "pattern", "oracle_all", "oracle_visible", "confidence")
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import autoeval
+from autoeval.data.shipped import shipped_config
 
-ROOT = Path(autoeval.__file__).resolve().parents[1]
-CONFIG = ROOT / "configs/demo/train_roadworld_nano.py"
-CHECKPOINT = ROOT / "configs/detectors/roadworld_nano.pth"
-REPORT = ROOT / "docs/results/demo_detector.md"
+CONFIG = shipped_config("demo", "train_roadworld_nano.py")
+CHECKPOINT = Path("configs/detectors/roadworld_nano.pth")
+REPORT = Path("docs/results/demo_detector.md")
 SEED = 0
 
 

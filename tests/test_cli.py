@@ -1,0 +1,54 @@
+"""The program itself: its commands, and how it answers what is none of them."""
+
+from importlib import import_module
+
+import pytest
+
+from autoeval import __version__
+from autoeval.cli import COMMANDS, _module, main
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_found_and_explains_itself(name, capsys):
+    module = import_module(_module(name))
+    assert callable(module.run)
+    with pytest.raises(SystemExit) as stopped:
+        main([*name.split(), "--help"])
+    assert stopped.value.code == 0
+    assert f"usage: autoeval {name}" in capsys.readouterr().out
+
+
+def test_the_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"autoeval {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "shown", "hidden"),
+    [
+        ([], "estimate-map", None),
+        (["--help"], "estimate-map", None),
+        (["count"], "count praco", "estimate-map"),
+        (["count", "--help"], "count praco", "estimate-map"),
+        (["count", "capture"], "count capture run", "count praco"),
+    ],
+)
+def test_a_group_alone_prints_its_commands(words, shown, hidden, capsys):
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert shown in out and (hidden is None or hidden not in out)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["astrology"], "'astrology'"),
+        (["astrology", "--task", "a.py"], "'astrology'"),
+        (["count", "stars"], "'count stars'"),
+        (["count", "capture", "stars"], "'count capture stars'"),
+    ],
+)
+def test_an_unknown_command_is_answered_with_those_there_are(words, named, capsys):
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: no command {named}\n") and "usage: autoeval" in err
