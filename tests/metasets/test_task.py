@@ -117,3 +117,38 @@ def test_real_seed_sets_load_without_problems(shared, configs, name, n_seed_sets
     for seed_set in seed_sets:
         row = f"{name}/{seed_set.name} | {len(seed_set.images)} | {seed_set.n_boxes} |"
         assert row in described
+
+
+def test_labels_of_any_format_in_one_line(make_coco, tmp_path):
+    """The words of the labels are those of the task, or those that it knows of detectors."""
+    _, img_dir = make_coco()
+    (tmp_path / "set" / "labels").mkdir()
+    (tmp_path / "set" / "labels" / "1.txt").write_text("2 0.5 0.5 0.5 0.5\n0 0.5 0.5 0.1 0.1")
+    (tmp_path / "set" / "classes.txt").write_text("dog\nperson\ncar")
+    line = "seed_sets = [dict(name='a', labels='set/labels')]"
+    path = write(
+        tmp_path,
+        f"name = 'x'; categories = ['vehicle']; detector_mapping = dict(car='vehicle'); {line}",
+    )
+    (seed_set,) = load_task(path, tmp_path).load_seed_sets()
+    (record,) = seed_set.images
+    assert record.path == img_dir.resolve() / "1.png" and record.boxes.tolist() == [
+        [15, 10, 45, 30]
+    ]
+    assert seed_set.problems == (
+        "images without labels, left out: 2 (2.png, 3.png)",
+        "boxes of categories that the mapping lacks, left out: 1 (dog 1)",
+    )
+    path = write(tmp_path, f"name = 'x'; categories = ['boat']; {line}")
+    with pytest.raises(InputError, match=r"None of the categories of .*\(dog, person, car\).*boat"):
+        load_task(path, tmp_path).load_seed_sets()
+
+
+def test_classes_by_number_are_mapped_by_number(make_coco, tmp_path):
+    make_coco()
+    (tmp_path / "set" / "labels").mkdir()
+    (tmp_path / "set" / "labels" / "1.txt").write_text("2 0.5 0.5 0.5 0.5")
+    line = "dict(name='a', labels='set/labels', layout='yolo', mapping={2: 'vehicle'})"
+    path = write(tmp_path, f"name = 'x'; categories = ['vehicle']; seed_sets = [{line}]")
+    (seed_set,) = load_task(path, tmp_path).load_seed_sets()
+    assert seed_set.n_boxes == 1 and "named by their numbers" in seed_set.problems[0]

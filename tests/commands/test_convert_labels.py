@@ -1,0 +1,42 @@
+import cv2
+import numpy as np
+import pytest
+
+from autoeval.cli import main
+from autoeval.data.labels.loading import load_labels
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for part in ("images", "labels"):
+        (tmp_path / "set" / part).mkdir(parents=True)
+    for name in "abc":
+        cv2.imwrite(str(tmp_path / "set" / "images" / f"{name}.png"), np.zeros((20, 40, 3)))
+    (tmp_path / "set" / "labels" / "a.txt").write_text("0 0.5 0.5 0.25 0.5")
+    (tmp_path / "set" / "labels" / "b.txt").write_text("")
+    return tmp_path / "set"
+
+
+def test_writes_a_file_that_says_the_same_and_tells_what_was_left_out(folder, tmp_path, capsys):
+    out = tmp_path / "deep" / "coco.json"
+    assert main(["convert-labels", str(folder / "labels"), str(out)]) == 0
+    again = load_labels(out, folder / "images")
+    assert [image.file_name for image in again.images] == ["a.png", "b.png"]
+    assert [box.xywh for box in again.boxes] == [(15, 5, 10, 10)]
+    shown = capsys.readouterr().out
+    assert "note: images without labels, left out: 1 (c.png)" in shown
+    assert "2 images, 1 boxes of 1 categories (0)" in shown and str(out) in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--option", "split"], "Expected --option as KEY=VALUE but got 'split'"),
+        (["--option", "split=val"], "unexpected keyword argument 'split'"),
+        (["--layout", "typo"], "but got 'typo'"),
+    ],
+)
+def test_bad_options_are_one_line(folder, tmp_path, words, message, capsys):
+    assert main(["convert-labels", str(folder), str(tmp_path / "out.json"), *words]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ") and message in shown and len(shown.splitlines()) == 1
