@@ -15,6 +15,7 @@ from autoeval.commands.detector_options import (
     load_named_detector,
 )
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
+from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import (
     add_data_options,
     add_pass_options,
@@ -54,7 +55,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
-    from autoeval.data.image_folder import load_image_folder
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.metasets import load_task
     from autoeval.metasets.overlap import shared_with_sources
@@ -66,7 +66,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     executor = make_executor(args)
     task = load_task(args.task, args.data_root)
-    files = load_image_folder(args.images, args.img_dir) if args.images else None
+    files = named_images(args)
     saved = MapEstimator.load(args.estimator) if args.estimator else None
     name, detector = detector_name(args), load_named_detector(args)
     settings = pass_settings(args, detector, task)

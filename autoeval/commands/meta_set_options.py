@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands.image_options import add_image_options
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
     )
     data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
     if images is not None:
-        data.add_argument("--images", metavar="PATH", help=f"folder or COCO JSON to {images}")
-        data.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
+        add_image_options(data, images)
     data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
     data.add_argument("--n-sets", type=int, metavar="N", help="sample sets for each seed set")
     data.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from autoeval.data.image_folder import ImageFile, load_image_folder
+from autoeval.data.find_images import find_images
+from autoeval.data.image_folder import ImageFile
 from autoeval.errors import InputError
 
 
@@ -50,14 +52,14 @@ Images = str | os.PathLike[str] | Sequence[str | os.PathLike[str] | np.ndarray |
 
 
 def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
-    """List images that are given in any of several ways; no file is opened.
+    """List images that are given in any of several ways.
 
     Parameters
     ----------
     images : path-like or sequence
-        A folder or a COCO JSON file (see `load_image_folder`); or a sequence of paths of files, of
-        arrays of shape (H, W, 3), uint8, BGR, or of images that know their names, such as
-        `ImageFile`.
+        What `find_images` takes, such as a folder; or a sequence of paths of files, of arrays of
+        shape (H, W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and
+        the frames of a film (``find_images("film.mp4", every="2s").images``).
 
     Returns
     -------
@@ -70,13 +72,21 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     InputError
         If there is no image, one is of another kind, or kinds are mixed.
 
+    Warns
+    -----
+    UserWarning
+        Naming what was passed over in a folder.
+
     Examples
     --------
     >>> [image.image_id for image in list_images(["site/a/1.jpg", "site/b/1.jpg"])]
     ['a/1.jpg', 'b/1.jpg']
     """
     if isinstance(images, str | os.PathLike):
-        return load_image_folder(images)
+        found = find_images(images)
+        for passed_over in found.skipped:
+            warnings.warn(passed_over, stacklevel=3)
+        return found.images
     items: list[Any] = list(images) if isinstance(images, Iterable) else [images]
     if not items:
         raise InputError("Expected at least one image but got an empty sequence.")

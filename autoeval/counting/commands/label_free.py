@@ -23,6 +23,7 @@ from autoeval.commands.detector_options import (
     detector_name,
     load_named_detector,
 )
+from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import (
     add_data_options,
     add_pass_options,
@@ -88,7 +89,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit and judge an estimator, or load one; estimate; tell."""
-    from autoeval.data.image_folder import load_image_folder
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import estimate_images
     from autoeval.metasets import load_task
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     edges = load_bins(args.bins, args.bins_name).edges if args.bins else EDGES
     task = load_task(args.task, args.data_root)
-    files = load_image_folder(args.images, args.img_dir) if args.images else None
+    files = named_images(args)
     saved = MapEstimator.load(args.estimator) if args.estimator else None
     detector = load_named_detector(args)
     settings = replace(

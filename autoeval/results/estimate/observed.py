@@ -66,8 +66,11 @@ class Observed:
 
     def thumbnails(self) -> list[tuple[np.ndarray, str]]:
         """Read the least stable images again and draw their boxes, each with a caption."""
-        files = {file.image_id: file for file in self.files}
-        return [_thumbnail(image, files[image.image_id]) for image in self.unstable]
+        files = {file.image_id: (k, file) for k, file in enumerate(self.files)}
+        # In the order of the files: a film is decoded forward.
+        order = sorted(self.unstable, key=lambda image: files[image.image_id][0])
+        drawn = {image.image_id: _thumbnail(image, files[image.image_id][1]) for image in order}
+        return [drawn[image.image_id] for image in self.unstable]
 
 
 def observe_unlabelled(

@@ -1,0 +1,44 @@
+"""The options that name unlabelled images."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from autoeval.data.film import FilmFrame
+    from autoeval.data.image_folder import ImageFile
+
+
+def add_image_options(group: argparse._ArgumentGroup, purpose: str) -> None:
+    """Declare where images come from, and what is done with them."""
+    group.add_argument(
+        "--images",
+        metavar="PATH",
+        help="folder, COCO JSON, film, image, pattern ('site/**/*.jpg'), text file of paths, or - "
+        f"for paths on standard input: images to {purpose}",
+    )
+    group.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
+    group.add_argument(
+        "--every", metavar="2s|N", help="frames of films: one in so many seconds, or every Nth"
+    )
+
+
+def named_images(args: argparse.Namespace) -> Sequence[ImageFile | FilmFrame] | None:
+    """Find the images that the options name, None without any, and tell what is passed over.
+
+    Raises
+    ------
+    InputError
+        See `find_images`.
+    """
+    from autoeval.data.find_images import find_images
+
+    if not args.images:
+        return None
+    found = find_images(args.images, args.img_dir, every=args.every)
+    for skipped in found.skipped:
+        print(f"note: {skipped}", file=sys.stderr)
+    return found.images

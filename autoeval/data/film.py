@@ -1,0 +1,189 @@
+"""Films as images: every so many seconds, or every so many frames."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from autoeval.data.images import UnreadableImageError
+from autoeval.data.wording import printable
+from autoeval.errors import InputError
+
+FILMS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm", ".wmv"})
+
+
+class Film:
+    """A film, decoded from its beginning, frame after frame, never by a seek that may miss.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Attributes
+    ----------
+    n_frames : int
+    fps : float
+        Frames a second; NaN where the file does not say.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._open()
+        fps = self._capture.get(cv2.CAP_PROP_FPS)
+        self.fps = fps if fps > 0 else math.nan
+        said = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
+        self.n_frames = said if said > 0 else self._count()
+
+    def read(self, index: int) -> np.ndarray:
+        """Decode one frame; forward is cheap, backward starts again.
+
+        Returns
+        -------
+        ndarray of shape (H, W, 3), uint8, BGR
+
+        Raises
+        ------
+        UnreadableImageError
+            If the film ends or is damaged before it.
+        """
+        with self._lock:
+            if index < self._next:
+                self._open()
+            while self._next < index:
+                self._advance(index)
+            self._advance(index)
+            frame = self._capture.retrieve()[1]
+        return np.asarray(frame)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the decoder behind: it does not travel between processes."""
+        kept = ("path", "fps", "n_frames")
+        return {name: value for name, value in vars(self).items() if name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the film again."""
+        vars(self).update(state)
+        self._open()
+
+    def _open(self) -> None:
+        self._lock = getattr(self, "_lock", None) or threading.Lock()
+        self._capture = cv2.VideoCapture(os.fspath(self.path))
+        self._next = 0
+        if not self._capture.isOpened():
+            raise InputError(
+                f"Cannot read the film {printable(self.path)}: no such file, damaged, or of a kind "
+                "that this OpenCV does not decode."
+            )
+
+    def _advance(self, index: int) -> None:
+        if not self._capture.grab():
+            self._next = self.n_frames + 1
+            raise UnreadableImageError(self.path, f"the film ends or is damaged before {index}")
+        self._next += 1
+
+    def _count(self) -> int:
+        n_frames = 0
+        while self._capture.grab():
+            n_frames += 1
+        self._open()
+        return n_frames
+
+
+@dataclass(frozen=True)
+class FilmFrame:
+    """One frame of a film, an image without labels.
+
+    Parameters
+    ----------
+    image_id : str
+        Name of the film, ``#``, and the number of the frame from 0.
+    film : Film
+    index : int
+        Number of the frame from 0.
+    time_s : float
+        Seconds from the beginning; NaN where the film does not say how fast it runs.
+    """
+
+    image_id: str
+    film: Film = field(compare=False, repr=False)
+    index: int
+    time_s: float
+
+    @property
+    def path(self) -> Path:
+        """The film's file."""
+        return self.film.path
+
+    def read(self) -> np.ndarray:
+        """Decode it; see `Film.read`."""
+        return self.film.read(self.index)
+
+
+def film_frames(
+    path: str | os.PathLike[str], every: str | None, name: str | None = None
+) -> tuple[FilmFrame, ...]:
+    """Take frames of a film at equal distances, the first one first.
+
+    Parameters
+    ----------
+    path : path-like
+    every : str or None
+        ``"2s"`` or ``"0.5s"`` for seconds, ``"10"`` for every tenth frame.
+    name : str, optional
+        What image ids begin with; by default the file's name.
+
+    Raises
+    ------
+    InputError
+        If the film cannot be opened or has no frame, `every` is missing or malformed, or it is in
+        seconds and the film does not say how fast it runs.
+    """
+    if every is None:
+        raise InputError(
+            f"{printable(path)} is a film: say with --every which frames to take, such as 2s for "
+            "one in two seconds or 10 for every tenth."
+        )
+    film = Film(path)
+    name = name or printable(film.path.name)
+    frames = tuple(
+        FilmFrame(f"{name}#{index}", film, index, index / film.fps)
+        for index in _indices(film, _step(film, every))
+    )
+    if not frames:
+        raise InputError(f"The film {printable(path)} has no frame.")
+    return frames
+
+
+def _step(film: Film, every: str) -> float:
+    found = re.fullmatch(r"(\d+)|(\d+(?:\.\d*)?|\.\d+)\s*s", every.strip())
+    step = 0.0
+    if found:
+        step = float(found[1]) if found[1] else float(found[2]) * film.fps
+    if step != step:
+        raise InputError(
+            f"The film {printable(film.path)} does not say how many frames a second it has: give "
+            "--every as a number of frames, such as 30."
+        )
+    if step <= 0:
+        raise InputError(
+            f"Expected --every as seconds, such as 2s, or a number of frames, such as 10, but got "
+            f"{every!r}."
+        )
+    return max(step, 1.0)
+
+
+def _indices(film: Film, step: float) -> list[int]:
+    return [round(k * step) for k in range(math.ceil(film.n_frames / step))]
