@@ -1,0 +1,179 @@
+r"""Bayesian linear regression of accuracy on scores, with random effects.
+
+Pair i, in family f, place p and category c, with scores x_i in units of their scale:
+
+.. math:: y_i = a + x_i^T b + h_i (u_f + v_p + w_c + e_i) + s_i
+
+with a ~ N(`INTERCEPT`, `INTERCEPT_STD`²), slopes ~ N(`SLOPE`, τ²), effects u, v, w, e normal with
+the variances of a `Variances`, and s the sampling error of few images. h is how far pairs of such
+a level stray (`autoeval.estimation.regression.level`).
+
+Given the variances everything is jointly normal, and so are the accuracies of new pairs (Rasmussen
+& Williams 2006, equations 2.25 and 2.26, with this covariance). The variances are not known: the
+predictions of all possibilities are mixed, each weighted by its prior and its marginal likelihood
+(ibid., equation 2.30). With few sources this is what makes intervals wide, as in Student's
+distribution; where scores leave the range of the sources, the uncertainty of the slopes does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from typing_extensions import Self
+
+from autoeval.estimation.regression.covariance import Shared
+from autoeval.estimation.regression.level import spread_at
+from autoeval.estimation.regression.mixture import Mixture
+from autoeval.estimation.regression.pairs import Pairs
+from autoeval.estimation.regression.scaling import Scaling
+from autoeval.estimation.regression.variances import Variances, possible_variances
+
+INTERCEPT, SLOPE = 0.35, 0.03
+NEGLIGIBLE = 1e-4  # share of the greatest weight
+
+
+class BayesianRegression:
+    """The regression of this module.
+
+    Parameters
+    ----------
+    scaling : Scaling
+        First guess of the units of the P scores, each of which rises with accuracy or may.
+    slope : ndarray of shape (P,), optional
+        Prior mean of each slope; `SLOPE` by default.
+    variances : sequence of Variances, optional
+        Possibilities; `possible_variances` by default.
+    by_level : bool
+        Whether pairs stray less near 0 and 1.
+
+    Attributes
+    ----------
+    pairs_ : Pairs
+    scaling_ : Scaling
+    weights_ : ndarray of shape (G,)
+        Posterior weight of each possibility that is not negligible.
+    """
+
+    def __init__(
+        self,
+        scaling: Scaling,
+        *,
+        slope: np.ndarray | float = SLOPE,
+        variances: Sequence[Variances] | None = None,
+        by_level: bool = True,
+    ) -> None:
+        self.scaling = scaling
+        self.slope = slope
+        self.variances = variances
+        self.by_level = by_level
+
+    def fit(self, pairs: Pairs, y: np.ndarray) -> Self:
+        """Fit on pairs whose accuracies `y` (N,) are known, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If there is no pair, or an accuracy is not finite.
+        """
+        if not len(pairs) or np.shape(y) != (len(pairs),) or not np.isfinite(y).all():
+            raise ValueError(f"Expected finite accuracies of {len(pairs)} pairs, at least one.")
+        self.pairs_, self.scaling_ = pairs, self.scaling.learn(pairs.x)
+        variances = self.variances or possible_variances()
+        even = np.ones(len(pairs))
+        self._even = _Posterior.of(self, even, y, variances)
+        self._posterior = self._even
+        if self.by_level:
+            self._posterior = _Posterior.of(self, self._spread(pairs), y, variances)
+        self.weights_ = self._posterior.weights
+        return self
+
+    def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
+        """Predict the accuracies of pairs, or of averages over them.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            M pairs; a family, place or category that was seen in `fit` shares its effect.
+        average : ndarray of shape (K, M), optional
+            Weights of pairs in each of K averages; by default each pair on its own. What the pairs
+            share does not average out.
+
+        Returns
+        -------
+        Mixture
+            Of M, or K, quantities. Their sampling error by `Pairs.sampling` is included.
+        """
+        weights = np.eye(len(pairs)) if average is None else average
+        return self._posterior.predict(self, pairs, self._spread(pairs), weights)
+
+    def _spread(self, pairs: Pairs) -> np.ndarray:
+        if not self.by_level:
+            return np.ones(len(pairs))
+        line = self._even.predict(self, pairs, np.zeros(len(pairs)), np.eye(len(pairs)), line=True)
+        return spread_at(line.mean, line.std)
+
+    def _prior_mean(self, x: np.ndarray) -> np.ndarray:
+        return INTERCEPT + (x * self.slope).sum(axis=1)
+
+    def _scaled(self, pairs: Pairs) -> np.ndarray:
+        return self.scaling_.apply(pairs.x)
+
+
+@dataclass(frozen=True, eq=False)
+class _Posterior:
+    """What is known given the data, for each possibility: weights, factors and coefficients."""
+
+    spread: np.ndarray
+    variances: list[Variances]
+    weights: np.ndarray
+    solved: list[tuple[tuple[np.ndarray, bool], np.ndarray]]
+
+    @classmethod
+    def of(
+        cls, model: BayesianRegression, h: np.ndarray, y: np.ndarray, every: Sequence[Variances]
+    ) -> _Posterior:
+        x = model._scaled(model.pairs_)
+        shared = Shared.of(model.pairs_, model.pairs_, (x, x), (h, h))
+        residual = y - model._prior_mean(x)
+        solved, logs = [], []
+        for variances in every:
+            own = np.diag(variances.pair * h**2 + model.pairs_.sampling)
+            factor = cho_factor(shared.covariance(variances) + own, lower=True)
+            coefficients = cho_solve(factor, residual)
+            solved.append((factor, coefficients))
+            logs.append(
+                variances.log_prior
+                - 0.5 * residual @ coefficients
+                - np.log(np.diag(factor[0])).sum()
+            )
+        weights = np.exp(np.array(logs) - max(logs))
+        kept = np.flatnonzero(weights > NEGLIGIBLE)
+        normal = weights[kept] / weights[kept].sum()
+        return cls(h, [every[k] for k in kept], normal, [solved[k] for k in kept])
+
+    def predict(
+        self,
+        model: BayesianRegression,
+        pairs: Pairs,
+        h: np.ndarray,
+        average: np.ndarray,
+        *,
+        line: bool = False,
+    ) -> Mixture:
+        """Predict; with `line`, what the line alone says, without effects and sampling error."""
+        x, known = model._scaled(pairs), model._scaled(model.pairs_)
+        cross = Shared.of(model.pairs_, pairs, (known, x), (self.spread, h))
+        own = Shared.of(pairs, pairs, (x, x), (h, h))
+        means, stds = [], []
+        for variances, (factor, coefficients) in zip(self.variances, self.solved, strict=True):
+            reach = cross.covariance(variances)
+            spread = own.covariance(variances) - reach.T @ cho_solve(factor, reach)
+            if not line:
+                spread += np.diag(variances.pair * h**2 + pairs.sampling)
+            means.append(average @ (model._prior_mean(x) + reach.T @ coefficients))
+            squares = np.einsum("km,mn,kn->k", average, spread, average)
+            stds.append(np.sqrt(np.maximum(squares, 1e-12)))
+        return Mixture(self.weights, np.array(means), np.array(stds))
