@@ -10,6 +10,7 @@ from autoeval.scores.atc import AverageThresholdedConfidence
 from autoeval.scores.atc_source import SourceThreshold, fit_source_threshold
 from autoeval.scores.average_confidence import AverageConfidence
 from autoeval.scores.box_share import BoxShare
+from autoeval.scores.confident_images import ConfidentImages
 from autoeval.scores.contrastive_confidence import ContrastiveConfidence
 from autoeval.scores.entropy_mean import EntropyMean
 from autoeval.scores.entropy_score import EntropyScore, binary_entropy
@@ -27,6 +28,8 @@ IMAGES = scored(0.96, 0.5, 0.3, 0.04), scored(0.6, 0.3)
         (PredictionScore, {"ps@0.00": 1, "ps@0.30": 3 / 5, "ps@0.50": 2 / 5, "ps@0.95": 1 / 5}),
         # the mean of 2/3 and 1/2, of 1/3 and 1/2, of 1/3 and 0
         (BoxShare, {"box_share@0.30": 7 / 12, "box_share@0.50": 5 / 12, "box_share@0.95": 1 / 6}),
+        # both images have a box over .5, one has one over .6 (in float32), none over .96
+        (ConfidentImages, {f"confident_images@{t}": v for t, v in (("0.50", 1), ("0.60", 0.5))}),
         (AverageConfidence, {"ac": (0.96 + 0.5 + 0.3 + 0.6 + 0.3) / 5}),
         (AverageThresholdedConfidence, {"atc@0.30": (0.96 + 0.5 + 0.6) / 3, "atc@0.95": 0.96}),
         (lambda: SourceThreshold(0.5), {"atc_source": 3 / 5}),

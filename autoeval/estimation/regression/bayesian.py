@@ -2,7 +2,7 @@ r"""Bayesian linear regression of accuracy on scores, with random effects.
 
 Pair i, in family f, place p and category c, with scores x_i in units of their scale:
 
-.. math:: y_i = a + x_i^T b + h_i (u_f + v_p + w_c + e_i) + s_i
+.. math:: y_i = a + x_i^T b + h_i (u_f + v_p + w_c + e_i + s_i)
 
 with a ~ N(`INTERCEPT`, `INTERCEPT_STD`²), slopes ~ N(`SLOPE`, τ²), effects u, v, w, e normal with
 the variances of a `Variances`, and s the sampling error of few images. h is how far pairs of such
@@ -140,7 +140,7 @@ class _Posterior:
         residual = y - model._prior_mean(x)
         solved, logs = [], []
         for variances in every:
-            own = np.diag(variances.pair * h**2 + model.pairs_.sampling)
+            own = np.diag(h**2 * (variances.pair + model.pairs_.sampling))
             factor = cho_factor(shared.covariance(variances) + own, lower=True)
             coefficients = cho_solve(factor, residual)
             solved.append((factor, coefficients))
@@ -172,7 +172,7 @@ class _Posterior:
             reach = cross.covariance(variances)
             spread = own.covariance(variances) - reach.T @ cho_solve(factor, reach)
             if not line:
-                spread += np.diag(variances.pair * h**2 + pairs.sampling)
+                spread += np.diag(h**2 * (variances.pair + pairs.sampling))
             means.append(average @ (model._prior_mean(x) + reach.T @ coefficients))
             squares = np.einsum("km,mn,kn->k", average, spread, average)
             stds.append(np.sqrt(np.maximum(squares, 1e-12)))

@@ -33,7 +33,7 @@ class Shared:
     def of(
         cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray], h: tuple[np.ndarray, np.ndarray]
     ) -> Shared:
-        """Compare pairs, given their scaled scores `x` (N, P), (M, P) and spreads `h` (N,), (M,)."""
+        """Compare pairs, given scaled scores `x` (N, P), (M, P) and spreads `h` (N,), (M,)."""
         spread = np.multiply.outer(*h)
         family = same(a.family, b.family)
         place = family & same(a.place, b.place)

@@ -41,7 +41,7 @@ class Told:
     @property
     def refused(self) -> bool:
         """Whether nothing can be told."""
-        return not self.value == self.value
+        return self.value != self.value
 
 
 def tell(predicted: Mixture, level: float = 0.9) -> list[Told]:

@@ -1,0 +1,86 @@
+"""The pair table: one row for each place and category, the observation of the regression.
+
+Columns: ``source`` (place), ``family`` (sources of one origin), ``category``, ``n_images``, one
+column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of the category alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.regression import Pairs, Scaling
+from autoeval.estimation.score_table import SEED
+
+# Score -> where its middle lies and how far it usually strays, a first guess for few pairs.
+USUAL = {
+    "ac": (0.33, 0.15),
+    "box_share@0.30": (0.42, 0.25),
+    "confident_images@0.20": (0.75, 0.3),
+    "scale_ap@0.30": (0.35, 0.2),
+}
+FEATURES = tuple(USUAL)
+OF_BOXES = FEATURES[:3]  # from the boxes alone, without another pass
+OF_ONE_IMAGE = 0.3  # standard deviation of average precision because it is measured on one image
+
+ONLY = "all"  # category of a table that has no column for it
+
+
+def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Take the sources' own images out of a score table, one row a pair.
+
+    Repeats differ in scores of perturbed passes alone, so the first stands for all. A source
+    without a family is its own; a table of several categories, with columns ``score/category``, is
+    stacked.
+    """
+    rows = table[table["kind"] == SEED] if "kind" in table else table
+    rows = rows[rows["repeat"] == rows["repeat"].min()] if "repeat" in rows else rows
+    if "category" not in rows:
+        rows = _stacked(rows)
+    if "family" not in rows:
+        rows = rows.assign(family=rows.get("source", ""))
+    return rows.assign(family=rows["family"].fillna(rows.get("source", ""))).reset_index(drop=True)
+
+
+def pairs_of(rows: pd.DataFrame, features: Sequence[str]) -> Pairs:
+    """Turn rows into arrays; a score that is undefined because nothing was found counts as 0.
+
+    Raises
+    ------
+    InputError
+        If a column is missing.
+    """
+    missing = [name for name in (*features, "n_images") if name not in rows]
+    if missing:
+        raise InputError(
+            f"Expected the columns {', '.join(missing)} but the rows hold only "
+            f"{', '.join(map(str, rows.columns[:12]))}."
+        )
+    x = rows[list(features)].to_numpy(np.float64)
+    names = [
+        rows[name].astype(str).to_numpy(object) if name in rows else np.full(len(rows), "", object)
+        for name in ("family", "source", "category")
+    ]
+    sampling = OF_ONE_IMAGE**2 / rows["n_images"].to_numpy(np.float64)
+    return Pairs(np.where(np.isfinite(x), x, 0.0), sampling, *names)
+
+
+def scaling_of(features: Sequence[str]) -> Scaling:
+    """Return the first guess of the units of scores."""
+    location, scale = np.array([USUAL[name] for name in features]).T
+    return Scaling(location, scale)
+
+
+def _stacked(rows: pd.DataFrame) -> pd.DataFrame:
+    categories = dict.fromkeys(n.partition("/")[2] for n in rows if "/" in str(n))
+    if not categories:
+        return rows.assign(category=ONLY)
+    parts = []
+    for category in categories:
+        own = {n: n.partition("/")[0] for n in rows if n.partition("/")[2] == category}
+        shared = [n for n in rows if "/" not in n and n not in own.values()]
+        parts.append(rows[[*shared, *own]].rename(columns=own).assign(category=category))
+    return pd.concat(parts, ignore_index=True)
