@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from autoeval.commands.meta_set_options import add_size_options
 from autoeval.errors import InputError
 from autoeval.metasets import (
     Recipe,
@@ -49,8 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
     parser.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
-    parser.add_argument("--n-sets", type=int, metavar="N", help="sample sets for each seed set")
-    parser.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")
+    add_size_options(parser)
     parser.add_argument("--n-transforms", type=int, metavar="N", help="transforms for each")
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where to write")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from autoeval.metasets.task import Task
 
 PRESET_NAMES = ("paper", "released", "replication")
+N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = None) -> None:
@@ -36,8 +37,17 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
     if images is not None:
         add_image_options(data, images)
     data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
-    data.add_argument("--n-sets", type=int, metavar="N", help="sample sets for each seed set")
-    data.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")
+    add_size_options(data)
+
+
+def add_size_options(group: argparse._ActionsContainer) -> None:
+    """Declare how many sample sets there are, and of how many images."""
+    for name, what, number in (
+        ("--n-sets", "sample sets for each seed set", N_SETS),
+        ("--n-images", "images for each sample set", N_IMAGES),
+    ):
+        text = f"{what} (default: those of --metaset, {number} unless it says otherwise)"
+        group.add_argument(name, type=int, metavar="N", help=text)
 
 
 def add_pass_options(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +108,7 @@ def pass_settings(args: argparse.Namespace, detector: Detector, task: Task) -> P
 def _source_domain(name: str, detector: Detector, task: Task, score_thr: float) -> SourceDomain:
     from autoeval.estimation.source_domain import observe_source_domain
     from autoeval.metasets import SampleSet, own_images
-    from autoeval.runtime.progress import progress_bar
+    from autoeval.runtime.progress import announced_bar
 
     known = [seed_set for seed_set in task.load_seed_sets() if seed_set.name == name]
     if not known:
@@ -108,7 +118,7 @@ def _source_domain(name: str, detector: Detector, task: Task, score_thr: float) 
         )
     samples = SampleSet(known[0], own_images(known[0]))
     lookup = task.lookup(detector.categories)
-    with progress_bar(len(samples), "observing the training domain") as bar:
+    with announced_bar(len(samples), "observing the training domain") as bar:
         return observe_source_domain(
             detector, samples, lookup=lookup, score_thr=score_thr, advance=bar.update
         )

@@ -16,7 +16,7 @@ from autoeval.commands.detector_options import (
     detector_name,
     load_named_detector,
 )
-from autoeval.commands.meta_set_options import PRESET_NAMES
+from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 
 STRATEGY_NAMES = ("coordinate", "full", "halving")
 
@@ -26,14 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from autoeval.scores.box_stability import image_stabilities
 
     add_detector_options(parser)
-    data = parser.add_argument_group("data")
-    data.add_argument(
-        "--task", metavar="FILE", required=True, help="such as configs/tasks/vehicle.py"
-    )
-    data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
-    data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
-    data.add_argument("--n-sets", type=int, metavar="N", help="sample sets for each seed set")
-    data.add_argument("--n-images", type=int, metavar="N", help="images for each sample set")
+    add_data_options(parser)
     search = parser.add_argument_group("search")
     search.add_argument(
         "--strategy",

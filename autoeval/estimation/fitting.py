@@ -30,7 +30,7 @@ from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
 from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.runtime.store import OK, RowStore
 from autoeval.runtime.writers import write_table
@@ -185,7 +185,7 @@ def estimate_images(
     estimator.check_context(context(detector, task, settings))
     shards = shards or Undivided()
     mine = len(shards.part(len(images)))
-    with progress_bar(mine, "observing images", disable=not shards.leads) as bar:
+    with announced_bar(mine, "observing images", disable=not shards.leads) as bar:
         rows = collect(
             detector,
             UnlabelledSamples(images),

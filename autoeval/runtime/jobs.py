@@ -10,7 +10,7 @@ from autoeval.runtime.claims import Claims
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.executors.local import LocalExecutor
 from autoeval.runtime.job import Job, Outcome, Work
-from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.store import RowStore
 
 POLL_S = 0.5
@@ -65,7 +65,7 @@ def run_jobs(
     finished = store.finished(job.key for job in jobs)
     waiting = [job for job in jobs if job.key not in finished]
     run = _Run(store, store.claims(), len(finished))
-    with progress_bar(sum(job.size for job in waiting), what) as bar, run.claims.kept():
+    with announced_bar(sum(job.size for job in waiting), what) as bar, run.claims.kept():
         while waiting:
             started = (executor or LocalExecutor()).run(run.claimable(waiting), work, bar.update)
             for job, outcome in started:

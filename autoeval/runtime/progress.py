@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from typing import Any
 
 from tqdm import tqdm
+
+from autoeval.runtime.forecast import Forecast
 
 
 def progress_bar(total: int | None, what: str, *, unit: str = "img", **options: Any) -> tqdm:
@@ -22,3 +26,35 @@ def progress_bar(total: int | None, what: str, *, unit: str = "img", **options: 
         Passed to `tqdm.tqdm`.
     """
     return tqdm(total=total, desc=what, unit=unit, delay=2, leave=False, **options)
+
+
+def announced_bar(total: int, what: str, *, items: str = "images", disable: bool = False) -> tqdm:
+    """Make such a bar for what may take long: two lines beside it stay, see `Forecast`.
+
+    Parameters
+    ----------
+    total : int
+        With none to do, nothing is said.
+    what : str
+        What is being done.
+    items : str
+        Name of several items.
+    disable : bool
+        Show and say nothing.
+    """
+    if disable or not total:
+        return progress_bar(total, what, disable=disable)
+    return _AnnouncedBar(items, total=total, desc=what, unit="img", delay=2, leave=False)
+
+
+class _AnnouncedBar(tqdm):
+    def __init__(self, items: str, **options: Any) -> None:
+        # Before there is a bar, which a line written later would draw.
+        say = partial(tqdm.write, file=sys.stderr)
+        self._forecast = Forecast(options["total"], options["desc"], items, say)
+        super().__init__(**options)
+
+    def update(self, n: float | None = 1) -> bool | None:
+        """Count items, and say how long the rest takes as soon as it is known."""
+        self._forecast.update(int(n or 0))
+        return super().update(n)
