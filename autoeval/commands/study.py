@@ -7,61 +7,104 @@ over the data of a task, once: what --work-dir holds is not observed again.
 from __future__ import annotations
 
 import argparse
-import importlib
+import inspect
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.detector_options import add_detector_options
+from autoeval.commands.detector_options import add_detector_options, load_named_detector
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 
+if TYPE_CHECKING:
+    from autoeval.report.study_report import StudyReport
+
 SCORES = {
-    "correlation": ("correlation_report", "R² and ρ of every score with the accuracy"),
-    "thresholds": ("thresholds_report", "R² of thresholded scores at every threshold"),
-    "meta-set-size": ("meta_set_size_report", "error by the number of sample sets"),
-    "repeats": ("repeats_report", "error by the number of dropout repeats"),
-    "severity": ("severity_report", "error by severity of a corruption"),
+    "correlation": ("score_correlation", "R² and ρ of every score with the accuracy"),
+    "thresholds": ("threshold_curves", "R² of thresholded scores at every threshold"),
+    "meta-set-size": ("errors_by_size", "error by the number of sample sets"),
+    "repeats": ("errors_by_size", "error by the number of dropout repeats"),
+    "severity": ("severities", "error by severity of a corruption"),
 }
 BOXES = {
-    "sample-set-size": ("sample_set_size_report", "error by the images in a sample set"),
-    "test-set-size": ("unlabelled_set_size_report", "error by the number of test images"),
-    "box-level": ("box_level_report", "is a box that stays put a good box"),
-    "examples": ("examples_report", "the least and the most stable images, with their boxes"),
+    "sample-set-size": ("errors_by_size", "error by the images in a sample set"),
+    "test-set-size": ("errors_by_size", "error by the number of test images"),
+    "box-level": ("box_quality", "is a box that stays put a good box"),
+    "examples": ("image_examples", "the least and the most stable images, with their boxes"),
 }
+"""Name of a study: the file in `autoeval.results.studies` that has its report, and its question."""
+
+STUDIES = {**SCORES, **BOXES}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the studies and their options."""
     studies = parser.add_subparsers(dest="study", required=True, metavar="NAME", title="studies")
-    for group, add_input in ((SCORES, _add_scores), (BOXES, _add_pass)):
-        for name, (_, text) in group.items():
-            study = studies.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-            add_input(study)
-            _add_own_options(study, name)
-            study.add_argument(
-                "--out",
-                type=Path,
-                default=Path("work_dirs/studies"),
-                metavar="DIR",
-                help="for what is written (%(default)s)",
-            )
-            study.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
+    for name, (_, text) in STUDIES.items():
+        study = studies.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        (_add_scores if name in SCORES else _add_pass)(study)
+        _add_own_options(study, name)
+        study.add_argument(
+            "--out",
+            type=Path,
+            default=Path("work_dirs/studies"),
+            metavar="DIR",
+            help="for what is written (%(default)s)",
+        )
+        study.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the study, print its tables and name its files."""
-    room, (function, _) = (
-        ("score_studies", SCORES[args.study])
-        if args.study in SCORES
-        else ("box_studies", BOXES[args.study])
-    )
-    module = importlib.import_module(f"autoeval.commands.{room}")
-    report = getattr(module, function)(args)
+    from autoeval.report.sections import written_files
+
+    report = _report(args)
     written = report.write(args.out)
     for problem in report.problems:
         print(f"note: left out: {problem}", file=sys.stderr)
-    print(report.text())
-    print("\nwritten:\n" + "\n".join(f"  {path}" for path in written))
+    print(f"{report.text()}\n\n{written_files(written)}")
     return 0
+
+
+def _report(args: argparse.Namespace) -> StudyReport:
+    """Call the study with what it starts from, and the options named as its parameters."""
+    from autoeval.studies.score_columns import read_scores
+
+    module = import_module(f"autoeval.results.studies.{STUDIES[args.study][0]}")
+    make = getattr(module, f"{args.study.replace('-', '_')}_report")
+    if args.study in BOXES:
+        return make(*_observe(args), **_options(make, args))
+    if getattr(args, "fit_on", None):
+        args.fit_on = read_scores(args.fit_on)
+    return make(read_scores(args.scores), **_options(make, args))
+
+
+def _options(make: Callable[..., StudyReport], args: argparse.Namespace) -> dict[str, Any]:
+    parameters = inspect.signature(make).parameters.values()
+    return {p.name: getattr(args, p.name) for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def _observe(args: argparse.Namespace) -> tuple[Any, ...]:
+    """Run the detector over the task; the examples also need to know where the images lie."""
+    from autoeval.estimation.presets import preset
+    from autoeval.metasets import load_metaset_config, load_task
+    from autoeval.studies.observing import observe_task
+
+    task = load_task(args.task, args.data_root)
+    sizes = {"n_sets": args.n_sets, "n_images": args.n_images}
+    with_samples = args.study.endswith("-size")
+    observations = observe_task(
+        load_named_detector(args),
+        task,
+        settings=replace(preset(args.preset, repeats=args.repeats, seed=args.seed), wants=()),
+        meta_set=load_metaset_config(args.metaset, **sizes) if with_samples else None,
+        own_images=args.own_images,
+        folder=args.work_dir / "boxes",
+        batch_size=args.batch_size,
+    )
+    return (observations, task) if args.study == "examples" else (observations,)
 
 
 def _add_scores(study: argparse.ArgumentParser) -> None:

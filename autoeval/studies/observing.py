@@ -6,6 +6,8 @@ Studies of single boxes, of images, and of subsets of images start from them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from autoeval.detections import Evidence
@@ -14,7 +16,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.collect import Samples, collect
 from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.presets import PassSettings
-from autoeval.metasets.recipe import Recipe
+from autoeval.metasets.config import MetaSetConfig
+from autoeval.metasets.recipe import Recipe, draw_recipes
+from autoeval.metasets.recipe import own_images as draw_own_images
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
@@ -85,6 +89,49 @@ def observe_sets(
     problems += [text for table in good for text in set(table["unreadable"]) if text]
     sets = tuple(observed_set(table) for table in good)
     return Observations(sets, task.categories, settings.stability, tuple(problems))
+
+
+def observe_task(
+    detector: Detector,
+    task: Task,
+    *,
+    settings: PassSettings,
+    folder: Path,
+    meta_set: MetaSetConfig | None = None,
+    own_images: int = 5000,
+    batch_size: int = 4,
+) -> Observations:
+    """Run a detector over the own images of every source, and over sample sets of them.
+
+    Parameters
+    ----------
+    detector : Detector
+    task : Task
+    settings : PassSettings
+        Its seed also draws the images.
+    folder : Path
+        Of the rows; what it holds is not done again.
+    meta_set : MetaSetConfig, optional
+        What sample sets there are; none by default.
+    own_images : int
+        Of each source, at most.
+    batch_size : int
+        Changes no number.
+    """
+    seed_sets, recipes = task.load_seed_sets(), []
+    for seed_set in seed_sets:
+        recipes.append(draw_own_images(seed_set, n_images=own_images, seed=settings.seed))
+        if meta_set is not None:
+            recipes += draw_recipes(seed_set, **asdict(meta_set), seed=settings.seed)
+    return observe_sets(
+        detector,
+        task,
+        seed_sets,
+        recipes,
+        settings=settings,
+        store=RowStore(folder),
+        batch_size=batch_size,
+    )
 
 
 class _Kept:

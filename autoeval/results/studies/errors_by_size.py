@@ -1,0 +1,178 @@
+"""How small may it be: the error by sample sets, dropout repeats, and images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from autoeval.report.curves import figure_of, integer_steps, plot_curves
+from autoeval.report.parts import Part
+from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
+from autoeval.results.studies.words import HELD_OUT
+from autoeval.studies.held_out import Judging
+from autoeval.studies.meta_set_size import size_of_meta_set
+from autoeval.studies.observed import Observations
+from autoeval.studies.repeats import dropout_repeats
+from autoeval.studies.set_sizes import size_of_sample_sets, size_of_test_set
+from autoeval.targets import find_target
+
+
+def meta_set_size_report(
+    scores: pd.DataFrame,
+    *,
+    methods: Sequence[str],
+    target: str = "mAP",
+    sizes: Sequence[int] = (),
+    draws: int = 20,
+    seed: int = 0,
+) -> StudyReport:
+    """Fit on fewer sample sets (Yang et al. 2024, figure 4 a).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Score table.
+    methods : sequence of str
+    target : str
+        Column of the accuracy.
+    sizes : sequence of int
+        Numbers of sample sets of each source; a few up to all by default.
+    draws, seed : int
+        How often sample sets are drawn, and from which seed.
+    """
+    judging = Judging(tuple(methods), target, seed=seed)
+    result = size_of_meta_set(scores, judging, sizes=sizes, draws=draws)
+    return _error_report(
+        "meta_set_size",
+        "Error by the number of sample sets of each source",
+        f"{HELD_OUT} Sample sets drawn {draws} times.",
+        result,
+        x="sample_sets",
+        target=target,
+    )
+
+
+def repeats_report(
+    scores: pd.DataFrame, *, methods: Sequence[str], target: str = "mAP", seed: int = 0
+) -> StudyReport:
+    """Average fewer dropout repeats; the parameters are those of `meta_set_size_report`."""
+    result = dropout_repeats(scores, Judging(tuple(methods), target, seed=seed))
+    return _error_report(
+        "repeats",
+        "Error by the number of dropout repeats",
+        f"{HELD_OUT} The estimates of the repeats are averaged; every choice of repeats, or "
+        "fifty drawn ones. *± seed*: standard deviation of a source's estimate under fresh "
+        "dropout seeds, that between repeats by the root of their number.",
+        result,
+        x="repeats",
+        target=target,
+        spread="spread",
+    )
+
+
+def sample_set_size_report(
+    observations: Observations,
+    *,
+    methods: Sequence[str],
+    target: str = "mAP",
+    sizes: Sequence[int] = (),
+    draws: int = 5,
+    seed: int = 0,
+) -> StudyReport:
+    """Fit on smaller sample sets (Yang et al. 2024, figure 4 b).
+
+    Parameters
+    ----------
+    observations : Observations
+        Of own images and sample sets.
+    methods, target
+        As in `meta_set_size_report`.
+    sizes : sequence of int
+        Numbers of images; a few up to all by default.
+    draws, seed : int
+        How often images are drawn, and from which seed.
+    """
+    judging = Judging(tuple(methods), target, seed=seed)
+    return _size_report(
+        "sample_set_size",
+        "Error by the number of images in a sample set",
+        f"Smaller sample sets are random subsets of those there are. {draws} draws of each size.",
+        observations,
+        size_of_sample_sets(observations, judging, sizes=sizes, draws=draws),
+        target,
+    )
+
+
+def test_set_size_report(
+    observations: Observations,
+    *,
+    methods: Sequence[str],
+    target: str = "mAP",
+    sizes: Sequence[int] = (),
+    draws: int = 10,
+    seed: int = 0,
+) -> StudyReport:
+    """Estimate from fewer test images (Yang et al. 2024, figure 4 c).
+
+    The parameters are those of `sample_set_size_report`.
+    """
+    judging = Judging(tuple(methods), target, seed=seed)
+    return _size_report(
+        "test_set_size",
+        "Error by the number of test images",
+        "Smaller test sets are random subsets of a source's own images; the truth is the accuracy "
+        f"on all of them. Sources with fewer images take part with all. {draws} draws of each "
+        "size.",
+        observations,
+        size_of_test_set(observations, judging, sizes=sizes, draws=draws),
+        target,
+    )
+
+
+def _size_report(
+    name: str,
+    title: str,
+    about: str,
+    observations: Observations,
+    result: pd.DataFrame,
+    target: str,
+) -> StudyReport:
+    report = _error_report(name, title, f"{HELD_OUT} {about}", result, x="images", target=target)
+    return replace(report, problems=observations.problems)
+
+
+def _error_report(
+    name: str,
+    title: str,
+    about: str,
+    result: pd.DataFrame,
+    *,
+    x: str,
+    target: str,
+    spread: str = "std",
+) -> StudyReport:
+    """Report an error that depends on a size: columns `x`, ``method``, ``error``, and `spread`.
+
+    `spread` is shown behind the errors of each method, as "± seed" or "± draws".
+    """
+    what = find_target(target)
+    cells = interval_cells(result, "error", scale=what.scale, digits=what.digits)
+    shown = side_by_side(result, x, "method", cells)
+    scaled = what.scale * result[spread]
+    cells = [f"{value:.2f}" if value == value else None for value in scaled]
+    spreads = side_by_side(result, x, "method", cells)
+    suffix = "± draws" if spread == "std" else "± seed"
+    shown = shown.merge(spreads, on=x, suffixes=("", f" {suffix}"))
+    ax = plot_curves(
+        result, x=x, y="error", group="method", band=("lower", "upper"), scale=what.scale
+    )
+    integer_steps(ax, result[x])
+    label = x.replace("_", " ")
+    ax.set(xlabel=label, ylabel=f"mean absolute error ({what.unit})")
+    ax.set_ylim(bottom=0)
+    about = f"{about} In {what.unit}."
+    return StudyReport(
+        name, title, about, figure_of(ax), [Part(name, result, shown.rename(columns={x: label}))]
+    )
