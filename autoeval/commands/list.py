@@ -49,9 +49,9 @@ def _transforms() -> Mapping[str, str]:
 
 
 def _studies() -> Mapping[str, str]:
-    from autoeval.commands.study import BOXES, SCORES
+    from autoeval.commands.study import STUDIES
 
-    return {name: text for name, (_, text) in sorted((SCORES | BOXES).items())}
+    return {name: text for name, (_, text) in sorted(STUDIES.items())}
 
 
 def _counters() -> Mapping[str, str]:

@@ -1,0 +1,156 @@
+"""Methods against sources: the error of each, what they come to, and whether it is chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.estimation.bench import Bench, bench
+from autoeval.report.tables import format_cells, to_markdown
+from autoeval.results.held_out_tables import formats_of, method_table
+from autoeval.runtime.files import write_text
+from autoeval.runtime.writers import write_table
+from autoeval.targets import Target, find_target
+
+
+@dataclass(frozen=True)
+class MethodComparison:
+    """Every method on every score table.
+
+    Parameters
+    ----------
+    text : str
+        Markdown: a part for each table and, of several, one for all together.
+    tables : mapping of str to DataFrame
+        The `bench_table` of each score table.
+    """
+
+    text: str
+    tables: Mapping[str, pd.DataFrame]
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write ``bench.md`` and a CSV file for each table; return them."""
+        write_text(folder / "bench.md", self.text)
+        written = [write_table(folder / f"{name}.csv", t) for name, t in self.tables.items()]
+        return [folder / "bench.md", *written]
+
+
+def compare_methods(
+    scores: Mapping[str, pd.DataFrame],
+    methods: Sequence[str],
+    *,
+    target: str = "mAP",
+    level: float = 0.9,
+) -> MethodComparison:
+    """Leave each source out in turn, for every method and every score table.
+
+    Parameters
+    ----------
+    scores : mapping of str to DataFrame
+        Score tables by name.
+    methods : sequence of str
+    target : str
+        Column to estimate, such as ``"mAP50"`` or ``"mAP/car"``.
+    level : float
+        Nominal coverage of the intervals.
+    """
+    what, parts, results, tables = find_target(target), [], [], {}
+    for name, table in scores.items():
+        result = bench(table, methods, target=target, level=level)
+        text, tables[name] = _part(name, table, result, what)
+        parts.append(text)
+        results.append(result)
+    if len(scores) > 1:
+        parts.append(_overall(results, what, level))
+    return MethodComparison("\n\n".join(parts) + "\n", tables)
+
+
+def bench_table(
+    errors: Mapping[str, Mapping[str, float]],
+    summaries: Mapping[str, Mapping[str, Any]],
+    coverage: Mapping[str, float],
+    p_values: Mapping[str, float],
+    *,
+    scale: float = 100.0,
+) -> pd.DataFrame:
+    """Lay methods out, one row each, the lowest mean error first.
+
+    Parameters
+    ----------
+    errors : mapping of method to mapping of source to float
+        Absolute errors.
+    summaries : mapping of method to mapping
+        See `method_table`.
+    coverage, p_values : mapping of method to float
+    scale : float
+        Errors and widths are shown times this.
+
+    Returns
+    -------
+    DataFrame
+        `bench_formats` says how to print it.
+    """
+    whole = method_table(list(summaries.values()), scale=scale).drop(
+        columns=["score R²", "score ρ", "coverage %"]
+    )
+    by_source = pd.DataFrame([{s: scale * e for s, e in errors[m].items()} for m in summaries])
+    whole.insert(len(whole.columns) - 1, "coverage %", [100 * coverage[m] for m in summaries])
+    whole["p"] = [p_values[m] for m in summaries]
+    table = pd.concat([whole[["method"]], by_source, whole.drop(columns="method")], axis=1)
+    return table.sort_values("mean abs. error", kind="stable", ignore_index=True)
+
+
+def bench_formats(table: pd.DataFrame, *, digits: int = 1) -> dict[str, str]:
+    """Say how to print each column of a `bench_table`."""
+    return {**formats_of(table, digits=digits), "p": "{:.3f}"}
+
+
+def _part(
+    name: str, table: pd.DataFrame, result: Bench, target: Target
+) -> tuple[str, pd.DataFrame]:
+    errors = {
+        method: dict(zip(held.per_source["source"], held.per_source["error"], strict=True))
+        for method, held in result.results.items()
+    }
+    summaries = {method: held.summary() for method, held in result.results.items()}
+    cells = bench_table(errors, summaries, result.coverage, result.p_values(), scale=target.scale)
+    formats = bench_formats(cells, digits=target.digits)
+    repeats = table["repeat"].nunique()
+    sets = table[table["repeat"] == table["repeat"].min()].groupby("kind").size()
+    head = (
+        f"## {name}: held-out error of {target.title}\n\n"
+        f"{table['source'].nunique()} sources, {sets.get('sample', 0)} sample sets, {repeats} "
+        "dropout repeats. By source: mean absolute error over the repeats. Coverage: share of "
+        "(source, repeat) inside the interval. p: exact sign-flip test, paired by source, against "
+        f"the best published score, `{result.baseline}`."
+    )
+    absent = [f"- `{method}`: {reason}" for method, reason in result.absent.items()]
+    missing = ["Not judged:\n\n" + "\n".join(absent)] if absent else []
+    table_text = to_markdown(format_cells(cells, formats))
+    return "\n\n".join([head, table_text, *missing]), cells
+
+
+def _overall(results: Sequence[Bench], target: Target, level: float) -> str:
+    """Pool coverage and error over all tables, for the methods that all of them have."""
+    shared = [m for m in results[0].results if all(m in result.results for result in results)]
+    rows = []
+    for method in shared:
+        counts = np.array([len(result.errors(method)) for result in results])
+        coverage = np.array([result.coverage[method] for result in results])
+        errors = np.concatenate([result.errors(method) for result in results])
+        rows.append(
+            {
+                "method": method,
+                "mean abs. error": target.scale * np.nanmean(errors),
+                "coverage %": 100 * np.average(coverage, weights=counts),
+                "held-out sources": int(counts.sum()),
+            }
+        )
+    table = pd.DataFrame(rows).sort_values("mean abs. error", kind="stable")
+    cells = format_cells(table, {"mean abs. error": target.format, "coverage %": "{:.0f}"})
+    return f"## All tables together (nominal coverage {level:.0%})\n\n{to_markdown(cells)}"
