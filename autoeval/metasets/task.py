@@ -77,18 +77,19 @@ class Task:
 
     def load_seed_sets(self) -> tuple[SeedSet, ...]:
         """Read all seed sets; see `load_seed_set` for what is refused."""
-        return tuple(
-            load_seed_set(
-                files.name,
-                files.labels,
-                files.img_dir,
-                self.categories,
-                files.mapping,
-                words=self.detector_mapping,
-                layout=files.layout,
-                options=files.options,
-            )
-            for files in self.seed_sets
+        return tuple(map(self.load_seed_set, self.seed_sets))
+
+    def load_seed_set(self, files: SeedSetFiles) -> SeedSet:
+        """Read one of them."""
+        return load_seed_set(
+            files.name,
+            files.labels,
+            files.img_dir,
+            self.categories,
+            files.mapping,
+            words=self.detector_mapping,
+            layout=files.layout,
+            options=files.options,
         )
 
     def lookup(self, detector_categories: Sequence[str]) -> np.ndarray:

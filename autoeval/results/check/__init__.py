@@ -1,0 +1,1 @@
+"""What a dry run over a task has to tell."""
