@@ -12,6 +12,8 @@ import pandas as pd
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
+LARGEST = 1e12  # what is beyond it is no count
+
 ALIASES = {
     "id": ("id", "image_id", "image", "image_file", "file", "name"),
     "error": ("error", "target-pred"),
@@ -65,17 +67,19 @@ def numbers(path: str | os.PathLike[str], frame: pd.DataFrame, column: str) -> n
     Raises
     ------
     InputError
-        If a field is neither a number nor blank, or is infinite; rows are named by their id.
+        If a field is neither a number nor blank, or is beyond `LARGEST`; rows are named by their
+        id.
     """
     text = frame[column].astype(object).where(frame[column].notna(), "")
     text = text.map(lambda field: field.strip() if isinstance(field, str) else field)
     values = pd.to_numeric(text.replace("", np.nan), errors="coerce").to_numpy(np.float64)
     blank = text.map(lambda field: str(field).lower() in ("", "nan", "none")).to_numpy(bool)
-    bad = (np.isnan(values) & ~blank) | np.isinf(values)
+    bad = (np.isnan(values) & ~blank) | (np.abs(values) > LARGEST)
     if bad.any():
         raise InputError(
-            f"{path}: column '{column}' should hold numbers, but {bad.sum()} of {len(bad)} rows do "
-            f"not (ids: {listed(frame['id'][bad].tolist())}; first: {text[bad].iloc[0]!r})."
+            f"{path}: column '{column}' should hold numbers up to {LARGEST:g}, but {bad.sum()} of "
+            f"{len(bad)} rows do not (ids: {listed(frame['id'][bad].tolist())}; first: "
+            f"{str(text[bad].iloc[0])[:40]!r})."
         )
     return values
 

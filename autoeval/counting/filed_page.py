@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,3 +69,24 @@ class FiledPage(Page):
             for suffix in ("png", "svg"):
                 written.append(write_figure(folder / FIGURES / f"{name}.{suffix}", figure))
         return written
+
+
+def merged_notes(named: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
+    """Say once what is said of several models; of all of them without their names.
+
+    Examples
+    --------
+    >>> merged_notes([("a", ["no objects", "odd"]), ("b", ["no objects"])])
+    ['no objects', 'a: odd']
+    """
+    names: dict[str, list[str]] = {}
+    everyone = []
+    for name, notes in named:
+        everyone.append(name)
+        for note in dict.fromkeys(notes):
+            names.setdefault(note, []).append(name)
+    several = len(everyone) > 1
+    return [
+        note if several and own == everyone else f"{', '.join(own)}: {note}"
+        for note, own in names.items()
+    ]

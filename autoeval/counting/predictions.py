@@ -99,17 +99,22 @@ def read_predictions(
     pred = numbers(path, frame, "pred")
     ids = tuple(frame["id"])
     name = Path(path).stem if name is None else name
-    notes = _odd_predictions(ids, pred)
+    notes = odd_predictions(ids, pred)
     if "target" not in frame:
         if truth is None:
             raise InputError(f"{path} has no true counts: add a column 'target', or give a truth.")
-        return _join(Predictions(name, ids, np.full(len(ids), np.nan), pred, notes), truth)
+        return join_truth(Predictions(name, ids, np.full(len(ids), np.nan), pred, notes), truth)
     target = numbers(path, frame, "target")
     _check_targets(path, ids, target)
     if "error" in frame:
         _check_errors(path, ids, target - pred - numbers(path, frame, "error"), target)
     predictions = Predictions(name, ids, target, pred, notes)
-    return predictions if truth is None else _join(predictions, truth)
+    return predictions if truth is None else join_truth(predictions, truth)
+
+
+def predicted_ids(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the image ids of a file of predictions; see `read_predictions`."""
+    return tuple(read_columns(path, FORMS)["id"])
 
 
 def align(models: Sequence[Predictions]) -> list[Predictions]:
@@ -154,7 +159,8 @@ def _restrict(model: Predictions, common: Sequence[str]) -> Predictions:
     return model.select(np.array([row[i] for i in common]), *(notes if left else []))
 
 
-def _odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
+def odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
+    """Say which predictions are missing, and which are negative."""
     notes = []
     for mask, what in (
         (np.isnan(pred), "have no prediction (skipped): they enter sMAPE as 100 and nothing else"),
@@ -186,7 +192,14 @@ def _check_errors(
         )
 
 
-def _join(predictions: Predictions, truth: Mapping[str, float]) -> Predictions:
+def join_truth(predictions: Predictions, truth: Mapping[str, float]) -> Predictions:
+    """Put true counts beside predicted ones; notes name the ids that one side lacks.
+
+    Raises
+    ------
+    InputError
+        If no id is common, or the predictions have other true counts.
+    """
     known = np.array([image_id in truth for image_id in predictions.ids])
     if not known.any():
         raise InputError(
@@ -199,7 +212,8 @@ def _join(predictions: Predictions, truth: Mapping[str, float]) -> Predictions:
         notes.append(
             f"{len(lacking)} predictions without a true count were left out: {listed(lacking)}"
         )
-    missing = [image_id for image_id in truth if image_id not in set(predictions.ids)]
+    predicted = set(predictions.ids)
+    missing = [image_id for image_id in truth if image_id not in predicted]
     if missing:
         notes.append(f"{len(missing)} images of the truth have no prediction: {listed(missing)}")
     kept = predictions.select(known, *notes)

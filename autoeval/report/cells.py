@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
+from autoeval.report.words import number_text
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -69,8 +71,8 @@ def _cell(value: Any, spec: str | None) -> Cell:
 def _number_cell(value: float, whole: bool, spec: str | None) -> Cell:
     if np.isnan(value):
         return Cell("–")
-    if spec is not None:
-        text = spec.format(value)
+    if spec is not None or (whole and abs(value) >= 1e15):
+        text = number_text(value, spec or "{:.0f}")
     else:
         text = f"{value:.0f}" if whole or 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     return Cell(text.replace("-", "\N{MINUS SIGN}", 1) if value < 0 else text, value)

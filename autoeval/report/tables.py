@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from autoeval.report.words import number_text
+
 MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
 
 
@@ -21,8 +23,10 @@ def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFram
     """
 
     def text(value: object, spec: str) -> str:
-        missing = value is None or (isinstance(value, float) and math.isnan(value))
-        return "–" if missing else one_line(spec.format(value))
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return "–"
+        written = number_text(value, spec) if isinstance(value, float) else spec.format(value)
+        return one_line(written)
 
     return pd.DataFrame(
         {name: [text(value, formats.get(name, "{}")) for value in table[name]] for name in table}

@@ -9,12 +9,14 @@ from autoeval.counting.binning.bins import CountBins, load_bins
 from autoeval.counting.binning.blocks import bayesian_blocks_bins
 from autoeval.counting.binning.gamma import GammaChoice, choose_gamma
 from autoeval.counting.binning.paper import paper_bins
+from autoeval.counting.binning.published import PUBLISHED, published_bins
 from autoeval.counting.binning.released import PUBLISHED_GAMMA, released_bins
 from autoeval.counting.binning.smoothing import whole_counts
 from autoeval.errors import InputError
 
 __all__ = [
     "BINNINGS",
+    "PUBLISHED",
     "PUBLISHED_GAMMA",
     "CountBins",
     "GammaChoice",
@@ -23,6 +25,7 @@ __all__ = [
     "fit_bins",
     "load_bins",
     "paper_bins",
+    "published_bins",
     "released_bins",
 ]
 

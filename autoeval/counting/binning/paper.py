@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.binning.partition import cell_edges, optimal_partition
+from autoeval.counting.binning.partition import cell_edges, check_number, optimal_partition
 from autoeval.counting.binning.released import PUBLISHED_GAMMA, check_range
 from autoeval.counting.binning.smoothing import smoothed_frequencies, whole_counts
 
@@ -38,6 +38,7 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     counts = whole_counts(counts)
     low, high = int(counts.min()), int(counts.max())
     check_range(low, high, gamma)
+    check_number(high - low + 1)
     values, frequencies = smoothed_frequencies(counts)
     total = _prefix_sum(frequencies)
     of_values = _prefix_sum(xlogy(frequencies, frequencies) - gammaln(frequencies + 1))

@@ -41,11 +41,7 @@ def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> 
     >>> optimal_partition(5, lambda r: np.where(np.arange(r) >= r - 2, -1.0, -np.inf))
     array([0, 1, 3, 5])
     """
-    if n > MAX_VALUES:
-        raise InputError(
-            f"Expected at most {MAX_VALUES} distinct counts to bin but got {n}. "
-            "Bin a coarser unit instead, such as tens."
-        )
+    check_number(n)
     best = np.zeros(n + 1)
     start = np.zeros(n + 1, np.int64)
     for r in range(1, n + 1):
@@ -56,6 +52,15 @@ def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> 
     while ends[-1] > 0:
         ends.append(int(start[ends[-1]]))
     return np.array(ends[::-1], np.int64)
+
+
+def check_number(n: int) -> None:
+    """Raise `InputError` where ``n`` values are too many, before anything is made of them."""
+    if n > MAX_VALUES:
+        raise InputError(
+            f"Expected at most {MAX_VALUES} distinct counts to bin but got {n}. "
+            "Bin a coarser unit instead, such as tens."
+        )
 
 
 def cell_edges(values: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.binning.partition import cell_edges, optimal_partition
+from autoeval.counting.binning.partition import cell_edges, check_number, optimal_partition
 from autoeval.errors import InputError
 
 PUBLISHED_GAMMA = 0.6
@@ -34,7 +34,7 @@ def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountB
     Raises
     ------
     InputError
-        If the range or gamma is not as said.
+        If the range or gamma is not as said, or the range is too large (see `optimal_partition`).
 
     Examples
     --------
@@ -42,6 +42,7 @@ def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountB
     (0.0, 0.5, 2.5, 5.5, 11.5, 20.5, 35.5, 60.0)
     """
     check_range(low, high, gamma)
+    check_number(high - low + 1)
     return CountBins(
         _edges(low, high, gamma),
         {"method": "released", "gamma": gamma, "min": low, "max": high},

@@ -38,6 +38,31 @@ def whole_counts(counts: Any) -> np.ndarray:
     return values.astype(np.int64)
 
 
+def rounded_counts(counts: Any) -> np.ndarray:
+    """Round fractional counts for binning, the extremes outwards, so that bins hold all of them.
+
+    Parameters
+    ----------
+    counts : array-like of shape (N,)
+        Finite, from 0 up.
+
+    Returns
+    -------
+    ndarray of shape (N,), float64
+
+    Examples
+    --------
+    >>> rounded_counts([2.4, 3.6, 10.4]).tolist()
+    [2.0, 4.0, 11.0]
+    """
+    values = np.asarray(counts, np.float64).ravel()
+    whole = np.rint(values)
+    if len(values) and values.min() < values.max():
+        whole[values.argmin()] = np.floor(values.min())
+        whole[values.argmax()] = np.ceil(values.max())
+    return whole
+
+
 def smoothed_frequencies(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Add one of every integer in [min, max] (paper, section III-B4, with beta = 1).
 

@@ -1,27 +1,30 @@
 """Measure how well counts agree with the truth: by bin of the true count, pooled, and overall.
 
 PRED is CSV or Parquet with id,target,pred (or id,target-pred,target,pred without a header; or
-id,pred where --truth is given). Several files make a comparison on the images that all of them
-answered, unless they are --separate. Prints the table and writes CSV, JSON and report.html into the
-folder --out.
+id,pred where --truth is given), or JSON of predicted points by image id, whose places are measured
+as well where the truth has points. Several files make a comparison on the images that all of them
+answered, unless they are --separate. Prints the table and writes CSV, JSON, figures and report.html
+into the folder --out.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from autoeval.counting.binning import BINNINGS, PUBLISHED_GAMMA, CountBins, fit_bins, load_bins
+from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
 from autoeval.counting.evaluation import compare_models, evaluate_counts
 from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.evaluate import CountEvaluation
-from autoeval.counting.evaluation.report import SHOWN, measures_table, write_files
-from autoeval.counting.predictions import Predictions, align, read_predictions
-from autoeval.counting.truth import read_truth
-from autoeval.errors import InputError
+from autoeval.counting.evaluation.inputs import check_category, choose_bins, read_inputs
+from autoeval.counting.evaluation.localisation import DISTANCES, Localisation, side_by_side
+from autoeval.counting.evaluation.report import SHOWN, all_notes, measures_table, write_files
+from autoeval.counting.filed_page import PAGE
+from autoeval.counting.predictions import Predictions
 from autoeval.report.tables import format_cells, to_terminal
 
 
@@ -29,12 +32,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("predictions", nargs="+", type=Path, metavar="PRED")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--bins", type=Path, metavar="FILE", help="JSON with the edges of the bins")
+    source.add_argument(
+        "--bins",
+        metavar="FILE|NAME",
+        help=f"JSON with the edges of the bins, or published ones: {', '.join(PUBLISHED)}",
+    )
     source.add_argument(
         "--fit-bins",
         type=Path,
+        nargs="+",
         metavar="TRAIN",
-        help="training counts to bin: id,count, points or COCO boxes",
+        help="training counts to bin, all files together: id,count, points or COCO boxes",
     )
     parser.add_argument("--bins-name", metavar="NAME", help="which of several lists in --bins")
     parser.add_argument("--binning", choices=BINNINGS, default="released", help="how to bin")
@@ -55,6 +63,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--truth", type=Path, metavar="FILE", help="true counts, points or boxes")
     parser.add_argument("--category", help="which category of COCO boxes to count (default: all)")
     parser.add_argument(
+        "--images", type=Path, metavar="DIR", help="folder of the images, whose sizes GAME needs"
+    )
+    parser.add_argument(
+        "--match-distance",
+        type=float,
+        nargs="+",
+        default=list(DISTANCES),
+        metavar="PX",
+        help="how far a predicted point may be from a true one (default: 4 and 8 pixels)",
+    )
+    parser.add_argument(
         "--separate",
         action="store_true",
         help="the files are of different data sets: side by side instead of image by image",
@@ -71,29 +90,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    models, notes = _read_models(args)
-    compared = len(models) > 1 and not args.separate
-    counted = np.all([m.answered for m in models], axis=0) if compared else None
-    evaluations = _evaluate(args, models, counted)
+    check_category(args.category, [*([args.truth] if args.truth else []), *(args.fit_bins or [])])
+    found = read_inputs(
+        args.predictions, args.truth, category=args.category, separate=args.separate
+    )
+    compared = len(found.models) > 1 and not args.separate
+    counted = np.all([m.answered for m in found.models], axis=0) if compared else None
+    evaluations = _evaluate(args, found.models, counted)
     comparison = compare_models(evaluations, seed=args.seed) if compared else None
-    notes += _notes(args, counted)
-    write_files(args.out, evaluations, comparison, notes)
-    _print(evaluations, comparison, notes)
-    print(f"\nReport: {args.out / 'report.html'}")
+    places = found.places(distances=args.match_distance, images=args.images)
+    notes = [*found.notes, *_notes(args, counted)]
+    write_files(args.out, evaluations, comparison, notes, places)
+    _print(evaluations, comparison, notes, places)
+    print(f"\nReport: {args.out / PAGE}")
     return 0
 
 
 def _evaluate(
     args: argparse.Namespace, models: Sequence[Predictions], counted: np.ndarray | None
 ) -> list[CountEvaluation]:
-    given = _given_bins(args)
-    evaluations = []
-    for model in models:
-        bins = given or _fit_to_target(args, model if args.separate else models[0])
-        evaluations.append(
-            evaluate_counts(model, bins, mode=args.mode, counted=counted, seed=args.seed)
+    choose = partial(
+        choose_bins,
+        bins=args.bins,
+        bins_name=args.bins_name,
+        fit_on=args.fit_bins,
+        category=args.category,
+        binning=args.binning,
+        gamma=args.gamma,
+    )
+    first = choose(models[0])
+    own = args.separate and args.bins is None and args.fit_bins is None
+    return [
+        evaluate_counts(
+            model,
+            choose(model) if own else first,
+            mode=args.mode,
+            counted=counted,
+            seed=args.seed,
         )
-    return evaluations
+        for model in models
+    ]
 
 
 def _notes(args: argparse.Namespace, counted: np.ndarray | None) -> list[str]:
@@ -117,48 +153,11 @@ def _gamma(text: str) -> float | None:
         raise argparse.ArgumentTypeError(f"expected a number or cv but got '{text}'") from None
 
 
-def _read_models(args: argparse.Namespace) -> tuple[list[Predictions], list[str]]:
-    truth, notes = None, []
-    if args.truth is not None:
-        ground_truth = read_truth(args.truth, args.category)
-        truth, notes = ground_truth.counts, list(ground_truth.notes)
-    names = _names(args.predictions)
-    models = [read_predictions(p, truth, n) for p, n in zip(args.predictions, names, strict=True)]
-    return (models if args.separate else align(models)), notes
-
-
-def _names(paths: Sequence[Path]) -> list[str]:
-    stems = [path.stem for path in paths]
-    if len(set(stems)) == len(stems):
-        return stems
-    if len(set(paths)) < len(paths):
-        raise InputError(f"The same prediction file was given twice: {', '.join(map(str, paths))}.")
-    return [str(path.with_suffix("")) for path in paths]
-
-
-def _given_bins(args: argparse.Namespace) -> CountBins | None:
-    if args.bins is not None:
-        return load_bins(args.bins, args.bins_name)
-    if args.fit_bins is not None:
-        counts = list(read_truth(args.fit_bins, args.category).counts.values())
-        return fit_bins(counts, args.binning, args.gamma)
-    return None
-
-
-def _fit_to_target(args: argparse.Namespace, model: Predictions) -> CountBins:
-    target = np.rint(model.target)
-    if target.min() == target.max():
-        raise InputError(
-            f"All true counts of {model.name} are {target[0]:g}, which makes no bins: give --bins "
-            "or --fit-bins."
-        )
-    return fit_bins(target, args.binning, args.gamma)
-
-
 def _print(
     evaluations: Sequence[CountEvaluation],
     comparison: CountComparison | None,
     notes: Sequence[str],
+    places: Sequence[Localisation],
 ) -> None:
     columns = ["bin", "n", "mean", "std", "bias"]
     tables = [e.table[columns] for e in evaluations] if comparison is None else [comparison.per_bin]
@@ -172,5 +171,9 @@ def _print(
         pairs = comparison.pairs
         formats = {c: "{:.3g}" for c in pairs.columns if pairs[c].dtype == float}
         print("\n" + to_terminal(format_cells(pairs, formats)))
-    for note in [*notes, *(f"{e.name}: {n}" for e in evaluations for n in e.notes)]:
+    if places:
+        table = side_by_side(places)
+        formats = {p.name: "{:.3f}" for p in places}
+        print("\n" + to_terminal(format_cells(table, formats)))
+    for note in [*notes, *all_notes(evaluations, places)]:
         print(f"note: {note}")

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from autoeval.counting.evaluation.compare import TIE, CountComparison
+from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.evaluate import CountEvaluation
 from autoeval.counting.measures.tper import TperCurve
 
 MOST_PANELS = 6
+MANY_MARKS = 2000  # from there on the marks of a scatter plot are drawn as one picture
 
 
 def plot_bins(
@@ -49,11 +51,11 @@ def plot_bins(
 
 
 def plot_tper(curves: Sequence[tuple[str, TperCurve]]) -> Figure:
-    """Draw the share of images beyond each relative error; the areas are in the legend."""
+    """Draw the share of images beyond each relative error; areas and numbers in the legend."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for k, (name, curve) in enumerate(curves):
-        label = f"{label_text(name)}, AUC {curve.auc:.3f}"
+        label = f"{label_text(name)}, AUC {curve.auc:.3f}, n = {curve.n_images}"
         axes.plot(100 * curve.thresholds, curve.ratio, color=_color(k), lw=2, label=label)
     axes.set(xlim=(0, 100), ylim=(0, 1.02), ylabel="share of images at or beyond")
     axes.set_xlabel("error, percent of the true count")
@@ -68,20 +70,41 @@ def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
     columns = min(len(shown), 3)
     rows = -(-len(shown) // columns)
     figure = Figure(figsize=(1 + 4.2 * columns, 4.4 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
-    top = max(max(e.counted.target.max(), e.counted.pred.max()) for e in shown)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    top = max(max(e.counted.target.max(), e.counted.pred.max(), 1.0) for e in shown)
+    low = min(0.0, *(e.counted.pred.min() for e in shown))
+    many = sum(len(e.counted) for e in shown) > MANY_MARKS
     for k, (axes, evaluation) in enumerate(zip(panels, shown, strict=False)):
         target, pred = evaluation.counted.target, evaluation.counted.pred
-        axes.scatter(target, pred, s=14, alpha=0.5, lw=0, color=_color(k))
+        axes.scatter(target, pred, s=14, alpha=0.5, lw=0, color=_color(k), rasterized=many)
         axes.plot([0, 1.2 * top], [0, 1.2 * top], color="0.3", lw=1)
-        axes.set_xscale("symlog", linthresh=1)
-        axes.set_yscale("symlog", linthresh=1)
-        axes.set(xlim=(-0.3, 1.3 * top), title=label_text(evaluation.name))
+        axes.set_title(f"{label_text(evaluation.name)}, n = {len(target)}", fontsize=10)
         axes.set(xlabel="true count", ylabel="predicted count")
+        _count_axis(axes.xaxis, -0.3, 1.3 * top)
+        _count_axis(axes.yaxis, 1.3 * low - 0.3, 1.3 * top)
         axes.grid(alpha=0.3)
     for axes in panels[len(shown) :]:
         axes.remove()
     return figure
+
+
+def count_ticks(low: float, high: float, most: int = 7) -> list[float]:
+    """Choose round counts to mark on an axis that is logarithmic above 1.
+
+    Examples
+    --------
+    >>> count_ticks(0, 40), count_ticks(0, 3000)
+    ([0, 1, 2, 5, 10, 20], [0, 1, 10, 100, 1000])
+    >>> count_ticks(-50, 20)
+    [-10, -1, 0, 1, 10]
+    """
+    for every, steps in ((1, (1, 2, 5)), (1, (1, 5)), *((k, (1,)) for k in range(1, 16))):
+        values = [s * 10**k for k in range(0, 16, every) for s in steps]
+        below = [-value for value in reversed(values) if value <= -low]
+        found = [*below, 0, *(value for value in values if value <= high)]
+        if len(found) <= most:
+            break
+    return found
 
 
 def label_text(name: str) -> str:
@@ -96,14 +119,23 @@ def label_text(name: str) -> str:
     return f" {escaped}" if escaped.startswith("_") else escaped
 
 
+def _count_axis(axis: Axis, low: float, high: float) -> None:
+    """Scale an axis by ratio above 1 and mark round counts on it."""
+    scale = {"x": "set_xscale", "y": "set_yscale"}[axis.axis_name]
+    getattr(axis.axes, scale)("symlog", linthresh=1)
+    ticks = count_ticks(low, high)
+    axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    getattr(axis.axes, f"set_{axis.axis_name}lim")(low, high)
+
+
 def _draw_bars(axes: Axes, evaluations: Sequence[CountEvaluation], statistic: str) -> None:
     width = 0.8 / len(evaluations)
     for k, evaluation in enumerate(evaluations):
         heights = evaluation.table[statistic].to_numpy()
         at = np.arange(len(heights)) + (k - (len(evaluations) - 1) / 2) * width
         axes.bar(at, heights, width, color=_color(k), label=label_text(evaluation.name))
-    axes.set_yscale("symlog", linthresh=1)
-    axes.set_ylim(bottom=0)
+    highest = max(evaluation.table[statistic].max() for evaluation in evaluations)
+    _count_axis(axes.yaxis, 0, 1.3 * max(highest, 1.0))
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
 
@@ -113,7 +145,7 @@ def _mark_winners(
 ) -> None:
     names = [evaluation.name for evaluation in evaluations]
     for position, winner in enumerate(winners):
-        if winner != TIE:
+        if winner in names:
             axes.plot(
                 position,
                 -0.03,

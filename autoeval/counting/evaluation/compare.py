@@ -13,7 +13,7 @@ from autoeval.counting.evaluation.evaluate import CountEvaluation
 from autoeval.counting.measures.intervals import compare_paired
 from autoeval.errors import InputError
 
-TIE = "tie"
+TIE, ONE_IMAGE = "tie", "one image"
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class CountComparison:
     ----------
     per_bin : DataFrame
         Columns ``bin``, ``n``, one ``mean: <model>`` and ``std: <model>`` each, ``winner`` (of the
-        mean) and ``winner of std``; equal ones are a ``tie``.
+        mean) and ``winner of std``; equal ones are a ``tie``, and a bin of ``one image`` has none.
     pairs : DataFrame
         One row for each two models: mean difference of the absolute errors with its interval,
         Wilcoxon's p and the number of images on which each is nearer.
@@ -55,7 +55,8 @@ def compare_models(evaluations: Sequence[CountEvaluation], *, seed: int = 0) -> 
         values = np.stack([e.table[statistic] for e in evaluations], axis=1)
         for e, column in zip(evaluations, values.T, strict=True):
             per_bin[f"{statistic}: {e.name}"] = column
-        per_bin[winner] = _winners(values, [e.name for e in evaluations])
+        won = _winners(values, [e.name for e in evaluations])
+        per_bin[winner] = np.where(per_bin["n"] > 1, won, ONE_IMAGE)
     pairs = [_pair(a, b, seed) for a, b in combinations(evaluations, 2)]
     return CountComparison(per_bin, pd.DataFrame(pairs))
 

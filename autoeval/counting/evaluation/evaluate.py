@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.binning.bins import CountBins
+from autoeval.counting.evaluation.cautions import absurd_predictions
+from autoeval.counting.evaluation.resampling import measure_intervals
 from autoeval.counting.measures.binned import bin_table, check_mode, pooled
-from autoeval.counting.measures.intervals import Interval, bootstrap_intervals
+from autoeval.counting.measures.intervals import Interval
 from autoeval.counting.measures.overall import absolute_error, mape, smape
 from autoeval.counting.measures.tper import CONVENTIONS, TperCurve, tper_curve
 from autoeval.counting.predictions import Predictions
@@ -128,11 +130,8 @@ def evaluate_counts(
         "without objects": float((target == 0).sum()),
         "outside the bins": float(_outside(target, bins).sum()),
     }
-    values = _per_image(target, pred, bins, mode)
-    intervals = bootstrap_intervals(
-        lambda drawn: _resampled(values, drawn), rows.ids, n_resamples=n_resamples, seed=seed
-    )
-    notes = predictions.notes + _notes(target, bins, mode)
+    intervals = measure_intervals(predictions, rows, bins, mode, n_resamples=n_resamples, seed=seed)
+    notes = predictions.notes + _notes(target, bins, mode) + absurd_predictions(target, pred)
     return CountEvaluation(predictions, rows, bins, mode, table, measures, intervals, curves, notes)
 
 
@@ -159,55 +158,3 @@ def _notes(target: np.ndarray, bins: CountBins, mode: str) -> tuple[str, ...]:
             "them as wrong where the prediction is not 0"
         )
     return tuple(notes)
-
-
-@dataclass(frozen=True, eq=False)
-class _PerImage:
-    """What each image adds to the measures, (N,) each."""
-
-    error: np.ndarray
-    index: np.ndarray
-    binned: np.ndarray
-    percentage: np.ndarray
-    symmetric: np.ndarray
-    tper_area: np.ndarray
-
-
-def _per_image(target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> _PerImage:
-    error = np.abs(pred - target)
-    some = target > 0
-    symmetric = error / np.where((scale := target + np.abs(pred)) > 0, scale, 1)
-    areas = [tper_curve([y], [p]).auc for y, p in zip(target, pred, strict=True)]
-    return _PerImage(
-        error,
-        bins.assign(target) + 1,
-        ~_outside(target, bins) if mode == "released" else np.ones(len(target), bool),
-        np.where(some, 100 * error / np.where(some, target, 1), np.nan),
-        100 * symmetric,
-        np.array(areas),
-    )
-
-
-def _resampled(values: _PerImage, rows: np.ndarray) -> dict[str, float]:
-    error, percentage = values.error[rows], values.percentage[rows]
-    binned = rows[values.binned[rows]]
-    mean, std = _pooled(values.error[binned], values.index[binned])
-    known = percentage[~np.isnan(percentage)]
-    return {
-        "pooled MAE": mean,
-        "pooled std": std,
-        "MAE": float(error.mean()),
-        "std": float(error.std()),
-        "RMSE": float(np.sqrt((error**2).mean())),
-        "MAPE": float(known.mean()) if len(known) else float("nan"),
-        "TPER AUC relative": float(values.tper_area[rows].mean()),
-    }
-
-
-def _pooled(error: np.ndarray, index: np.ndarray) -> tuple[float, float]:
-    """Pool as `pooled` does, from errors and bins, without a table."""
-    if not len(error):
-        return float("nan"), float("nan")
-    n = np.bincount(index)
-    mean = np.bincount(index, error) / np.maximum(n, 1)
-    return float(error.mean()), float(np.sqrt(((error - mean[index]) ** 2).mean()))

@@ -10,14 +10,16 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.counting.evaluation.cautions import pooled_std_caution
 from autoeval.counting.evaluation.charts import MOST_PANELS, plot_bins, plot_scatter, plot_tper
 from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.evaluate import CountEvaluation
-from autoeval.report.page import Page
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.counting.evaluation.localisation import Localisation, side_by_side
+from autoeval.counting.filed_page import FiledPage, merged_notes
+from autoeval.report.words import number_text
+from autoeval.runtime.files import write_text
 
 SHOWN = ("pooled MAE", "pooled std", "MAE", "std", "RMSE", "bias", "MAPE", "sMAPE")
-MANY_MARKS = 2000
 
 
 def measures_table(evaluations: Sequence[CountEvaluation]) -> pd.DataFrame:
@@ -30,11 +32,13 @@ def write_files(
     evaluations: Sequence[CountEvaluation],
     comparison: CountComparison | None,
     notes: Sequence[str] = (),
+    places: Sequence[Localisation] = (),
 ) -> None:
-    """Write ``measures.csv``, ``per_bin.csv``, ``bins.json``, ``evaluation.json``, ``report.html``.
+    """Write ``report.html``, its tables as CSV, its figures, ``bins.json``, ``evaluation.json``.
 
-    With a comparison also ``comparison.csv`` and ``pairs.csv``; without ``bins.json`` where models
-    have bins of their own, which ``evaluation.json`` holds.
+    The tables are ``measures.csv``, ``intervals.csv``, ``per_bin.csv``, ``tper.csv``, with a
+    comparison ``comparison.csv`` and ``pairs.csv``, with points ``localisation.csv``. There is no
+    ``bins.json`` where models have bins of their own, which ``evaluation.json`` holds.
 
     Parameters
     ----------
@@ -46,85 +50,137 @@ def write_files(
         Of several models on the same images.
     notes : sequence of str
         On the evaluation as a whole.
+    places : sequence of Localisation
+        Of the models that gave points.
     """
-    per_bin = pd.concat([e.table.assign(model=e.name) for e in evaluations])
-    tables = {"measures": measures_table(evaluations), "per_bin": per_bin}
-    if comparison is not None:
-        tables |= {"comparison": comparison.per_bin, "pairs": comparison.pairs}
-    for name, table in tables.items():
-        with atomic_path(folder / f"{name}.csv") as temporary:
-            table.to_csv(temporary, index=False)
     if all(e.bins == evaluations[0].bins for e in evaluations):
         evaluations[0].bins.save(folder / "bins.json")
     content: dict[str, Any] = {"models": [e.to_dict() for e in evaluations], "notes": list(notes)}
     if comparison is not None:
         content["pairs"] = comparison.pairs.to_dict("records")
+    if places:
+        content["localisation"] = {p.name: p.table.to_dict("records") for p in places}
     write_text(folder / "evaluation.json", json.dumps(_plain(content), indent=1) + "\n")
-    evaluation_page(evaluations, comparison, notes).write(folder / "report.html")
+    evaluation_page(evaluations, comparison, notes, places).write_all(folder)
 
 
 def evaluation_page(
     evaluations: Sequence[CountEvaluation],
     comparison: CountComparison | None = None,
     notes: Sequence[str] = (),
-) -> Page:
+    places: Sequence[Localisation] = (),
+) -> FiledPage:
     """Build the report page; the parameters are those of `write_files`."""
     names = ", ".join(e.name for e in evaluations)
-    page = Page(f"How well does it count? {names}")
+    page = FiledPage(f"How well does it count? {names}")
     for e in evaluations:
-        interval = e.intervals["pooled MAE"]
-        page.add_headline(
-            f"Pooled MAE ± std, {e.name}",
-            f"{e.measures['pooled MAE']:.2f} ± {e.measures['pooled std']:.2f}",
-            f"95 % interval of the mean {interval.low:.2f} to {interval.high:.2f}; "
-            f"{e.measures['counted']:.0f} images, global std {e.measures['std']:.2f}",
-        )
-    page.add_warnings([*notes, *(f"{e.name}: {n}" for e in evaluations for n in e.notes)])
+        page.add_headline(f"Pooled MAE, {e.name}", *_headline(e))
+    page.add_warnings([*notes, *all_notes(evaluations, places)])
     _add_bins(page, evaluations, comparison)
     _add_errors(page, evaluations)
+    if places:
+        page.add_heading("Where it counts")
+        page.file_table(
+            "localisation",
+            side_by_side(places),
+            "Predicted against true points: matching at a distance, normalised average precision, "
+            "and GAME(L), the count error summed over 4^L tiles of an image.",
+            sortable=False,
+        )
     return page
 
 
+def all_notes(
+    evaluations: Sequence[CountEvaluation], places: Sequence[Localisation] = ()
+) -> list[str]:
+    """Return the notes on all models, each once."""
+    of_models = merged_notes((x.name, x.notes) for x in (*evaluations, *places))
+    return [*of_models, *pooled_std_caution((e.counted, e.bins) for e in evaluations)]
+
+
+def _headline(e: CountEvaluation) -> tuple[str, str]:
+    """Return the large figure and what stands below it."""
+    interval, m = e.intervals["pooled MAE"], e.measures
+    around = (
+        f"95 % interval {number_text(interval.low, '{:.2f}')} to "
+        f"{number_text(interval.high, '{:.2f}')}; "
+        if interval.low == interval.low
+        else ""
+    )
+    return number_text(m["pooled MAE"], "{:.2f}"), (
+        f"± {number_text(m['pooled std'], '{:.2f}')} within bins; {around}"
+        f"{m['counted']:.0f} images, global std {number_text(m['std'], '{:.2f}')}"
+    )
+
+
 def _add_bins(
-    page: Page, evaluations: Sequence[CountEvaluation], comparison: CountComparison | None
+    page: FiledPage, evaluations: Sequence[CountEvaluation], comparison: CountComparison | None
 ) -> None:
     page.add_heading("Error by bin of the true count")
+    page.tables["per_bin"] = pd.concat([e.table.assign(model=e.name) for e in evaluations])
     caption = "Mean and standard deviation of the absolute error in each bin, logarithmic above 1."
     if comparison is None:
-        for e in evaluations:
-            page.add_figure(plot_bins([e]), caption)
-            table = e.table[["bin", "n", "mean", "std", "bias"]]
-            page.add_table(table, f"{e.name}: bins are (lo, hi], the first closed on both sides.")
+        for k, e in enumerate(evaluations):
+            name = "bins" if len(evaluations) == 1 else f"bins_{k + 1}"
+            page.file_figure(name, plot_bins([e]), caption)
+            page.add_table(
+                e.table[["bin", "n", "mean", "std", "bias"]],
+                f"{e.name}: bins are (lo, hi], the first closed on both sides.",
+                sortable=False,
+            )
         return
-    caption += " A square below a bin has the colour of the model that is better there."
-    page.add_figure(plot_bins(evaluations, comparison), caption)
-    page.add_table(comparison.per_bin, "Mean and std of |error| in each bin, and who is better.")
-    page.add_table(
+    caption += (
+        " A square below a bin has the colour of the model that is better there; a bin of one "
+        "image has none."
+    )
+    page.file_figure("bins", plot_bins(evaluations, comparison), caption)
+    page.file_table(
+        "comparison",
+        comparison.per_bin,
+        "Mean and std of |error| in each bin, and who is better.",
+        sortable=False,
+    )
+    page.file_table(
+        "pairs",
         comparison.pairs,
         "Two models on the same images: mean difference of their absolute errors (below 0: A is "
         "better) with its 95 % bootstrap interval, and Wilcoxon's signed-rank test.",
     )
 
 
-def _add_errors(page: Page, evaluations: Sequence[CountEvaluation]) -> None:
+def _add_errors(page: FiledPage, evaluations: Sequence[CountEvaluation]) -> None:
     page.add_heading("All images")
-    page.add_table(
+    page.tables["measures"] = measures_table(evaluations)
+    page.tables["tper"] = _tper_table(evaluations)
+    page.file_table(
+        "intervals",
         _with_intervals(evaluations),
         "Measures; 95 % bootstrap intervals in brackets.",
         sortable=False,
     )
     curves = [(e.name, e.curves["relative"]) for e in evaluations]
-    page.add_figure(
+    page.file_figure(
+        "tper",
         plot_tper(curves),
         "Thresholded percentage error ratio: the share of images whose error is at least so many "
         "percent of the true count. A small area below the curve is good.",
     )
-    marks = sum(len(e.counted) for e in evaluations)
     caption = "Predicted against true counts; the line is a perfect count."
     if len(evaluations) > MOST_PANELS:
         caption += f" Only the first {MOST_PANELS} of {len(evaluations)} models are drawn."
-    page.add_figure(
-        plot_scatter(evaluations), caption, image_format="png" if marks > MANY_MARKS else "svg"
+    page.file_figure("scatter", plot_scatter(evaluations), caption)
+
+
+def _tper_table(evaluations: Sequence[CountEvaluation]) -> pd.DataFrame:
+    """One row for each threshold of each curve."""
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {"model": e.name, "convention": name, "threshold": c.thresholds, "share": c.ratio}
+            )
+            for e in evaluations
+            for name, c in e.curves.items()
+        ]
     )
 
 

@@ -12,6 +12,7 @@ from scipy.stats import wilcoxon
 
 from autoeval.counting.measures.pairs import as_pairs
 from autoeval.errors import InputError
+from autoeval.runtime.progress import progress_bar
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Interval:
     value : float
         Of the data themselves.
     low, high : float
-        Ends of the interval.
+        Ends of the interval; NaN where there is none, as for a single image.
     """
 
     value: float
@@ -31,7 +32,8 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        around = f" [{self.low:.4g}, {self.high:.4g}]" if self.low == self.low else ""
+        return f"{self.value:.4g}{around}"
 
 
 def bootstrap_intervals(
@@ -45,7 +47,8 @@ def bootstrap_intervals(
     """Percentile bootstrap intervals, clustered by image.
 
     Images are drawn with replacement and bring all their rows, because the errors of several
-    prompts on one image depend on each other.
+    prompts on one image depend on each other. A single image says nothing about others: its
+    intervals are NaN.
 
     Parameters
     ----------
@@ -63,7 +66,7 @@ def bootstrap_intervals(
     Raises
     ------
     InputError
-        If there are no rows.
+        If there are no rows, or no resamples.
 
     Examples
     --------
@@ -74,21 +77,38 @@ def bootstrap_intervals(
     """
     if not len(images):
         raise InputError("A bootstrap interval needs at least one image: got none.")
-    cluster = np.unique(np.asarray(images), return_inverse=True)[1]
-    order = np.argsort(cluster, kind="stable")
-    rows_of = np.split(order, np.flatnonzero(np.diff(cluster[order])) + 1)
+    if n_resamples < 1:
+        raise InputError(f"Expected at least one resample but got {n_resamples}.")
+    draw = _RowsOfImages(np.asarray(images))
     rng = np.random.default_rng(seed)
-    resampled = pd.DataFrame(
-        [
-            statistics(np.concatenate([rows_of[i] for i in drawn]))
-            for drawn in rng.integers(len(rows_of), size=(n_resamples, len(rows_of)))
-        ]
-    )
-    ends = resampled.quantile([(1 - level) / 2, (1 + level) / 2])
+    drawn = []
+    with progress_bar(n_resamples, "Resampling", unit="draw") as bar:
+        for _ in range(n_resamples):
+            drawn.append(statistics(draw(rng)))
+            bar.update()
+    if len(draw.sizes) < 2:
+        drawn = [dict.fromkeys(drawn[0], float("nan"))]
+    ends = pd.DataFrame(drawn, dtype=np.float64).quantile([(1 - level) / 2, (1 + level) / 2])
     return {
         name: Interval(float(value), float(ends[name].iloc[0]), float(ends[name].iloc[1]))
         for name, value in statistics(np.arange(len(images))).items()
     }
+
+
+class _RowsOfImages:
+    """Draws images with replacement and returns the indices of all their rows."""
+
+    def __init__(self, images: np.ndarray) -> None:
+        _, cluster, self.sizes = np.unique(images, return_inverse=True, return_counts=True)
+        self.order = np.argsort(cluster, kind="stable")
+        self.starts = np.cumsum(self.sizes) - self.sizes
+
+    def __call__(self, rng: np.random.Generator) -> np.ndarray:
+        drawn = rng.integers(len(self.sizes), size=len(self.sizes))
+        sizes = self.sizes[drawn]
+        before = np.cumsum(sizes) - sizes
+        at = np.repeat(self.starts[drawn] - before, sizes) + np.arange(sizes.sum())
+        return self.order[at]
 
 
 @dataclass(frozen=True)

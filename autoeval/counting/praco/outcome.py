@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from autoeval.counting.filed_page import merged_notes
 from autoeval.counting.journal import folder_name
 from autoeval.counting.praco.comparing import compare, intervals_of
 from autoeval.counting.praco.data import CountingSet
@@ -61,7 +62,7 @@ def write_outcome(
         panels=panels,
         notes=notes,
     ).write_all(folder)
-    said = [*notes, *(f"{r.name}: {note}" for r in results for note in r.notes)]
+    said = [*notes, *merged_notes((r.name, r.notes) for r in results)]
     return _text(format_cells(measures_table(results), FORMATS), said)
 
 
@@ -87,7 +88,7 @@ def write_plus_plus(
         differences=compare(results, n_resamples=n_resamples),
         notes=notes,
     ).write_all(folder)
-    said = [*notes, *(f"{r.name}: {note}" for r in results for note in r.notes)]
+    said = [*notes, *merged_notes((r.name, r.notes) for r in results)]
     columns = plus_plus_measures(results).set_index("model").T
     columns = columns.rename_axis("measure", axis=0).reset_index()
     return _text(format_cells(columns, {r.name: "{:.3f}" for r in results}), said)

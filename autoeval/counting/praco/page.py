@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.filed_page import FiledPage
+from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.journal import folder_name
 from autoeval.counting.measures.intervals import Interval
 from autoeval.counting.praco.charts import confusion_chart, drift_chart
@@ -75,7 +75,7 @@ def praco_page(
     page = FiledPage(f"PrACo on {counting_set.name}")
     for result in results:
         page.add_headline(result.name, *_headline(result.measures()))
-    page.add_warnings([*notes, *(f"{r.name}: {note}" for r in results for note in r.notes)])
+    page.add_warnings([*notes, *merged_notes((r.name, r.notes) for r in results)])
     page.add_text(_data_text(counting_set), *ABOUT, MODES[mode])
     page.file_table("measures", measures_table(results), "Measures", formats=FORMATS)
     caption = "With 95 % intervals: bootstrap over images"

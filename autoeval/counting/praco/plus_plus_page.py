@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.counting.filed_page import FiledPage
+from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.journal import folder_name
 from autoeval.counting.measures.intervals import Interval
 from autoeval.counting.praco.data import CountingSet
@@ -64,7 +64,7 @@ def plus_plus_page(
             f"NMN {found['NMN macro']:.3f}",
             f"macro; PCCN {found['PCCN one at a time']:.1f} %, MAE {found['MAE macro']:.2f}",
         )
-    page.add_warnings([*notes, *(f"{r.name}: {note}" for r in results for note in r.notes)])
+    page.add_warnings([*notes, *merged_notes((r.name, r.notes) for r in results)])
     n = [len(image.points) for image in counting_set.kept]
     page.add_text(
         f"{len(n)} images of {min(n)} to {max(n)} classes each (on average {np.mean(n):.1f}); "

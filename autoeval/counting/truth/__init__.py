@@ -16,7 +16,7 @@ from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
-__all__ = ["GroundTruth", "ImageTruth", "read_truth"]
+__all__ = ["GroundTruth", "ImageTruth", "has_categories", "read_truth"]
 
 FORMS = {2: ("id", "target"), 3: ("id", "target", "stratum")}
 
@@ -36,7 +36,8 @@ def read_truth(path: str | os.PathLike[str], category: str | None = None) -> Gro
     Raises
     ------
     InputError
-        If there is nothing to read, or it is malformed.
+        If there is nothing to read, it is malformed, or `category` is given for a format without
+        categories.
 
     Examples
     --------
@@ -48,16 +49,29 @@ def read_truth(path: str | os.PathLike[str], category: str | None = None) -> Gro
     {'a.jpg': 2.0, 'b.jpg': 0.0}
     """
     path = Path(path)
+    content = read_json(path) if path.suffix == ".json" and not path.is_dir() else None
+    if _is_coco(content):
+        return read_coco_counts(path, category)
+    if category is not None:
+        raise InputError(
+            f"A category ('{category}') can be chosen of COCO annotations only, and {path} holds "
+            "none."
+        )
     if path.is_dir():
         return _read_folder(path)
     if path.suffix == ".mat":
         return GroundTruth({image_id_of(path): read_mat(path)})
-    if path.suffix != ".json":
-        return _read_counts(path)
-    content = read_json(path)
-    if isinstance(content, dict) and "images" in content and "annotations" in content:
-        return read_coco_counts(path, category)
-    return truth_of_json(content, path)
+    return _read_counts(path) if content is None else truth_of_json(content, path)
+
+
+def has_categories(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file of true counts is one of COCO's, so that a category can be chosen."""
+    path = Path(path)
+    return path.suffix == ".json" and path.is_file() and _is_coco(read_json(path))
+
+
+def _is_coco(content: object) -> bool:
+    return isinstance(content, dict) and "images" in content and "annotations" in content
 
 
 def _read_counts(path: Path) -> GroundTruth:

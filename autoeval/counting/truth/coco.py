@@ -9,7 +9,9 @@ import numpy as np
 from autoeval.counting.counters.vocabulary import find_category
 from autoeval.counting.truth.ground_truth import GroundTruth, ImageTruth
 from autoeval.data.coco import read_coco
+from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
+from autoeval.errors import InputError
 
 
 def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
@@ -25,8 +27,8 @@ def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
     Returns
     -------
     GroundTruth
-        By the file's image ids. Boxes that mark a crowd stand for an unknown number of objects and
-        do not count; a note names their images.
+        By the file's image ids, with their file names. Boxes that mark a crowd stand for an unknown
+        number of objects and do not count; a note names their images.
 
     Raises
     ------
@@ -34,11 +36,7 @@ def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
         If the file is malformed, or has no such category.
     """
     content = read_coco(path)
-    wanted = (
-        set(content.categories)
-        if category is None
-        else {content.categories[find_category(category, content.categories)]}
-    )
+    wanted = {*content.categories} if category is None else {_category(path, category, content)}
     centres: dict[str, list[tuple[float, float]]] = {im.image_id: [] for im in content.images}
     crowds: dict[str, int] = {}
     for box in content.boxes:
@@ -59,4 +57,15 @@ def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
         )
         for im in content.images
     }
-    return GroundTruth(images, (notes,) if crowds else ())
+    names = {im.image_id: im.file_name for im in content.images}
+    return GroundTruth(images, (notes,) if crowds else (), names)
+
+
+def _category(path: Path, category: str, content: LabelSet) -> str:
+    try:
+        return content.categories[find_category(category, content.categories)]
+    except InputError:
+        raise InputError(
+            f"{path} has no category '{category}', or several that it could mean: its categories "
+            f"are {listed(content.categories, most=100) or 'none'}."
+        ) from None

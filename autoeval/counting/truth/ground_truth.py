@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
 
 import numpy as np
+
+# Ways to call an image by its file: the whole name, without folders, without suffix too.
+_NAMES = (str, lambda name: PurePath(name).name, lambda name: PurePath(name).stem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +41,35 @@ class GroundTruth:
         By image id.
     notes : tuple of str
         What is odd about it or was left out, one sentence each.
+    file_names : Mapping of str to str
+        File name of each image id, where the two differ.
     """
 
     images: Mapping[str, ImageTruth]
     notes: tuple[str, ...] = ()
+    file_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, float]:
         """True count of each image id."""
         return {image_id: truth.count for image_id, truth in self.images.items()}
+
+    def named_as(self, ids: Collection[str]) -> GroundTruth:
+        """Return the truth by ids, file names, or file names without folders, as most of `ids` are.
+
+        Examples
+        --------
+        >>> truth = GroundTruth({"1": ImageTruth(3.0)}, (), {"1": "day/7.jpg"})
+        >>> [truth.named_as(ids).counts for ids in (["1"], ["day/7.jpg"], ["7.jpg"])]
+        [{'1': 3.0}, {'day/7.jpg': 3.0}, {'7.jpg': 3.0}]
+        """
+        wanted = set(ids)
+        names = [{i: change(self.file_names.get(i, i)) for i in self.images} for change in _NAMES]
+        forms = [{i: i for i in self.images}, *names]
+        best = max(forms, key=lambda form: len(wanted & set(form.values())))
+        if best is forms[0] or len(set(best.values())) < len(best):
+            return self
+        return GroundTruth({best[i]: truth for i, truth in self.images.items()}, self.notes)
 
 
 def truth_of_points(points: object, size: tuple[int, int] | None = None) -> ImageTruth:

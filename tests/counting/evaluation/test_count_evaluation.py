@@ -10,8 +10,8 @@ from autoeval import cli
 from autoeval.counting.binning import CountBins, released_bins
 from autoeval.counting.evaluation import CountScore, compare_models, evaluate_counts
 from autoeval.counting.evaluation.charts import plot_tper
-from autoeval.counting.evaluation.evaluate import _pooled
 from autoeval.counting.evaluation.report import evaluation_page
+from autoeval.counting.evaluation.resampling import pooled_of_errors
 from autoeval.counting.measures.binned import bin_table, pooled
 from autoeval.counting.predictions import Predictions
 from autoeval.errors import InputError
@@ -68,7 +68,7 @@ def test_intervals_hold_their_value_and_use_the_same_formulas():
     for name, interval in found.intervals.items():
         assert interval.value == pytest.approx(found.measures[name]), name
         assert interval.low < interval.value < interval.high
-    quick = _pooled(np.abs(pred - target), bins.assign(target) + 1)
+    quick = pooled_of_errors(np.abs(pred - target), bins.assign(target) + 1)
     assert quick == pytest.approx(pooled(bin_table(target, pred, bins)))
 
 
@@ -97,7 +97,8 @@ def test_the_winner_of_each_bin():
     good_small = evaluate_counts(predictions([0, 4, 9, 9, 0], "small"), BINS, n_resamples=50)
     good_large = evaluate_counts(predictions([3, 4, 6, 6, 30], "large"), BINS, n_resamples=50)
     found = compare_models([good_small, good_large])
-    assert found.per_bin["winner"].tolist() == ["small", "tie", "large"]
+    assert found.per_bin["winner"].tolist() == ["small", "tie", "one image"]
+    assert found.per_bin["winner of std"].tolist() == ["small", "tie", "one image"]
     assert found.per_bin["mean: small"].tolist() == [0, 1.5, 30]
     [pair] = found.pairs.to_dict("records")
     assert pair["MAE A - B"] == pytest.approx((33 - 6) / 5)
@@ -145,8 +146,10 @@ def test_the_command_on_one_file(files, tmp_path, capsys):
     assert cli.main(["count", "evaluate", files[0], "--fit-bins", "train.csv"]) == 0
     printed = capsys.readouterr().out
     assert "pooled MAE" in printed and "--fit-bins" not in printed
-    written = {path.name for path in (tmp_path / "count_evaluation").iterdir()}
-    assert written == {"measures.csv", "per_bin.csv", "bins.json", "evaluation.json", "report.html"}
+    written = {path.name for path in (tmp_path / "count_evaluation").rglob("*") if path.is_file()}
+    tables = {f"{name}.csv" for name in ("measures", "intervals", "per_bin", "tper")}
+    figures = {f"{n}.{suffix}" for n in ("bins", "tper", "scatter") for suffix in ("png", "svg")}
+    assert written == {*tables, *figures, "bins.json", "evaluation.json", "report.html"}
     content = json.loads((tmp_path / "count_evaluation" / "evaluation.json").read_text())
     frame = pd.read_csv(files[0], names=["id", "target", "pred"])
     mae = (frame["pred"] - frame["target"]).abs().mean()
@@ -171,8 +174,11 @@ def test_the_command_compares_and_shows_names_as_text(files, tmp_path, capsys):
 def test_the_command_twice_gives_the_same_bytes(files, tmp_path):
     for out in ("one", "two"):
         cli.main(["count", "evaluate", files[0], "--out", out])
-    for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+    files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
+    assert len(files) == 13
+    for path in files:
+        again = tmp_path / "two" / path.relative_to(tmp_path / "one")
+        assert path.read_bytes() == again.read_bytes(), path.name
 
 
 def test_different_data_sets_side_by_side(files, tmp_path, capsys):
