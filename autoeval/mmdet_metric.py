@@ -30,7 +30,6 @@ from autoeval.detectors.categories import find_categories
 from autoeval.detectors.checkpoints import harmless_types
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.unlabelled import estimate_unlabelled, saved_pass
 from autoeval.runtime.shards import TorchShards
 
 ops.register()
@@ -81,7 +80,7 @@ class LabelFreeMAP(BaseMetric):
             If the estimator was fitted with another one (naming what differs), or cannot be used
             without more than the detector and images.
         """
-        saved_pass(self.estimator, detector, repeats=self.repeats)
+        self.estimator.observer(detector, repeats=self.repeats)
         self.detector = detector
 
     def process(self, data_batch: Any, data_samples: Sequence[Mapping[str, Any]]) -> None:
@@ -117,8 +116,7 @@ class LabelFreeMAP(BaseMetric):
         """Print the estimate, its interval and its cautions, and return the numbers."""
         assert self.detector is not None
         size = get_world_size()
-        estimate = estimate_unlabelled(
-            self.estimator,
+        estimate = self.estimator.predict(
             results,
             self.detector,
             repeats=self.repeats,

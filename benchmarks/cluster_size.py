@@ -23,9 +23,10 @@ import torch
 
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.loading import load_detector
-from autoeval.estimation.collect import collect
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import BY_PRODUCTS, preset
 from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.task import Task
 from autoeval.runtime.files import write_text
 from benchmarks.subjects import random_detector
 
@@ -64,8 +65,8 @@ def seconds_an_image(detector: Detector, samples: list[Sample], repeats: int) ->
 def run(detector: Detector, samples: list[Sample], repeats: int) -> None:
     """Do the pass."""
     settings = replace(preset("paper"), repeats=repeats, wants=BY_PRODUCTS)
-    lookup = np.arange(len(detector.categories))
-    collect(detector, samples, categories=detector.categories, lookup=lookup, settings=settings)
+    task = Task("all", detector.categories, ())
+    Observer(detector, task, settings).rows(samples)
 
 
 def sized(rate: dict[str, float], workers: int) -> dict[str, float]:

@@ -18,7 +18,7 @@ from torch.nn.functional import dropout
 
 from autoeval.detections import Detections
 from autoeval.detectors.detector import Detector
-from autoeval.detectors.dropout import DropoutSpec
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.detectors.pipelines import test_pipeline
 from autoeval.detectors.stages import split_backbone
 from autoeval.estimation.mean_ap import MeanAP

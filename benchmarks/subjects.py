@@ -19,9 +19,11 @@ from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.detectors.categories import coco_categories
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.loading import build_model, load_detector, read_config
-from autoeval.estimation.collect import Samples, collect
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.samples import Samples
 from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.task import Task
 
 CONFIDENT = 0.3
 
@@ -86,8 +88,8 @@ def score(detector: Detector, samples: Samples, settings: PassSettings) -> None:
 
     Several categories would each be scored, which plain inference has no counterpart of.
     """
-    lookup = np.zeros(len(detector.categories), np.int64)
-    collect(detector, samples, categories=("object",), lookup=lookup, settings=settings)
+    task = Task("object", ("object",), (), dict.fromkeys(detector.categories, "object"))
+    Observer(detector, task, settings).rows(samples)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.metasets.task import SeedSetFiles, Task
 
 SIZE = 64
+BOXES = Task("boxes", ("box",), ())
 
 
 class RectangleDetector:

@@ -8,8 +8,8 @@ from rectangles import RectangleDetector
 from autoeval.detections import Evidence
 from autoeval.estimation.dropout_search.bench import Bench
 from autoeval.estimation.dropout_search.grid import grid
-from autoeval.estimation.dropout_search.slices import SliceObserver
 from autoeval.estimation.meta_set import sample_set_jobs
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
 from autoeval.metasets import draw_recipes
 from autoeval.runtime.store import RowStore
@@ -54,9 +54,10 @@ def make_bench(task, folder, *, detector=None, n_sets=2, n_images=6, specs=None,
             seed_set, n_sets=n_sets, n_images=n_images, n_transforms=1, transforms=["Rotate"]
         )
     ]
+    observer = Observer(detector, task, settings)
     return Bench(
-        SliceObserver(detector, task.categories, np.array([0]), settings),
-        sample_set_jobs(detector, task, seed_sets, recipes, settings),
+        observer,
+        sample_set_jobs(observer, seed_sets, recipes),
         specs or grid(),
         RowStore(folder),
         **options,

@@ -20,8 +20,7 @@ from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.fitting import estimate_images
-from autoeval.estimation.meta_set import context
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
@@ -86,7 +85,9 @@ def detector(folder):
 
 @pytest.fixture(scope="module")
 def estimator(folder, detector):
-    fitted = MapEstimator("bos").fit(score_table(), context=context(detector, TASK, SETTINGS))
+    fitted = MapEstimator("bos").fit(
+        score_table(), context=Observer(detector, TASK, SETTINGS).context()
+    )
     fitted.save(folder / "estimator.parquet")
     return fitted
 
@@ -119,7 +120,7 @@ def run_test(folder, **changes):
 
 def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, estimator):
     files = load_image_folder(folder / "images.json")
-    expected, row = estimate_images(detector, estimator, TASK, files, settings=SETTINGS)
+    expected, row = estimator.estimate(Observer(detector, TASK, SETTINGS), files)
     assert row["n_images"] == 3 and 0 < row["bos"] < 1
     metrics = run_test(folder)
     assert metrics == {

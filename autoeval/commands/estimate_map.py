@@ -7,7 +7,7 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from autoeval.commands.detector_options import (
     add_detector_options,
@@ -19,11 +19,18 @@ from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import (
     add_data_options,
     add_pass_options,
-    pass_settings,
+    make_observer,
 )
 from autoeval.errors import InputError
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.shards import Shards
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autoeval.estimation.fitting import Fit
+    from autoeval.estimation.observing import Observer
+    from autoeval.metasets.seed_set import SeedSet
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,26 +74,20 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     executor = make_executor(args)
     task = load_task(args.task, args.data_root)
     files = named_images(args)
-    saved = MapEstimator.load(args.estimator) if args.estimator else None
-    name, detector = detector_name(args), load_named_detector(args)
-    settings = pass_settings(args, detector, task)
+    name, observer = detector_name(args), make_observer(args, load_named_detector(args), task)
     work_dir = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(name).stem}"
-    fit: Any = None
-    seed_sets = task.load_seed_sets() if saved is None else ()
-    if saved is None:
-        fit = _fit(args, detector, task, seed_sets, settings, work_dir, executor)
-    estimator = saved or fit.estimator
+    fit: Fit | None = None
+    seed_sets: Sequence[SeedSet] = ()
+    if args.estimator:
+        estimator = MapEstimator.load(args.estimator)
+    else:
+        seed_sets = task.load_seed_sets()
+        fit = _fit(args, observer, seed_sets, work_dir, executor)
+        estimator = fit.estimator
     observed = None
     if files is not None:
-        observed = observe_unlabelled(
-            detector,
-            estimator,
-            task,
-            files,
-            settings=settings,
-            batch_size=args.batch_size,
-            shards=shards,
-        ).cautioned(shared_with_sources(seed_sets, [file.path for file in files]))
+        shared = shared_with_sources(seed_sets, [file.path for file in files])
+        observed = observe_unlabelled(observer, estimator, files, shards=shards).cautioned(shared)
     if not shards.leads:
         return 0
     report = map_report(
@@ -102,27 +103,22 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
 
 def _fit(
     args: argparse.Namespace,
-    detector,
-    task,
-    seed_sets,
-    settings,
+    observer: Observer,
+    seed_sets: Sequence[SeedSet],
     work_dir: Path,
     executor: Executor,
-) -> Any:
+) -> Fit:
     from autoeval.estimation.fitting import fit_task
     from autoeval.metasets import load_metaset_config
 
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     fit = fit_task(
-        detector,
-        task,
+        observer,
         seed_sets,
         meta_set=meta_set,
-        settings=settings,
         work_dir=work_dir,
         methods=args.method,
         target=args.target,
-        batch_size=args.batch_size,
         executor=executor,
         load=partial(load_named_detector, args),
     )

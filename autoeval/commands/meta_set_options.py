@@ -12,7 +12,7 @@ from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.detectors import Detector
-    from autoeval.estimation.presets import PassSettings
+    from autoeval.estimation.observing import Observer
     from autoeval.estimation.source_domain import SourceDomain
     from autoeval.metasets.task import Task
 
@@ -80,8 +80,8 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def pass_settings(args: argparse.Namespace, detector: Detector, task: Task) -> PassSettings:
-    """Return what the options of `add_pass_options` ask for.
+def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> Observer:
+    """Make the pass that the options of `add_pass_options` ask for.
 
     Raises
     ------
@@ -90,6 +90,7 @@ def pass_settings(args: argparse.Namespace, detector: Detector, task: Task) -> P
         ``--dropout`` holds none.
     """
     from autoeval.estimation.dropout_search.config_file import load_dropout
+    from autoeval.estimation.observing import Observer
     from autoeval.estimation.presets import DEFAULT_WANTS, preset
 
     dropout = load_dropout(args.dropout) if args.dropout else None
@@ -99,17 +100,19 @@ def pass_settings(args: argparse.Namespace, detector: Detector, task: Task) -> P
         settings = replace(settings, stability=stability)
     if args.views:
         settings = replace(settings, wants=(*DEFAULT_WANTS, "views"))
-    if args.reference:
-        domain = _source_domain(args.reference, detector, task, settings.stability.score_thr)
-        settings = replace(settings, domain=domain)
-    return settings
+    observer = Observer(detector, task, settings, batch_size=args.batch_size)
+    if not args.reference:
+        return observer
+    settings = replace(settings, domain=_source_domain(args.reference, observer))
+    return Observer(detector, task, settings, batch_size=args.batch_size)
 
 
-def _source_domain(name: str, detector: Detector, task: Task, score_thr: float) -> SourceDomain:
-    from autoeval.estimation.source_domain import observe_source_domain
+def _source_domain(name: str, observer: Observer) -> SourceDomain:
+    from autoeval.estimation.observing_domain import observe_source_domain
     from autoeval.metasets import SampleSet, own_images
     from autoeval.runtime.progress import announced_bar
 
+    task = observer.task
     known = [seed_set for seed_set in task.load_seed_sets() if seed_set.name == name]
     if not known:
         raise InputError(
@@ -117,8 +120,5 @@ def _source_domain(name: str, detector: Detector, task: Task, score_thr: float) 
             f"{', '.join(files.name for files in task.seed_sets)} but got '{name}'."
         )
     samples = SampleSet(known[0], own_images(known[0]))
-    lookup = task.lookup(detector.categories)
     with announced_bar(len(samples), "observing the training domain") as bar:
-        return observe_source_domain(
-            detector, samples, lookup=lookup, score_thr=score_thr, advance=bar.update
-        )
+        return observe_source_domain(observer, samples, advance=bar.update)

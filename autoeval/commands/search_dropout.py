@@ -81,8 +81,8 @@ def _bench(args: argparse.Namespace, task, work_dir: Path):
 
     from autoeval.estimation.dropout_search.bench import Bench
     from autoeval.estimation.dropout_search.grid import grid
-    from autoeval.estimation.dropout_search.slices import SliceObserver
     from autoeval.estimation.meta_set import sample_set_jobs
+    from autoeval.estimation.observing import Observer
     from autoeval.estimation.presets import preset
     from autoeval.metasets import draw_recipes, load_metaset_config
     from autoeval.runtime.store import RowStore
@@ -90,13 +90,11 @@ def _bench(args: argparse.Namespace, task, work_dir: Path):
     settings = preset(args.preset, repeats=args.repeats, seed=args.seed)
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     seed_sets = task.load_seed_sets()
-    detector = load_named_detector(args)
+    observer = Observer(load_named_detector(args), task, settings, batch_size=args.batch_size)
     recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=args.seed)]
     return Bench(
-        SliceObserver(
-            detector, task.categories, task.lookup(detector.categories), settings, args.batch_size
-        ),
-        sample_set_jobs(detector, task, seed_sets, recipes, settings),
+        observer,
+        sample_set_jobs(observer, seed_sets, recipes),
         grid(args.position, args.rates),
         RowStore(work_dir / "rows"),
         score=args.score,

@@ -88,6 +88,7 @@ def _options(make: Callable[..., StudyReport], args: argparse.Namespace) -> dict
 
 def _observe(args: argparse.Namespace) -> tuple[Any, ...]:
     """Run the detector over the task; the examples also need to know where the images lie."""
+    from autoeval.estimation.observing import Observer
     from autoeval.estimation.presets import preset
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.studies.observing import observe_task
@@ -95,14 +96,12 @@ def _observe(args: argparse.Namespace) -> tuple[Any, ...]:
     task = load_task(args.task, args.data_root)
     sizes = {"n_sets": args.n_sets, "n_images": args.n_images}
     with_samples = args.study.endswith("-size")
+    settings = replace(preset(args.preset, repeats=args.repeats, seed=args.seed), wants=())
     observations = observe_task(
-        load_named_detector(args),
-        task,
-        settings=replace(preset(args.preset, repeats=args.repeats, seed=args.seed), wants=()),
+        Observer(load_named_detector(args), task, settings, batch_size=args.batch_size),
         meta_set=load_metaset_config(args.metaset, **sizes) if with_samples else None,
         own_images=args.own_images,
         folder=args.work_dir / "boxes",
-        batch_size=args.batch_size,
     )
     return (observations, task) if args.study == "examples" else (observations,)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,33 @@ from autoeval.demo.roadworld.environments import ENVIRONMENTS
 from autoeval.demo.roadworld.picture import make_picture
 from autoeval.detectors import Detector
 from autoeval.estimation.mean_ap import MeanAP
+from autoeval.estimation.observing import Observer
+from autoeval.estimation.presets import PassSettings
+from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.task import Task
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.runtime.progress import progress_bar
 
 PERCENT = "{:.1%}"
 FORMATS = {"mAP": PERCENT, "mAP50": PERCENT, "mAP75": PERCENT}
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Labelled pictures of one environment, rendered when asked for."""
+
+    environment: str
+    n_images: int
+    seed: int
+
+    def __len__(self) -> int:
+        return self.n_images
+
+    def __getitem__(self, index: int) -> Sample:
+        """Render one."""
+        picture = make_picture(self.environment, index, seed=self.seed)
+        blank = np.zeros(len(picture.boxes), np.int64)
+        return Sample(str(index), picture.image, picture.boxes, blank, blank > 0)
 
 
 def measure(detector: Detector, environment: str, n_images: int, *, seed: int = 0) -> dict:
@@ -39,13 +62,12 @@ def measure(detector: Detector, environment: str, n_images: int, *, seed: int = 
     dict
         ``environment``, ``images``, ``vehicles``, ``mAP``, ``mAP50``, ``mAP75`` in [0, 1].
     """
-    metric = MeanAP([CATEGORY])
+    metric, task = MeanAP([CATEGORY]), Task("road world", (CATEGORY,), ())
+    observer = Observer(detector, task, PassSettings(repeats=0, wants=()))
+    pictures = Pictures(environment, n_images, seed)
     with progress_bar(n_images, f"judging {environment}") as bar:
-        for index in range(n_images):
-            picture = make_picture(environment, index, seed=seed)
-            (evidence,) = detector.observe([picture.image], [str(index)])
-            blank = np.zeros(len(picture.boxes), np.int64)
-            metric.update(evidence.clean, picture.boxes, blank, blank > 0)
+        for sample, evidence in observer.each(pictures):
+            metric.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
             bar.update()
     counts = {"images": n_images, "vehicles": metric.n_boxes}
     return {"environment": environment, **counts, **metric.compute()}

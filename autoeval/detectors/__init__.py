@@ -11,13 +11,13 @@ from autoeval.detectors.quiet import silence
 if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
     from autoeval.detectors.detector import Detector
-    from autoeval.detectors.dropout import DropoutSpec
+    from autoeval.detectors.dropout_spec import DropoutSpec
     from autoeval.detectors.loading import load_detector
 
 _HOMES = {
     "BlackBoxDetector": "black_box",
     "Detector": "detector",
-    "DropoutSpec": "dropout",
+    "DropoutSpec": "dropout_spec",
     "load_detector": "loading",
 }
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
-from autoeval.detectors.dropout import DropoutSpec, draw_uniform, drop_below
+from autoeval.detectors.dropout import draw_uniform, drop_below
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.detectors.stages import Prefix, StagedBackbone
 
 Features = tuple[Tensor, ...]

@@ -14,7 +14,8 @@ from mmengine.config import Config
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.capture import CAPTURED, capture
 from autoeval.detectors.causes import telling_sizes
-from autoeval.detectors.dropout import DropoutSpec, sample_seed
+from autoeval.detectors.dropout import sample_seed
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.detectors.passes import Batch, StagedPasses, choose_passes
 from autoeval.detectors.pooling import QuickPooling
 from autoeval.detectors.preprocessing import Preprocessor, collate

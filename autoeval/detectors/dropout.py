@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,66 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.detectors.stages import HookPoints
-
-POSITIONS = ("after", "before")
-N_STAGES = 4
-
-
-@dataclass(frozen=True)
-class DropoutSpec:
-    """Where and how much to drop.
-
-    Parameters
-    ----------
-    position : {"after", "before"}
-        ``after`` drops elements of a stage's output, which both the next stage and the neck read;
-        ``before`` those of its input alone: the neck still sees the previous stage whole.
-    stages : sequence of int
-        Which of the four backbone stages, from 0; kept sorted.
-    rate : float
-        Probability of zeroing an element, 0 <= rate < 1. The rest is divided by 1 - rate.
-
-    Raises
-    ------
-    InputError
-        If a value is not one of these.
-
-    Examples
-    --------
-    >>> DropoutSpec("before", [2, 1])
-    DropoutSpec(position='before', stages=(1, 2), rate=0.15)
-    """
-
-    position: str = "after"
-    stages: tuple[int, ...] = (1, 2)
-    rate: float = 0.15
-
-    def __post_init__(self) -> None:
-        if self.position not in POSITIONS:
-            raise InputError(
-                f"Expected dropout `position` 'after' or 'before', got {self.position!r}."
-            )
-        stages = _sorted_stages(self.stages)
-        if not stages or len(set(stages)) < len(stages) or not set(stages) <= set(range(N_STAGES)):
-            raise InputError(
-                "Expected dropout `stages` to be different numbers among 0, 1, 2, 3 and at least "
-                f"one, got {self.stages!r}."
-            )
-        if isinstance(self.rate, bool) or not 0 <= self.rate < 1:
-            raise InputError(f"Expected dropout `rate` at least 0 and under 1, got {self.rate!r}.")
-        object.__setattr__(self, "stages", stages)
-        object.__setattr__(self, "rate", float(self.rate))
-
-
-def _sorted_stages(stages: Iterable[int]) -> tuple[int, ...]:
-    try:
-        return tuple(sorted(int(stage) for stage in stages))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Expected dropout `stages` as numbers, got {stages!r}.") from error
 
 
 def sample_seed(seed: int, image_id: str, repeat: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from autoeval.detectors.dropout import N_STAGES
+from autoeval.detectors.dropout_spec import N_STAGES
 from autoeval.detectors.stages import HookPoints
 from autoeval.errors import InputError
 

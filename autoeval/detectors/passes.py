@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from autoeval.detections import Detections
 from autoeval.detectors.branches import branches
-from autoeval.detectors.dropout import DropoutSpec, feature_dropout
+from autoeval.detectors.dropout import feature_dropout
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.detectors.fallback import guess_hook_points
 from autoeval.detectors.stages import (
     HookPoints,

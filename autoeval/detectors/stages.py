@@ -8,7 +8,7 @@ from importlib import import_module
 
 from torch import Tensor, nn
 
-from autoeval.detectors.dropout import DropoutSpec
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 
 Layer = Callable[[Tensor], Tensor]

@@ -53,13 +53,17 @@ def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str,
     return arrow.to_pandas(), metadata
 
 
-def refuse_differences(expected: Mapping[str, Any], got: Mapping[str, Any]) -> None:
+def refuse_differences(
+    expected: Mapping[str, Any], got: Mapping[str, Any], prefix: str = ""
+) -> None:
     """Compare what an estimator was fitted with to what it is about to be used with.
 
     Parameters
     ----------
     expected, got : mapping
         Nested mappings of plain values.
+    prefix : str
+        Put before the names of fields.
 
     Raises
     ------
@@ -68,7 +72,7 @@ def refuse_differences(expected: Mapping[str, Any], got: Mapping[str, Any]) -> N
     """
     before, now = dict(_flatten(expected)), dict(_flatten(got))
     different = [
-        f"  {name}: fitted with {before.get(name)!r}, now {now.get(name)!r}"
+        f"  {prefix}{name}: fitted with {before.get(name)!r}, now {now.get(name)!r}"
         for name in sorted(before.keys() | now.keys())
         if before.get(name) != now.get(name)
     ]

@@ -1,48 +1,34 @@
-"""The estimator: fitted on a score table, applied to the scores of unlabelled images."""
+"""The estimator: a fitted regression that knows how its scores were made."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.errors import InputError
+from autoeval.data.unlabelled import Images, list_images
+from autoeval.detections import Evidence
 from autoeval.estimation.artefact import read_artefact, refuse_differences, write_artefact
+from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.guards import guards
-from autoeval.estimation.intervals import MIN_SOURCES, source_interval, widened
-from autoeval.estimation.methods import Method, make_method, readable
-from autoeval.estimation.sampling import sampling_error
-from autoeval.estimation.score_table import (
-    SEED,
-    Rows,
-    check_features,
-    check_score_table,
-    check_varies,
-    sample_rows,
-    sources,
-)
+from autoeval.estimation.observing import ImageDetector, Observer
+from autoeval.estimation.remembered import recall_pass
+from autoeval.estimation.samples import UnlabelledSamples
+from autoeval.estimation.sampling import RESAMPLED, RESAMPLES
+from autoeval.estimation.source_domain import SourceDomain
+from autoeval.estimation.source_regression import SourceRegression
+from autoeval.runtime.progress import announced_bar
+from autoeval.runtime.shards import Shards, Undivided
 from autoeval.scores.registry import of_domain
-from autoeval.targets import find_target
-
-if TYPE_CHECKING:
-    from autoeval.data.unlabelled import Images
-    from autoeval.detectors.detector import Detector
-    from autoeval.estimation.source_domain import SourceDomain
 
 
 class MapEstimator:
-    """Estimates mAP from label-free scores.
-
-    One regressor is fitted for each dropout repeat; the estimate is their mean (paper: section
-    5.3). With three sources or more, each source is also left out once, and how far it is then
-    missed gives the interval.
+    """Estimates accuracy from label-free scores, and makes those scores where it is given images.
 
     Parameters
     ----------
@@ -55,16 +41,10 @@ class MapEstimator:
 
     Attributes
     ----------
-    table_ : DataFrame
-        The rows it was fitted on.
+    regression_ : SourceRegression
+        What turns scores into an estimate.
     context_ : dict
         What the rows were made with; see `fit`.
-    sources_ : list of str
-    training_range_ : dict of str to tuple of float
-        Smallest and largest value in the sample sets, for each feature that the estimate uses.
-    residuals_ : ndarray of shape (n_sources,)
-        Absolute error on the own images of each source when it is left out; empty with fewer than
-        three sources.
     """
 
     def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
@@ -80,43 +60,33 @@ class MapEstimator:
         table : DataFrame
             See `autoeval.estimation.score_table`.
         context : mapping, optional
-            What the rows were made with (detector settings, dropout, categories), as nested
-            mappings of plain values; saved along and compared by `check_context`.
+            What the rows were made with, from `Observer.context`: nested mappings of plain values,
+            saved along and compared before the estimator is used on images.
 
         Raises
         ------
         InputError
-            If the target is unknown, columns are missing, no score varies, or nothing can be
-            fitted on.
+            As `SourceRegression.fit`.
         """
-        find_target(self.target)
-        features = readable(make_method(self.method), table)
-        check_score_table(table, (*features, self.target))
-        check_varies(sample_rows(table), features)
-        self.table_ = table.reset_index(drop=True)
+        regression = SourceRegression(self.method, target=self.target, level=self.level)
+        self.regression_ = regression.fit(table)
         self.context_ = dict(context or {})
-        self.sources_ = sources(table)
-        rows = Rows.of(table, (*features, self.target))
-        self._full = self._fit_repeats(rows)
-        self._left_out: list[dict[int, Method]] = []
-        self.residuals_ = np.zeros(0)
-        if len(self.sources_) >= MIN_SOURCES:
-            self._leave_each_source_out(rows)
-        self.training_range_ = {
-            name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
-            for name in features
-            if any(name in method.selected_ for method in self._full.values())
-        }
         return self
+
+    @property
+    def table_(self) -> pd.DataFrame:
+        """The rows it was fitted on."""
+        return self.regression_.table_
 
     def predict(
         self,
         images: Images,
-        detector: Detector,
+        detector: ImageDetector,
         *,
         repeats: int | None = None,
         domain: SourceDomain | None = None,
         batch_size: int = 4,
+        shards: Shards | None = None,
     ) -> Estimate:
         """Run a detector over images without labels and estimate its accuracy there.
 
@@ -127,78 +97,123 @@ class MapEstimator:
         images : path-like or sequence
             A folder, a COCO JSON file, or a sequence of paths or of arrays (H, W, 3), uint8, BGR;
             see `autoeval.data.unlabelled.list_images`.
-        detector : Detector
+        detector : ImageDetector
             From `autoeval.detectors.load_detector`.
         repeats, domain, batch_size
-            See `autoeval.estimation.unlabelled.estimate_unlabelled`.
+            See `observer`.
+        shards : Shards, optional
+            Which processes share the images.
 
         Raises
         ------
         InputError
-            If the detector is another one than it was fitted with (naming what differs), it was
-            fitted without context, or no image can be read.
+            As `observer`, and if no image can be read.
+
+        Warns
+        -----
+        UserWarning
+            Naming the images that could not be read.
         """
-        # The pass knows estimators, so it cannot be imported before them.
-        from autoeval.estimation.unlabelled import estimate_unlabelled
+        observer = self.observer(detector, repeats=repeats, domain=domain, batch_size=batch_size)
+        estimate, row = self.estimate(observer, images, shards=shards)
+        if row["unreadable"]:
+            warnings.warn(f"not read: {row['unreadable']}", stacklevel=2)
+        return estimate
 
-        return estimate_unlabelled(
-            self, images, detector, repeats=repeats, domain=domain, batch_size=batch_size
-        )
-
-    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
-        """Estimate from the scores of one set of images.
+    def observer(
+        self,
+        detector: ImageDetector,
+        *,
+        repeats: int | None = None,
+        domain: SourceDomain | None = None,
+        batch_size: int = 4,
+    ) -> Observer:
+        """Make the pass that the scores of the training table were made with.
 
         Parameters
         ----------
-        rows : DataFrame
-            One row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
-            Where `collect` drew the images again, the sampling error of the images widens the
-            interval; see `autoeval.estimation.intervals.widened`.
-        backbone : str
-            Class name of the detector's backbone, for the guards.
+        detector : ImageDetector
+            The one that it was fitted with.
+        repeats : int, optional
+            Perturbed passes; by default as many as it was fitted with.
+        domain : SourceDomain, optional
+            The detector's training domain, where the estimator uses scores that compare with it.
+        batch_size : int
+            Changes no number.
 
         Raises
         ------
         InputError
-            If a repeat was not among those fitted.
+            If the estimator does not remember its pass, was fitted with another detector (naming
+            what differs) or fewer repeats, or needs a training domain and there is none.
         """
-        scores = self._scores(rows)
-        per_repeat = self._per_repeat(self._full, scores)
-        raw = float(np.mean(per_repeat))
-        left_out = np.array([self._per_repeat(fit, scores).mean() for fit in self._left_out])
-        by_source = source_interval(raw, left_out, self.residuals_, level=self.level)
-        features = {name: float(rows[name].mean()) for name in self.training_range_}
-        target = find_target(self.target)
-        value = float(target.clip(raw))
-        n_images = int(rows["n_images"].iloc[0])
-        sampling = sampling_error(rows, tuple(features), partial(self._per_repeat, self._full))
-        interval = widened(by_source, raw, sampling.std, n_images=n_images, level=self.level)
-        skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
-        return Estimate(
-            value=value,
-            std=float(target.clip(per_repeat).std()),
-            lower=float(target.clip(interval.lower)),
-            upper=float(target.clip(interval.upper)),
-            level=self.level,
-            interval_method=interval.method,
-            target=self.target,
-            method=self.method,
-            n_images=n_images,
-            features=features,
-            guards=guards(
-                value,
-                features,
-                self.training_range_,
-                n_images=n_images,
-                skipped_share=skipped,
-                backbone=backbone,
-                doubtful=target.doubtful,
-            )
-            + sampling.doubts,
-            sampling_std=sampling.std,
-            source_lower=float(target.clip(by_source.lower)),
-            source_upper=float(target.clip(by_source.upper)),
+        fitted = getattr(self, "regression_", None)
+        task, settings = recall_pass(
+            getattr(self, "context_", {}),
+            detector,
+            features=fitted.features_ if fitted else (),
+            fitted_repeats=int(fitted.table_["repeat"].max()) + 1 if fitted else 0,
+            repeats=repeats,
+            domain=domain,
         )
+        return Observer(detector, task, settings, batch_size=batch_size)
+
+    def estimate(
+        self,
+        observer: Observer,
+        images: Images,
+        *,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+        shards: Shards | None = None,
+    ) -> tuple[Estimate, dict[str, Any]]:
+        """Observe images and estimate the accuracy there, with what else the pass says.
+
+        Parameters
+        ----------
+        observer : Observer
+            From `observer`, or any other pass that differs from it in the number of repeats alone.
+        images : path-like or sequence
+            As in `predict`.
+        watch : callable
+            Called with the evidence of each image.
+        shards : Shards, optional
+            Which processes share the images; see `Observer.rows`.
+
+        Returns
+        -------
+        estimate : Estimate
+            Its guards also count the images that could not be read.
+        row : dict
+            What the pass says, such as ``n_unreadable`` and ``unreadable``; scores are means over
+            the repeats.
+
+        Raises
+        ------
+        InputError
+            If the estimator was fitted with another detector or other settings, or no image can be
+            read.
+        """
+        self.check_context(observer.context())
+        samples, shards = UnlabelledSamples(list_images(images)), shards or Undivided()
+        mine = len(shards.part(len(samples)))
+        with announced_bar(mine, "observing images", disable=not shards.leads) as bar:
+            rows = observer.rows(
+                samples, advance=bar.update, watch=watch, shards=shards, resamples=RESAMPLES
+            )
+        table = pd.DataFrame(rows)
+        estimate = self.predict_rows(table, backbone=observer.detector.backbone)
+        if len(observer.task.categories) > 1:
+            estimate = replace(estimate, per_category=self._per_category(table))
+        lost = rows[0]["n_unreadable"]
+        if lost:
+            reason = f"{lost} of {len(samples)} images could not be read and were left out"
+            estimate = replace(estimate, guards=(*estimate.guards, reason))
+        row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
+        return estimate, row | table.select_dtypes("float").mean().to_dict()
+
+    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
+        """Estimate from the scores of one set of images; see `SourceRegression.predict_rows`."""
+        return self.regression_.predict_rows(rows, backbone=backbone)
 
     def check_context(self, context: Mapping[str, Any]) -> None:
         """Make sure that rows made with ``context`` may be given to `predict_rows`.
@@ -209,7 +224,7 @@ class MapEstimator:
             Saying which settings differ from those the estimator was fitted with.
         """
         fitted: Mapping[str, Any] = self.context_
-        if not of_domain(self.training_range_):
+        if not of_domain(self.regression_.training_range_):
             fitted, context = _without_domain(fitted), _without_domain(context)
         refuse_differences(fitted, context)
 
@@ -232,68 +247,11 @@ class MapEstimator:
         estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
         return estimator.fit(table, context=metadata["context"])
 
-    @property
-    def features_(self) -> tuple[str, ...]:
-        """Scores that any of its regressors reads, those behind the interval included."""
-        fits = [self._full, *self._left_out]
-        names = {n for fit in fits for method in fit.values() for n in method.selected_}
-        return tuple(sorted(names))
-
-    def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the estimate of each repeat, clipped to what is possible."""
-        scores = self._scores(rows)
-        return find_target(self.target).clip(self._per_repeat(self._full, scores))
-
-    def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` by a regressor that has not seen its source, shape (N,).
-
-        NaN with fewer than three sources, and where a feature is not finite.
-        """
-        rows = self._scores(self.table_)
-        estimates = np.full(len(rows), np.nan)
-        for source, fitted in zip(self.sources_, self._left_out, strict=False):
-            for repeat, method in fitted.items():
-                chosen = (rows["source"] == source) & (rows["repeat"] == repeat)
-                estimates[chosen] = method.predict(rows.where(chosen))
-        return find_target(self.target).clip(estimates)
-
-    def _scores(self, rows: pd.DataFrame) -> Rows:
-        """Take the columns that any of the fitted regressors reads."""
-        check_features(rows, self.features_)
-        return Rows.of(rows, self.features_)
-
-    def _fit_repeats(self, rows: Rows) -> dict[int, Method]:
-        return {
-            int(repeat): make_method(self.method).fit(
-                rows.where(rows["repeat"] == repeat), self.target
-            )
-            for repeat in np.unique(rows["repeat"])
-        }
-
-    def _leave_each_source_out(self, rows: Rows) -> None:
-        residuals = []
-        for source in self.sources_:
-            held_out = rows["source"] == source
-            fitted = self._fit_repeats(rows.where(~held_out))
-            own = rows.where(held_out).of_kind(SEED)
-            residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
-            self._left_out.append(fitted)
-        self.residuals_ = np.array(residuals)
-
-    def _per_repeat(self, fitted: dict[int, Method], rows: Rows) -> np.ndarray:
-        """Estimate each row by the regressor of its repeat, shape (n_repeats,)."""
-        unknown = sorted({int(repeat) for repeat in rows["repeat"]} - set(fitted))
-        if unknown:
-            raise InputError(
-                f"Expected dropout repeats out of {sorted(fitted)} but got {unknown}: "
-                "estimate with at most as many repeats as the estimator was fitted with."
-            )
-        return np.concatenate(
-            [
-                fitted[int(repeat)].predict(rows.where(rows["repeat"] == repeat))
-                for repeat in np.unique(rows["repeat"])
-            ]
-        )
+    def _per_category(self, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+        categories = estimate_categories(
+            self.table_, rows, method=self.method, target=self.target, level=self.level
+        ).rename(columns={"estimate": "value"})
+        return categories.set_index("category")[["value", "lower", "upper"]].to_dict("index")
 
 
 def _without_domain(context: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,14 +11,12 @@ import numpy as np
 import pandas as pd
 
 from autoeval import __version__
-from autoeval.detectors.detector import Detector
-from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.estimation.scorer import LoadDetector, Scorer
 from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.metasets.task import Task
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
@@ -26,34 +24,12 @@ from autoeval.runtime.store import RowStore
 from autoeval.scores.registry import revisions
 
 
-def context(detector: Detector, task: Task, settings: PassSettings) -> dict[str, Any]:
-    """Say what scores are made with, for the estimator to remember and to compare.
-
-    The number of repeats and the further evidence are left out: each repeat and each score stands
-    on its own.
-    """
-    described = settings.to_dict()
-    del described["repeats"], described["wants"]
-    return {
-        "detector": detector.settings,
-        "pass": json.loads(json.dumps(described)),
-        "task": {
-            "name": task.name,
-            "categories": list(task.categories),
-            "lookup": [int(k) for k in task.lookup(detector.categories)],
-        },
-    }
-
-
 def score_meta_set(
-    detector: Detector,
-    task: Task,
+    observer: Observer,
     seed_sets: Sequence[SeedSet],
     recipes: Iterable[Recipe],
     *,
-    settings: PassSettings,
     store: RowStore,
-    batch_size: int = 4,
     executor: Executor | None = None,
     load: LoadDetector | None = None,
 ) -> tuple[pd.DataFrame, JobCounts]:
@@ -61,15 +37,11 @@ def score_meta_set(
 
     Parameters
     ----------
-    detector : Detector
-    task : Task
+    observer : Observer
     seed_sets : sequence of SeedSet
     recipes : iterable of Recipe
         Recipes without transforms give the rows of a source's own images.
-    settings : PassSettings
     store : RowStore
-    batch_size : int
-        Changes no number.
     executor : Executor, optional
         Where sample sets are scored; this process by default.
     load : callable, optional
@@ -81,18 +53,14 @@ def score_meta_set(
         The score table, with the rows of failed jobs (``status`` and ``error`` tell them).
     counts : JobCounts
     """
-    jobs = sample_set_jobs(detector, task, seed_sets, recipes, settings)
-    work = Scorer(detector, task, settings, batch_size=batch_size, load=load)
+    jobs = sample_set_jobs(observer, seed_sets, recipes)
+    work = Scorer(observer, load=load)
     counts = run_jobs(jobs, work, store, what="scoring sample sets", executor=executor)
     return store.table(job.key for job in jobs), counts
 
 
 def sample_set_jobs(
-    detector: Detector,
-    task: Task,
-    seed_sets: Sequence[SeedSet],
-    recipes: Iterable[Recipe],
-    settings: PassSettings,
+    observer: Observer, seed_sets: Sequence[SeedSet], recipes: Iterable[Recipe]
 ) -> list[Job]:
     """Make one job a recipe, whose payload is the `SampleSet`.
 
@@ -101,8 +69,8 @@ def sample_set_jobs(
     """
     by_name = {seed_set.name: seed_set for seed_set in seed_sets}
     made_with: dict[str, Any] = {"version": __version__, "scores": revisions()}
-    made_with |= {"repeats": settings.repeats, "wants": settings.wants}
-    made_with |= context(detector, task, settings)
+    made_with |= {"repeats": observer.settings.repeats, "wants": observer.settings.wants}
+    made_with |= observer.context()
     digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
     return [
         _job(by_name[recipe.seed_set], recipe, {**made_with, "data": digests[recipe.seed_set]})

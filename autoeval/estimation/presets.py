@@ -13,7 +13,7 @@ from typing import Any
 
 from typing_extensions import Self
 
-from autoeval.detectors.dropout import DropoutSpec
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.measures import MeasureSettings
 from autoeval.estimation.source_domain import SourceDomain

@@ -11,10 +11,10 @@ import pandas as pd
 from scipy import stats
 
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.score_table import sample_rows, seed_rows, sources
+from autoeval.estimation.source_regression import SourceRegression
 from autoeval.runtime.progress import progress_bar
 
 
@@ -99,7 +99,8 @@ def leave_one_source_out(
     records, errors = [], []
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
         for name in names:
-            record, error = _held_out(table, name, MapEstimator(method, target=target, level=level))
+            regression = SourceRegression(method, target=target, level=level)
+            record, error = _held_out(table, name, regression)
             records.append(record)
             errors.append(error)
             bar.update()
@@ -111,14 +112,14 @@ def leave_one_source_out(
 
 
 def _held_out(
-    table: pd.DataFrame, name: str, estimator: MapEstimator
+    table: pd.DataFrame, name: str, regression: SourceRegression
 ) -> tuple[dict[str, Any], np.ndarray]:
     held_out = table["source"] == name
     own = seed_rows(table[held_out])
-    estimator.fit(table[~held_out])
-    estimate = estimator.predict_rows(own)
-    true = float(own[estimator.target].iloc[0])
-    error = np.abs(estimator.predict_repeats(own) - true)
+    regression.fit(table[~held_out])
+    estimate = regression.predict_rows(own)
+    true = float(own[regression.target].iloc[0])
+    error = np.abs(regression.predict_repeats(own) - true)
     record = {
         "source": name,
         "n_images": estimate.n_images,

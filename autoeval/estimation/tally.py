@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
-from autoeval.errors import InputError
 from autoeval.estimation.mean_ap import MeanAP
 from autoeval.estimation.measures import Measure
+from autoeval.estimation.pass_log import PassLog
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets.sample_set import Sample
 from autoeval.scores.registry import scores
@@ -40,15 +37,7 @@ class Tally:
         by_box = [name for name, score in scores().items() if not score.per_image]
         self.by_category = {name: _score_set(settings, by_box) for name in several}
         self.n_images = 0
-        self.unreadable: list[str] = []
-        self.seconds: defaultdict[str, float] = defaultdict(float)
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        """Add the time of the body to the seconds called ``name``."""
-        start = time.perf_counter()
-        yield
-        self.seconds[name] += time.perf_counter() - start
+        self.log = PassLog()
 
     def update(self, sample: Sample, evidence: Evidence) -> None:
         """Take in one image."""
@@ -64,38 +53,34 @@ class Tally:
     def merge(self, other: Self) -> None:
         """Take in what ``other`` has seen of the images that come after those seen here."""
         self.n_images += other.n_images
+        self.log.merge(other.log)
         self.accuracy.merge(other.accuracy)
         for mine, theirs in zip(self.measures, other.measures, strict=True):
             mine.merge(theirs)
         self.scores.merge(other.scores)
         for name, of_category in self.by_category.items():
             of_category.merge(other.by_category[name])
-        self.unreadable += other.unreadable
-        for name, seconds in other.seconds.items():
-            self.seconds[name] += seconds
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row a repeat; see `autoeval.estimation.collect.collect`.
+        """Return one row a repeat; see `Observer.rows`.
 
         Raises
         ------
         InputError
             If no image could be read.
         """
-        if not self.n_images:
-            lost = self.unreadable
-            raise InputError(f"None of the {len(lost)} images can be read: {'; '.join(lost[:3])}")
-        with self.timed("map_s"):
+        self.log.check(self.n_images)
+        with self.log.timed("map_s"):
             accuracy = self.accuracy.compute()
             for measure in self.measures:
                 accuracy |= measure.compute()
         shared = {
             "n_images": self.n_images,
             "n_boxes": self.accuracy.n_boxes,
-            "n_unreadable": len(self.unreadable),
-            "unreadable": "; ".join(self.unreadable),
+            "n_unreadable": len(self.log.unreadable),
+            "unreadable": "; ".join(self.log.unreadable.values()),
             "absent": json.dumps(self.scores.absent, sort_keys=True),
-            **self.seconds,
+            **self.log.seconds,
         }
         rows = [
             {"repeat": repeat, **shared, **accuracy, **features}

@@ -3,13 +3,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from rectangles import RectangleDetector, rectangle_task
+from rectangles import BOXES, RectangleDetector, rectangle_task
 
 from autoeval.counting.binning import released_bins
 from autoeval.counting.label_free import EDGES, CountingError, CountingErrorSettings
 from autoeval.counting.measures.binned import bin_table, pooled
 from autoeval.detections import Detections
-from autoeval.estimation.collect import collect
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets import SampleSet, own_images
 
@@ -83,13 +83,7 @@ def test_the_settings_survive_being_written_as_json():
 def test_a_pass_measures_counting_beside_map(tmp_path):
     seed_set = rectangle_task(tmp_path).load_seed_sets()[0]
     settings = PassSettings(repeats=2, measures=(CountingErrorSettings(),))
-    rows = collect(
-        RectangleDetector(),
-        SampleSet(seed_set, own_images(seed_set)),
-        categories=("box",),
-        lookup=np.array([0]),
-        settings=settings,
-    )
-    table = pd.DataFrame(rows)
+    observer = Observer(RectangleDetector(), BOXES, settings)
+    table = pd.DataFrame(observer.rows(SampleSet(seed_set, own_images(seed_set))))
     assert (table["count_mae"] == 0).all()  # one rectangle an image, and it is found
     assert (table["count_stability@0.30"] == 1).all() and table["mAP"].notna().all()

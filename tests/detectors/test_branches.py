@@ -9,7 +9,7 @@ import torch
 from branching import perturb
 
 from autoeval.detectors import load_detector
-from autoeval.detectors.dropout import DropoutSpec
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.detectors.passes import HookedPasses
 
 SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]

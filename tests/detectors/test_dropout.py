@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from autoeval.detectors.dropout import DropoutSpec, drop_elements, feature_dropout, sample_seed
+from autoeval.detectors.dropout import drop_elements, feature_dropout, sample_seed
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.detectors.stages import HookPoints
 from autoeval.errors import InputError
 

@@ -7,7 +7,8 @@ import torch
 from branching import perturb
 
 from autoeval.detectors import ops
-from autoeval.detectors.dropout import DropoutSpec, feature_dropout
+from autoeval.detectors.dropout import feature_dropout
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.detectors.fallback import guess_hook_points
 from autoeval.detectors.stages import split_backbone, take_rows
 from autoeval.errors import InputError

@@ -14,6 +14,7 @@ from pathlib import Path
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.estimation.meta_set import score_meta_set
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
 from autoeval.metasets import draw_recipes, own_images
 from autoeval.runtime.store import RowStore
@@ -45,11 +46,9 @@ class World:
     def score(self, folder, n_jobs=None):
         folder.mkdir(exist_ok=True)
         table, _ = score_meta_set(
-            RectangleDetector(),
-            self.task,
+            Observer(RectangleDetector(), self.task, preset("paper", repeats=2)),
             self.seed_sets,
             self.recipes[:n_jobs],
-            settings=preset("paper", repeats=2),
             store=LoggedStore(folder),
         )
         timings = [name for name in table if name.endswith("_s")]

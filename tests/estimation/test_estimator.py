@@ -7,6 +7,7 @@ from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.source_regression import SourceRegression
 
 CONTEXT = {"detector": {"weights": "abc", "score_thr": 0.05}, "dropout": {"stages": [1, 2]}}
 
@@ -112,9 +113,9 @@ def test_estimates_turn_into_json_and_rows():
 
 def test_left_out_estimates_are_those_of_estimators_that_never_saw_the_source():
     table = make_table(WORLDS, repeats=2, noise=0.1)
-    estimates = MapEstimator("bos").fit(table).predict_left_out()
+    estimates = SourceRegression("bos").fit(table).predict_left_out()
     for source, rows in table.groupby("source"):
-        apart = MapEstimator("bos").fit(table[table["source"] != source])
+        apart = SourceRegression("bos").fit(table[table["source"] != source])
         for k in rows.index:
             assert estimates[k] == pytest.approx(apart.predict_repeats(rows.loc[[k]]).item())
 
@@ -122,4 +123,4 @@ def test_left_out_estimates_are_those_of_estimators_that_never_saw_the_source():
 def test_two_sources_give_no_left_out_estimates():
     table = make_table(WORLDS)
     few = table[table["source"].isin(table["source"].unique()[:2])]
-    assert all(math.isnan(value) for value in MapEstimator("bos").fit(few).predict_left_out())
+    assert all(math.isnan(value) for value in SourceRegression("bos").fit(few).predict_left_out())

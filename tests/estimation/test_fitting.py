@@ -8,7 +8,8 @@ from rectangles import RectangleDetector, rectangle_task, write_world
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.fitting import estimate_images, fit_task
+from autoeval.estimation.fitting import fit_task
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
 from autoeval.metasets import MetaSetConfig
 
@@ -28,13 +29,11 @@ def task(tmp_path):
     return rectangle_task(tmp_path / "worlds")
 
 
-def fit(detector, task, work_dir, **options):
+def fit(detector, task, work_dir, *, batch_size=4, **options):
     return fit_task(
-        detector,
-        task,
+        Observer(detector, task, SETTINGS, batch_size=batch_size),
         task.load_seed_sets(),
         meta_set=META_SET,
-        settings=SETTINGS,
         work_dir=work_dir,
         **options,
     )
@@ -97,9 +96,7 @@ def test_estimates_on_a_plain_folder(detector, task, tmp_path):
     result = fit(detector, task, tmp_path / "work")
     folder = write_world(tmp_path / "new", 205, n_images=8, seed=9) / "images"
     (folder / "broken.png").write_bytes(b"not an image")
-    estimate, row = estimate_images(
-        detector, result.estimator, task, load_image_folder(folder), settings=SETTINGS
-    )
+    estimate, row = result.estimator.estimate(Observer(detector, task, SETTINGS), folder)
     own = result.table[result.table["kind"] == "seed"].groupby("source")["mAP"].first()
     assert own["w2"] < estimate.value < own["w1"]
     assert estimate.n_images == 8 and math.isnan(row["mAP"])
@@ -113,13 +110,7 @@ def test_a_folder_without_any_readable_image_fails(detector, task, tmp_path):
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "a.jpg").write_bytes(b"")
     with pytest.raises(InputError, match=r"None of the 1 images can be read: .*a\.jpg"):
-        estimate_images(
-            detector,
-            result.estimator,
-            task,
-            load_image_folder(tmp_path / "bad"),
-            settings=SETTINGS,
-        )
+        result.estimator.predict(tmp_path / "bad", detector)
 
 
 def test_a_saved_estimator_refuses_another_detector_or_preset(detector, task, tmp_path):
@@ -127,10 +118,10 @@ def test_a_saved_estimator_refuses_another_detector_or_preset(detector, task, tm
     estimator = MapEstimator.load(tmp_path / "work" / "estimator.parquet")
     files = load_image_folder(task.seed_sets[0].img_dir)
     with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
-        estimate_images(RectangleDetector(score_thr=0.3), estimator, task, files, settings=SETTINGS)
+        estimator.estimate(Observer(RectangleDetector(score_thr=0.3), task, SETTINGS), files)
     with pytest.raises(InputError, match=r"pass\.dropout\.position"):
         other = preset("released", repeats=2, seed=1)
-        estimate_images(detector, estimator, task, files, settings=other)
+        estimator.estimate(Observer(detector, task, other), files)
 
 
 def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
@@ -148,11 +139,9 @@ def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
 
 def test_two_sources_give_an_estimator_without_interval(detector, task, tmp_path):
     result = fit_task(
-        detector,
-        task,
+        Observer(detector, task, SETTINGS),
         task.load_seed_sets()[:2],
         meta_set=META_SET,
-        settings=SETTINGS,
         work_dir=tmp_path / "work",
     )
     assert result.held_out == ()

@@ -10,11 +10,9 @@ from test_protocol import WORLDS, make_table
 from autoeval import MapEstimator
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
-from autoeval.estimation.fitting import estimate_images
-from autoeval.estimation.meta_set import context
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import BY_PRODUCTS, preset
 from autoeval.estimation.source_domain import SourceDomain
-from autoeval.estimation.unlabelled import saved_pass
 from autoeval.metasets import Task
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.scale_ap import ScaleAP
@@ -38,7 +36,8 @@ TASK = Task("boxes", ("box",), (), {"crate": "box"})
 @pytest.fixture
 def estimator(tmp_path):
     fitted = MapEstimator("bos").fit(
-        make_table(WORLDS, repeats=2, noise=0.01), context=context(Crates(), TASK, SETTINGS)
+        make_table(WORLDS, repeats=2, noise=0.01),
+        context=Observer(Crates(), TASK, SETTINGS).context(),
     )
     fitted.save(tmp_path / "estimator.parquet")
     return MapEstimator.load(tmp_path / "estimator.parquet")
@@ -51,7 +50,7 @@ def world(tmp_path):
 
 def test_the_estimate_is_that_of_a_pass_with_the_same_settings_and_task(estimator, world):
     files = load_image_folder(world / "images")
-    expected, _ = estimate_images(Crates(), estimator, TASK, files, settings=SETTINGS)
+    expected, _ = estimator.estimate(Observer(Crates(), TASK, SETTINGS), files)
     estimate = estimator.predict(world / "images", Crates())
     assert estimate.to_dict() == expected.to_dict()
     assert estimate.value != estimator.predict(world / "images", Crates(), repeats=1).value
@@ -67,24 +66,24 @@ def test_images_may_come_in_any_form(estimator, world):
 
 
 def test_what_is_remembered_comes_back(estimator):
-    task, settings = saved_pass(estimator, Crates())
-    assert settings == replace(SETTINGS, wants=BY_PRODUCTS)
-    assert task.categories == TASK.categories
-    assert task.lookup(Crates.categories).tolist() == [0, -1]
+    observer = estimator.observer(Crates())
+    assert observer.settings == replace(SETTINGS, wants=BY_PRODUCTS)
+    assert observer.task.categories == TASK.categories
+    assert observer.lookup.tolist() == [0, -1]
 
 
 def test_no_more_passes_than_an_estimate_needs():
     table = make_table(WORLDS)
     table = table.assign(view_consistency=table["bos"])
     table = table.assign(**{name: table["bos"] for name in ScaleAP.features})
-    made = context(Crates(), TASK, SETTINGS)
+    made = Observer(Crates(), TASK, SETTINGS).context()
     for method, more in (
         ("view_consistency", ["views"]),
         ("constant", []),
         ("scale_ap", ["half_size"]),
     ):
         fitted = MapEstimator(method).fit(table, context=made)
-        _, settings = saved_pass(fitted, Crates())
+        settings = fitted.observer(Crates()).settings
         assert list(settings.wants) == [*BY_PRODUCTS, *more] and settings.repeats == 1
 
 
@@ -112,11 +111,11 @@ def test_repeats_that_were_not_fitted_are_refused_before_the_pass(estimator, wor
 def test_scores_of_the_training_domain_need_it():
     domain = SourceDomain("there", None, 0.4)
     table = make_table(WORLDS).rename(columns={"bos": "fd"})
-    made = context(Crates(), TASK, replace(SETTINGS, domain=domain))
+    made = Observer(Crates(), TASK, replace(SETTINGS, domain=domain)).context()
     estimator = MapEstimator("fd").fit(table, context=made)
     with pytest.raises(InputError, match=r"uses fd.*--reference"):
-        saved_pass(estimator, Crates())
-    assert saved_pass(estimator, Crates(), domain=domain)[1].domain is domain
+        estimator.observer(Crates())
+    assert estimator.observer(Crates(), domain=domain).settings.domain is domain
 
 
 def test_images_that_cannot_be_read_are_named(estimator, world):
@@ -129,8 +128,8 @@ def test_images_that_cannot_be_read_are_named(estimator, world):
 
 def test_words_that_task_and_detector_share_need_no_mapping(tmp_path):
     task = rectangle_task(tmp_path)
-    fitted = MapEstimator("bos").fit(
-        make_table(WORLDS), context=context(RectangleDetector(), task, SETTINGS)
+    made = Observer(RectangleDetector(), task, SETTINGS).context()
+    restored = (
+        MapEstimator("bos").fit(make_table(WORLDS), context=made).observer(RectangleDetector()).task
     )
-    restored, _ = saved_pass(fitted, RectangleDetector())
     assert restored.lookup(("box",)).tolist() == [0]

@@ -4,6 +4,7 @@ import pytest
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
 from autoeval.estimation.scorer import Scorer
 from autoeval.metasets import SampleSet, own_images
@@ -28,7 +29,8 @@ def task(tmp_path):
 
 def sent(task, loader):
     """What arrives in another process."""
-    scorer = Scorer(RectangleDetector(), task, preset("paper", repeats=2), load=loader)
+    observer = Observer(RectangleDetector(), task, preset("paper", repeats=2))
+    scorer = Scorer(observer, load=loader)
     return pickle.loads(pickle.dumps(scorer))
 
 
@@ -41,7 +43,7 @@ def test_scores_the_same_where_it_was_sent(task, loader):
     for _ in range(2):
         prepare(there)
     assert len(loads) == (loader is not None)
-    here = Scorer(RectangleDetector(), task, preset("paper", repeats=2))
+    here = Scorer(Observer(RectangleDetector(), task, preset("paper", repeats=2)))
     tables = [attempt(scorer, job, lambda n: None).rows for scorer in (here, there)]
     bos, source = ([[row[name] for row in rows] for rows in tables] for name in ("bos", "source"))
     assert bos[0] == bos[1] and len(bos[0]) == 2

@@ -1,12 +1,13 @@
 import math
 
 import pytest
-from rectangles import RectangleDetector, write_world
+from rectangles import BOXES, RectangleDetector, write_world
 
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
-from autoeval.estimation.collect import UnlabelledSamples, collect
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
+from autoeval.estimation.samples import UnlabelledSamples
 from autoeval.estimation.tally import merged
 from autoeval.metasets import SampleSet, load_seed_set, own_images
 from autoeval.runtime.shards import TorchShards
@@ -21,17 +22,8 @@ class OnePart(TorchShards):
 
 
 def rows_of(samples, shards=None):
-    detector = RectangleDetector()
-    rows = collect(
-        detector,
-        samples,
-        categories=("box",),
-        lookup=[0],
-        settings=preset("paper", repeats=2),
-        batch_size=2,
-        shards=shards,
-    )
-    return [without_seconds(row) for row in rows]
+    observer = Observer(RectangleDetector(), BOXES, preset("paper", repeats=2), batch_size=2)
+    return [without_seconds(row) for row in observer.rows(samples, shards=shards)]
 
 
 def without_seconds(row):

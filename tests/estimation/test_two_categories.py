@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from rectangles import RectangleDetector, rectangle_task
 
-from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
-from autoeval.estimation.fitting import estimate_images, fit_task
+from autoeval.estimation.fitting import fit_task
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import PassSettings
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.task import Task
@@ -42,12 +42,11 @@ def task(tmp_path):
 
 
 def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
+    observer = Observer(WideAndTall(), task, SETTINGS)
     fit = fit_task(
-        WideAndTall(),
-        task,
+        observer,
         task.load_seed_sets(),
         meta_set=MetaSetConfig(n_sets=3, n_images=4),
-        settings=SETTINGS,
         work_dir=tmp_path / "work",
         methods=["bos"],
     )
@@ -63,9 +62,7 @@ def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
         image[10:20, 10 : 40 + k] = 200
         image[30 : 60 - k, 40:50] = 200
         cv2.imwrite(str(folder / f"{k}.png"), image)
-    estimate, _ = estimate_images(
-        WideAndTall(), fit.estimator, task, load_image_folder(folder), settings=SETTINGS
-    )
+    estimate, _ = fit.estimator.estimate(observer, folder)
     assert set(estimate.per_category) == {"wide", "tall"}
     assert all(0 <= of["value"] <= 1 for of in estimate.per_category.values())
     assert "wide: " in str(estimate) and "tall: " in str(estimate)

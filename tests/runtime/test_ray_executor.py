@@ -11,6 +11,7 @@ from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
 from autoeval.estimation.meta_set import score_meta_set
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
 from autoeval.metasets import draw_recipes, own_images
 from autoeval.runtime.executors.ray import RayExecutor
@@ -63,7 +64,7 @@ def test_a_worker_killed_in_the_middle_changes_no_number(cluster, tmp_path):
     def table(name, detector, executor=None):
         store, settings = RowStore(tmp_path / name), preset("paper", repeats=2)
         scored, counts = score_meta_set(
-            detector, task, seed_sets, recipes, settings=settings, store=store, executor=executor
+            Observer(detector, task, settings), seed_sets, recipes, store=store, executor=executor
         )
         assert (counts.done, counts.failed) == (len(recipes), {})
         return scored.drop(columns=[c for c in scored if c.endswith("_s")])

@@ -5,7 +5,7 @@ from observations import found, image
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
-from autoeval.estimation.collect import collect
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
 from autoeval.metasets import SampleSet, draw_recipes, own_images
 from autoeval.runtime.store import RowStore
@@ -56,7 +56,7 @@ def observe(world, folder, detector):
     task, seed_sets, recipes = world
     settings = preset("paper", repeats=2)
     store = RowStore(folder)
-    return observe_sets(detector, task, seed_sets, recipes, settings=settings, store=store)
+    return observe_sets(Observer(detector, task, settings), seed_sets, recipes, store=store)
 
 
 def test_kept_boxes_give_the_scores_and_the_map_of_the_pass(world, tmp_path):
@@ -64,13 +64,8 @@ def test_kept_boxes_give_the_scores_and_the_map_of_the_pass(world, tmp_path):
     detector = RectangleDetector()
     table = whole_sets(observe(world, tmp_path / "boxes", detector))
     for at in (0, 4):
-        rows = collect(
-            detector,
-            SampleSet(seed_sets[at // 3], recipes[at]),
-            categories=task.categories,
-            lookup=task.lookup(detector.categories),
-            settings=preset("paper", repeats=2),
-        )
+        observer = Observer(detector, task, preset("paper", repeats=2))
+        rows = observer.rows(SampleSet(seed_sets[at // 3], recipes[at]))
         kept = table[table["sample_set"] == recipes[at].recipe_id].to_dict("records")
         for direct, again in zip(rows, kept, strict=True):
             for name in ("mAP", "mAP75", "bos", "bos_strict", "ac", "ps@0.50", "n_images"):

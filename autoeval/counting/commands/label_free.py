@@ -27,7 +27,7 @@ from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import (
     add_data_options,
     add_pass_options,
-    pass_settings,
+    make_observer,
 )
 from autoeval.counting.binning import load_bins
 from autoeval.counting.label_free import EDGES, CountingErrorSettings
@@ -38,12 +38,10 @@ from autoeval.runtime.files import atomic_path, write_text
 from autoeval.targets import TARGETS, find_target
 
 if TYPE_CHECKING:
-    from autoeval.detectors import Detector
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import Fit
-    from autoeval.estimation.presets import PassSettings
+    from autoeval.estimation.observing import Observer
     from autoeval.estimation.protocol import LeaveOneSourceOut
-    from autoeval.metasets.task import Task
 
 METHODS = ("count_stability", "bos", "bos_strict", "ac", "boxes_per_image", "median")
 COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))
@@ -90,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fit and judge an estimator, or load one; estimate; tell."""
     from autoeval.estimation.estimator import MapEstimator
-    from autoeval.estimation.fitting import estimate_images
+    from autoeval.estimation.observing import Observer
     from autoeval.metasets import load_task
 
     if args.estimator and not args.images:
@@ -99,46 +97,38 @@ def run(args: argparse.Namespace) -> int:
     task = load_task(args.task, args.data_root)
     files = named_images(args)
     saved = MapEstimator.load(args.estimator) if args.estimator else None
-    detector = load_named_detector(args)
-    settings = replace(
-        pass_settings(args, detector, task),
-        measures=(CountingErrorSettings(args.count_thr, edges),),
-    )
-    estimator = saved or _fit(args, detector, task, settings)
+    plain = make_observer(args, load_named_detector(args), task)
+    settings = replace(plain.settings, measures=(CountingErrorSettings(args.count_thr, edges),))
+    observer = Observer(plain.detector, task, settings, batch_size=args.batch_size)
+    estimator = saved or _fit(args, observer)
     if files is not None:
-        estimate, _ = estimate_images(
-            detector, estimator, task, files, settings=settings, batch_size=args.batch_size
-        )
+        estimate, _ = estimator.estimate(observer, files)
         print(estimate)
     return 0
 
 
-def _fit(
-    args: argparse.Namespace, detector: Detector, task: Task, settings: PassSettings
-) -> MapEstimator:
+def _fit(args: argparse.Namespace, observer: Observer) -> MapEstimator:
     """Fit, leave sources out, tell, and return the estimator."""
     from autoeval.estimation.fitting import fit_task
     from autoeval.metasets import load_metaset_config
 
+    task = observer.task
     name = f"{task.name}_{Path(detector_name(args)).stem}_counting"
     work_dir = args.work_dir or Path("work_dirs") / name
     fit = fit_task(
-        detector,
-        task,
+        observer,
         task.load_seed_sets(),
         meta_set=load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images),
-        settings=settings,
         work_dir=work_dir,
         methods=args.method,
         target=args.target[0],
-        batch_size=args.batch_size,
     )
     for problem in fit.problems:
         print(f"note: {problem}", file=sys.stderr)
     if fit.held_out:
         _tell([*fit.held_out, *_judge_others(fit, args)], work_dir)
     else:
-        print(f"{len(fit.estimator.sources_)} sources: too few to leave one out.\n")
+        print(f"{len(fit.estimator.regression_.sources_)} sources: too few to leave one out.\n")
     return fit.estimator
 
 

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
+
+if TYPE_CHECKING:
+    from autoeval.estimation.observing import Observer
+    from autoeval.metasets.task import Task
 
 IMAGES, SAMPLE_SETS, SAMPLE_IMAGES, SEED = 60, 8, 20, 0
 
@@ -28,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
     from autoeval.detectors import load_detector
     from autoeval.estimation.fitting import fit_task
+    from autoeval.estimation.observing import Observer
     from autoeval.estimation.presets import preset
     from autoeval.metasets import MetaSetConfig
     from autoeval.report.sections import written_files
@@ -39,26 +45,24 @@ def run(args: argparse.Namespace) -> int:
     known = [name for name in ENVIRONMENTS if name != args.held_back]
     _render(args.work_dir / "data", list(ENVIRONMENTS))
     task, new_world = (_task(args.work_dir / "data", names) for names in (known, [args.held_back]))
-    detector = load_detector(DETECTOR)
     settings = preset("paper", repeats=args.repeats, seed=SEED)
+    observer = Observer(load_detector(DETECTOR), task, settings)
     fit = fit_task(
-        detector,
-        task,
+        observer,
         task.load_seed_sets(),
         meta_set=MetaSetConfig(n_sets=SAMPLE_SETS, n_images=SAMPLE_IMAGES),
-        settings=settings,
         work_dir=args.work_dir,
         methods=["fused", "ac", "bos"],
     )
-    files = load_image_folder(new_world.seed_sets[0].img_dir)
-    observed = observe_unlabelled(detector, fit.estimator, task, files, settings=settings)
+    files = load_image_folder(args.work_dir / "data" / args.held_back / "images")
+    observed = observe_unlabelled(observer, fit.estimator, files)
     report = map_report(
         f"{DETECTOR} on road world", fit.estimator, detector=DETECTOR, fit=fit, observed=observed
     )
     written = [*fit.files, *report.write(args.work_dir)]
     print(f"{report.text()}\n\n{written_files(written)}")
     estimated = observed.estimate.value
-    true = _true_map(detector, new_world, settings)
+    true = _true_map(observer, new_world)
     print(
         f"\nheld back: {args.held_back}, estimated mAP {100 * estimated:.1f}, "
         f"true mAP {100 * true:.1f}, error {100 * abs(estimated - true):.1f} points"
@@ -75,7 +79,7 @@ def _render(root: Path, names: list[str]) -> None:
             bar.update()
 
 
-def _task(root: Path, names: list[str]):
+def _task(root: Path, names: list[str]) -> Task:
     from autoeval.demo.roadworld import CATEGORY
     from autoeval.metasets.task import SeedSetFiles, Task
 
@@ -88,16 +92,8 @@ def _task(root: Path, names: list[str]):
     return Task("road world", (CATEGORY,), files)
 
 
-def _true_map(detector, task, settings) -> float:
-    from autoeval.estimation.collect import collect
+def _true_map(observer: Observer, task: Task) -> float:
     from autoeval.metasets import SampleSet, own_images
 
     (seed_set,) = task.load_seed_sets()
-    rows = collect(
-        detector,
-        SampleSet(seed_set, own_images(seed_set)),
-        categories=task.categories,
-        lookup=task.lookup(detector.categories),
-        settings=settings,
-    )
-    return rows[0]["mAP"]
+    return observer.rows(SampleSet(seed_set, own_images(seed_set)))[0]["mAP"]

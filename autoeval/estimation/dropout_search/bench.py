@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from autoeval.detectors.dropout import DropoutSpec
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.dropout_search.grid import list_stages
-from autoeval.estimation.dropout_search.slices import Slice, SliceObserver
+from autoeval.estimation.dropout_search.searchable import SearchableDetector
+from autoeval.estimation.dropout_search.slices import Slice, slice_rows
+from autoeval.estimation.observing import Observer
 from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.store import OK, RowStore
 
@@ -23,7 +25,7 @@ class Bench:
 
     Parameters
     ----------
-    observer : SliceObserver
+    observer : Observer
     sample_sets : sequence of Job
         One for each sample set; see `autoeval.estimation.meta_set.sample_set_jobs`.
     specs : sequence of DropoutSpec
@@ -48,7 +50,7 @@ class Bench:
 
     def __init__(
         self,
-        observer: SliceObserver,
+        observer: Observer[SearchableDetector],
         sample_sets: Sequence[Job],
         specs: Sequence[DropoutSpec],
         store: RowStore,
@@ -94,7 +96,7 @@ class Bench:
                 jobs[number] = job
         run_jobs(
             list(jobs.values()),
-            lambda job, advance: self.observer.rows(job.payload, advance),
+            lambda job, advance: slice_rows(self.observer, job.payload, advance),
             self.store,
             what="observing images",
         )

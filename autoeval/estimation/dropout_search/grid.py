@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from autoeval.detectors.dropout import N_STAGES, DropoutSpec
+from autoeval.detectors.dropout_spec import N_STAGES, DropoutSpec
 
 RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))
 STAGE_SUBSETS = tuple(

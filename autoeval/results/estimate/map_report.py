@@ -84,14 +84,14 @@ def map_report(
 
 def _known_error(estimator: MapEstimator) -> str:
     """Say what an estimator alone tells of its error on a new source."""
-    n_sources = len(estimator.sources_)
-    if not len(estimator.residuals_):
+    n_sources = len(estimator.regression_.sources_)
+    if not len(estimator.regression_.residuals_):
         return (
             f"{n_sources} sources: too few to leave one out, so the error on a new source is not "
             "known."
         )
     target = find_target(estimator.target)
-    error = target.text(float(estimator.residuals_.mean()))
+    error = target.text(float(estimator.regression_.residuals_.mean()))
     return (
         f"The estimator missed the {target.name} of its {n_sources} sources by {error} "
         f"({target.unit}) on average when each was left out; the report of its fit compares it "

@@ -10,15 +10,12 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.data.image_folder import ImageFile
 from autoeval.data.images import UnreadableImageError
-from autoeval.detectors.detector import Detector
+from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.fitting import estimate_images
 from autoeval.estimation.least_stable import LeastStableImages, UnstableImage
-from autoeval.estimation.presets import PassSettings
-from autoeval.metasets.task import Task
+from autoeval.estimation.observing import Observer
 from autoeval.report.words import counted
 from autoeval.results.thumbnails import draw_boxes
 from autoeval.runtime.shards import Shards, Undivided
@@ -34,10 +31,10 @@ class Observed:
     ----------
     estimate : Estimate
     row : mapping
-        Scores, seconds spent and counts; see `estimate_images`.
+        Scores, seconds spent and counts; see `MapEstimator.estimate`.
     unstable : sequence of UnstableImage
         The least stable images, the least stable first.
-    files : sequence of ImageFile
+    files : sequence of UnlabelledImage
         All images of the pass.
     repeats : int
         Perturbed passes an image.
@@ -46,7 +43,7 @@ class Observed:
     estimate: Estimate
     row: Mapping[str, Any]
     unstable: Sequence[UnstableImage]
-    files: Sequence[ImageFile]
+    files: Sequence[UnlabelledImage]
     repeats: int
 
     def cautioned(self, reasons: Iterable[str]) -> Self:
@@ -74,38 +71,26 @@ class Observed:
 
 
 def observe_unlabelled(
-    detector: Detector,
+    observer: Observer,
     estimator: MapEstimator,
-    task: Task,
-    files: Sequence[ImageFile],
+    files: Sequence[UnlabelledImage],
     *,
-    settings: PassSettings,
-    batch_size: int = 4,
     shards: Shards | None = None,
 ) -> Observed:
     """Estimate the mAP of a detector on images without labels, and keep the least stable ones.
 
-    The parameters and errors are those of `estimate_images`.
+    The parameters and errors are those of `MapEstimator.estimate`.
     """
     shards = shards or Undivided()
     least_stable = LeastStableImages()
-    estimate, row = estimate_images(
-        detector,
-        estimator,
-        task,
-        files,
-        settings=settings,
-        batch_size=batch_size,
-        watch=least_stable.update,
-        shards=shards,
-    )
+    estimate, row = estimator.estimate(observer, files, watch=least_stable.update, shards=shards)
     least_stable, *others = shards.gather(least_stable)
     for other in others:
         least_stable.merge(other)
-    return Observed(estimate, row, least_stable.images, files, settings.repeats)
+    return Observed(estimate, row, least_stable.images, files, observer.settings.repeats)
 
 
-def _thumbnail(image: UnstableImage, file: ImageFile) -> tuple[np.ndarray, str]:
+def _thumbnail(image: UnstableImage, file: UnlabelledImage) -> tuple[np.ndarray, str]:
     caption = (
         f"{image.image_id}: stability {image.stability:.2f}, "
         f"{counted(len(image.clean), 'box', 'boxes')}, {_counts(image)} with dropout"

@@ -47,8 +47,10 @@ def scores_to_plot(estimator: MapEstimator) -> PlottedScores:
     estimates. Scores of single categories are left out.
     """
     target = find_target(estimator.target)
-    table = estimator.table_.assign(**{LEFT_OUT: target.scale * estimator.predict_left_out()})
-    used = list(estimator.training_range_)
+    table = estimator.table_.assign(
+        **{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()}
+    )
+    used = list(estimator.regression_.training_range_)
     others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
     scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
     single = make_method(estimator.method).features
@@ -76,7 +78,7 @@ def scores_to_plot(estimator: MapEstimator) -> PlottedScores:
 def _regression(estimator: MapEstimator, name: str, *, points: int = 50) -> RegressionBand:
     """Trace the estimate along the only feature."""
     repeats = sorted(set(estimator.table_["repeat"]))
-    x = np.linspace(*estimator.training_range_[name], points)
+    x = np.linspace(*estimator.regression_.training_range_[name], points)
     rows = [pd.DataFrame({"repeat": repeats, "n_images": 0, name: at}) for at in x]
     estimates = [estimator.predict_rows(row) for row in rows]
     value, lower, upper = (

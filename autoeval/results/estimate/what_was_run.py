@@ -99,7 +99,7 @@ def facts(estimator: MapEstimator, detector: str, observed: Observed | None) -> 
         "detector fingerprint": fingerprint(made_with["detector"]) if made_with else "",
         "task": made_with["task"]["name"] if made_with else "",
         "method": f"{estimator.method}, estimating {estimator.target}",
-        "sources": ", ".join(estimator.sources_),
+        "sources": ", ".join(estimator.regression_.sources_),
         "sample sets": f"{n_sets}, with their recipes' ids in the last table",
         **(_of_pass(made_with["pass"]) if made_with else {}),
         "repeats": _repeats(estimator, observed),

@@ -6,14 +6,13 @@ import pytest
 from rectangles import rectangle_task
 from shaken_rectangles import ShakenRectangles, make_bench
 
-from autoeval.detectors.dropout import DropoutSpec
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.dropout_search.grid import grid
 from autoeval.estimation.dropout_search.search import search_dropout
 from autoeval.estimation.dropout_search.strategies import full, halving
 from autoeval.estimation.dropout_search.trial import Trial
 from autoeval.estimation.meta_set import score_meta_set
-from autoeval.estimation.presets import preset
 from autoeval.runtime.store import RowStore
 from autoeval.scores.box_stability import box_stability
 
@@ -44,11 +43,9 @@ def test_scores_and_map_are_those_of_the_pass(boxes_task, tmp_path, few_specs):
     Trial(bench).measure(few_specs)
     recipes = [job.payload.recipe for job in bench.sample_sets]
     table, _ = score_meta_set(
-        bench.observer.detector,
-        boxes_task,
+        bench.observer,
         boxes_task.load_seed_sets(),
         recipes,
-        settings=preset("paper", repeats=1),
         store=RowStore(tmp_path / "b"),
     )
     assert np.array_equal(bench.accuracy, table["mAP"].to_numpy())

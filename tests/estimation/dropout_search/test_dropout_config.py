@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from autoeval.commands.meta_set_options import add_pass_options, pass_settings
-from autoeval.detectors.dropout import DropoutSpec
+from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.dropout_search.config_file import load_dropout, write_dropout_config
 from autoeval.estimation.presets import PRESETS

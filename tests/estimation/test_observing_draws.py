@@ -1,23 +1,17 @@
 import numpy as np
 import pytest
-from rectangles import RectangleDetector, write_world
+from rectangles import BOXES, RectangleDetector, write_world
 
 from autoeval.data.image_folder import load_image_folder
-from autoeval.estimation.collect import UnlabelledSamples, collect
+from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
+from autoeval.estimation.samples import UnlabelledSamples
 
 
 def draws(files, *, batch_size=2, seed=0):
-    rows = collect(
-        RectangleDetector(),
-        UnlabelledSamples(files),
-        categories=("box",),
-        lookup=np.array([0]),
-        settings=preset("paper", repeats=2, seed=seed),
-        batch_size=batch_size,
-        resamples=8,
-    )
-    return [row["resampled"] for row in rows]
+    settings = preset("paper", repeats=2, seed=seed)
+    observer = Observer(RectangleDetector(), BOXES, settings, batch_size=batch_size)
+    return [row["resampled"] for row in observer.rows(UnlabelledSamples(files), resamples=8)]
 
 
 @pytest.fixture

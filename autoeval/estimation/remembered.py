@@ -1,0 +1,99 @@
+"""The pass of a saved estimator, set up again from what it remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.estimation.artefact import refuse_differences
+from autoeval.estimation.observing import ImageDetector
+from autoeval.estimation.presets import BY_PRODUCTS, PassSettings
+from autoeval.estimation.source_domain import SourceDomain
+from autoeval.metasets.task import Task
+from autoeval.scores.registry import needs_of, of_domain
+
+REMEMBERED = {"detector", "pass", "task"}
+COSTLY = {"half_size", "views"}  # further passes, made where they are needed
+
+
+def recall_pass(
+    context: Mapping[str, Any],
+    detector: ImageDetector,
+    *,
+    features: Sequence[str],
+    fitted_repeats: int,
+    repeats: int | None = None,
+    domain: SourceDomain | None = None,
+) -> tuple[Task, PassSettings]:
+    """Say what scores were made with, so that new ones are made alike.
+
+    Parameters
+    ----------
+    context : mapping
+        From `Observer.context`, when the scores were made.
+    detector : ImageDetector
+    features : sequence of str
+        Scores that are asked for.
+    fitted_repeats : int
+        Repeats that there are regressors for.
+    repeats, domain
+        As in `MapEstimator.observer`.
+
+    Returns
+    -------
+    task : Task
+        With its categories and the detector's words for them, without labelled data.
+    settings : PassSettings
+        Asking for no more evidence than the scores need.
+
+    Raises
+    ------
+    InputError
+        See `MapEstimator.observer`.
+    """
+    if not context.keys() >= REMEMBERED:
+        raise InputError(
+            "This estimator does not know how its scores were made: it was not fitted, or without "
+            "`context`. Load one that `autoeval estimate-map` or `fit_task` wrote, or hand it rows "
+            "that you made yourself (`predict_rows`)."
+        )
+    refuse_differences(context["detector"], detector.settings, "detector.")
+    _check_domain(features, domain)
+    costly = sorted(needs_of(features) & COSTLY)
+    settings = PassSettings.from_dict(
+        context["pass"],
+        repeats=_repeats(fitted_repeats, repeats),
+        wants=(*BY_PRODUCTS, *costly),
+        domain=domain,
+    )
+    return _task(context["task"], detector.categories), settings
+
+
+def _task(saved: Mapping[str, Any], words: Sequence[str]) -> Task:
+    """Restore a task's name, categories and mapping from the lookup made of them."""
+    names = tuple(saved["categories"])
+    mapping = {word: names[k] for word, k in zip(words, saved["lookup"], strict=True) if k >= 0}
+    return Task(saved["name"], names, (), mapping)
+
+
+def _repeats(fitted: int, asked: int | None) -> int:
+    if asked is None:
+        return fitted
+    if not 1 <= asked <= fitted:
+        raise InputError(
+            f"Expected 1 to {fitted} `repeats`, the number this estimator was fitted with, "
+            f"but got {asked}."
+        )
+    return asked
+
+
+def _check_domain(features: Sequence[str], domain: SourceDomain | None) -> None:
+    needed = of_domain(features)
+    if needed and domain is None:
+        raise InputError(
+            f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
+            "training domain, and an estimator does not carry that. Pass `domain`, made by "
+            "`autoeval.estimation.observing_domain.observe_source_domain` from the seed set that "
+            "--reference named when it was fitted."
+        )

@@ -1,0 +1,77 @@
+"""Images that are made when asked for: those of a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from autoeval.data.images import UnreadableImageError
+from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.estimation.pass_log import PassLog
+from autoeval.metasets.sample_set import Sample
+from autoeval.runtime.ahead import Ahead
+
+NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
+
+
+class Samples(Protocol):
+    """Images that are made when asked for; raises `UnreadableImageError` for one that cannot be.
+
+    They are asked for in another thread, one after the other.
+    """
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Sample: ...
+
+
+class UnlabelledSamples:
+    """Images as samples without boxes.
+
+    Parameters
+    ----------
+    images : sequence of UnlabelledImage
+    """
+
+    def __init__(self, images: Sequence[UnlabelledImage]) -> None:
+        self.images = images
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: int) -> Sample:
+        """Read one image."""
+        image = self.images[index]
+        return Sample(image.image_id, image.read(), *NO_BOXES)
+
+
+def read_batches(
+    samples: Samples, numbers: Iterable[int], batch_size: int, log: PassLog
+) -> Iterator[list[tuple[int, Sample]]]:
+    """Yield batches of samples with their numbers, made in another thread meanwhile.
+
+    Parameters
+    ----------
+    samples : Samples
+    numbers : iterable of int
+        Which ones, in which order.
+    batch_size : int
+    log : PassLog
+        Is told what cannot be read, and the time spent waiting.
+    """
+    batch: list[tuple[int, Sample]] = []
+    numbers = list(numbers)
+    with Ahead(samples.__getitem__, numbers, depth=2 * batch_size) as made:
+        for number, sample in zip(numbers, made, strict=True):
+            try:
+                with log.timed("read_s"):
+                    batch.append((number, sample()))
+            except UnreadableImageError as error:
+                log.unreadable[number] = str(error)
+            if len(batch) == batch_size:
+                yield batch
+                batch = []
+    if batch:
+        yield batch
