@@ -6,6 +6,7 @@ import pytest
 
 from autoeval import __version__
 from autoeval.cli import COMMANDS, _module, main
+from autoeval.metasets.config import MetaSetConfig
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -16,6 +17,16 @@ def test_every_command_is_found_and_explains_itself(name, capsys):
         main([*name.split(), "--help"])
     assert stopped.value.code == 0
     assert f"usage: autoeval {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["estimate-map", "search-dropout", "build-metaset"])
+def test_help_gives_the_sizes_of_the_default_meta_set(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    sizes = MetaSetConfig()
+    for what, number in (("sample sets", sizes.n_sets), ("images", sizes.n_images)):
+        assert f"{what} for each" in shown and f"--metaset, {number} unless" in shown
 
 
 def test_the_version(capsys):

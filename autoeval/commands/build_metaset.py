@@ -143,8 +143,9 @@ def _materialise(
 def _contact_sheet(
     path: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
 ) -> None:
-    from autoeval.metasets.contact_sheet import contact_sheet, save_contact_sheet
+    from autoeval.metasets.contact_sheet import contact_sheet
+    from autoeval.runtime.writers import write_figure
 
     with progress_bar(None, "Drawing the contact sheet") as bar:
-        save_contact_sheet(path, contact_sheet(seed_sets, recipes, bar=bar))
+        write_figure(path, contact_sheet(seed_sets, recipes, bar=bar), dpi=100)
     print(f"Contact sheet: {path}")

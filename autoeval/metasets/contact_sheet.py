@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import cv2
@@ -16,7 +15,6 @@ from autoeval.data.images import UnreadableImageError
 from autoeval.metasets.recipe import Recipe, own_images
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.runtime.files import atomic_path
 
 _COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))
 _WIDTH, _HEIGHT, _CAPTION = 3.2, 2.7, 0.6  # of a cell and of the text in it, inches
@@ -57,12 +55,6 @@ def contact_sheet(
             if bar is not None:
                 bar.update()
     return grid[0, 0].figure
-
-
-def save_contact_sheet(path: str | os.PathLike[str], figure: Figure) -> None:
-    """Write the sheet as an image whose format the suffix of ``path`` names, atomically."""
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=100, metadata={"Software": None})
 
 
 def _grid(n_rows: int, n_columns: int) -> np.ndarray:

@@ -14,7 +14,8 @@ from tqdm import tqdm
 from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
 from autoeval.metasets.sample_set import Sample, SampleSet
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import atomic_path
+from autoeval.runtime.writers import write_json
 
 
 def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) -> tuple[str, ...]:
@@ -111,4 +112,4 @@ def _write_annotations(
             for number, name in enumerate(sample_set.seed_set.categories, 1)
         ],
     }
-    write_text(path, json.dumps(content))
+    write_json(path, content, indent=None)

@@ -68,7 +68,7 @@ def test_one_mapping_for_all(make_coco, tmp_path):
             ["--seed-set", "a", "b", "c", "x=y", "--seed-set", "a", "d", "e", "x=y"],
             "need different",
         ),
-        (["--seed-set", "a", "b", "c", "x=y"], "No annotation file b"),
+        (["--seed-set", "a", "b", "c", "x=y"], "No labels b"),
         (["--task", "typo.py"], "No configuration file typo.py"),
     ],
 )

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.metasets.contact_sheet import contact_sheet, save_contact_sheet
+from autoeval.metasets.contact_sheet import contact_sheet
 from autoeval.metasets.materialise import materialise
 from autoeval.metasets.recipe import draw_recipes, own_images
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import load_seed_set
+from autoeval.runtime.writers import write_figure
 
 BOXES = [(1, "car", 2, 2, 6, 6), (1, "person", 20, 10, 20, 20, 1), (3, "car", 30, 20, 9, 9)]
 SAME = {"car": "car", "person": "person"}
@@ -94,7 +95,7 @@ def test_contact_sheet_shows_every_seed_set_and_its_recipes(street, tmp_path):
     assert titles[1] == "\n".join(map(str, recipes[0].steps))
     picture = figure.axes[0].images[0].get_array()
     assert (picture == np.array([255, 220, 0])).all(-1).sum() > 50  # the outline of a box
-    save_contact_sheet(tmp_path / "sheet.png", figure)
+    write_figure(tmp_path / "sheet.png", figure)
     assert (tmp_path / "sheet.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from autoeval.estimation.estimate import Estimate
 from autoeval.report.page import Page
+from autoeval.report.plurals import counted
 from autoeval.report.sections import Section
-from autoeval.report.words import counted
 from autoeval.targets import Target, find_target
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport, interval_cells
 from autoeval.results.studies.box_scatter import plot_boxes
-from autoeval.results.studies.words import R2
+from autoeval.results.studies.captions import R2
 from autoeval.studies.box_level import MEASURES, box_level_correlation, box_table
 from autoeval.studies.observed import Observations
 

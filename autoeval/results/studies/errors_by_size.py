@@ -10,7 +10,7 @@ import pandas as pd
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
-from autoeval.results.studies.words import HELD_OUT
+from autoeval.results.studies.captions import HELD_OUT
 from autoeval.studies.held_out import Judging
 from autoeval.studies.meta_set_size import size_of_meta_set
 from autoeval.studies.observed import Observations

@@ -9,7 +9,7 @@ import pandas as pd
 from autoeval.report.parts import Part
 from autoeval.report.scatter_grid import plot_scatter_grid
 from autoeval.report.study_report import StudyReport, interval_cells
-from autoeval.results.studies.words import OVER_SAMPLE_SETS, R2
+from autoeval.results.studies.captions import OVER_SAMPLE_SETS, R2
 from autoeval.studies.correlation import correlation
 from autoeval.studies.score_columns import mean_over_repeats
 from autoeval.targets import find_target

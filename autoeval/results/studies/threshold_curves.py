@@ -9,7 +9,7 @@ import pandas as pd
 from autoeval.report.curves import figure_of, plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport, interval_cells
-from autoeval.results.studies.words import OVER_SAMPLE_SETS, R2
+from autoeval.results.studies.captions import OVER_SAMPLE_SETS, R2
 from autoeval.studies.thresholds import PAPER, best_thresholds, thresholds
 
 
