@@ -67,10 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _module(name: str) -> str:
     """Return the module of a subcommand; each wing of the house has its own commands."""
-    rooms, file = ROOMS, name.replace(" ", "_").replace("-", "_")
+    file = name.replace(" ", "_").replace("-", "_")
     if name.startswith("count "):
-        rooms, file = ("autoeval.counting.commands",), file.removeprefix("count_")
-    return next(m for m in (f"{room}.{file}" for room in rooms) if find_spec(m))
+        return f"autoeval.counting.commands.{file.removeprefix('count_')}"
+    return next(m for m in (f"{room}.{file}" for room in ROOMS) if find_spec(m))
 
 
 def _run(command, args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.report.words import number_text
+from autoeval.report.numerals import number_text
 
 
 @dataclass(frozen=True)

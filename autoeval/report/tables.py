@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from autoeval.report.words import number_text
+from autoeval.report.numerals import number_text
 
 MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
 

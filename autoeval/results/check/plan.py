@@ -8,8 +8,8 @@ from typing import Any
 from scipy import stats
 
 from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.report.numerals import counted
 from autoeval.report.sections import Section
-from autoeval.report.words import counted
 
 LEVEL = 0.9
 _AIMS = (0.05, 0.1)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoeval.estimation.estimate import Estimate
+from autoeval.report.numerals import counted
 from autoeval.report.page import Page
-from autoeval.report.plurals import counted
 from autoeval.report.sections import Section
 from autoeval.targets import Target, find_target
 

@@ -16,7 +16,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observing import Observer
-from autoeval.report.plurals import counted
+from autoeval.report.numerals import counted
 from autoeval.results.thumbnails import draw_boxes
 from autoeval.runtime.shards import Shards, Undivided
 
