@@ -10,6 +10,7 @@ import numpy as np
 
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.perceptual_hash import perceptual_hash
+from autoeval.metasets.sample_set import SampleSet
 
 DARK = 20.0
 
@@ -49,7 +50,7 @@ class Look:
 
 def look_at(
     name: str,
-    samples: Sequence[Any],
+    samples: Sequence[Any] | SampleSet,
     *,
     advance: Callable[[int], object] = lambda n: None,
 ) -> Look:

@@ -121,11 +121,11 @@ def label_text(name: str) -> str:
 
 def _count_axis(axis: Axis, low: float, high: float) -> None:
     """Scale an axis by ratio above 1 and mark round counts on it."""
-    scale = {"x": "set_xscale", "y": "set_yscale"}[axis.axis_name]
-    getattr(axis.axes, scale)("symlog", linthresh=1)
+    name = "x" if axis is axis.axes.xaxis else "y"
+    getattr(axis.axes, f"set_{name}scale")("symlog", linthresh=1)
     ticks = count_ticks(low, high)
     axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-    getattr(axis.axes, f"set_{axis.axis_name}lim")(low, high)
+    getattr(axis.axes, f"set_{name}lim")(low, high)
 
 
 def _draw_bars(axes: Axes, evaluations: Sequence[CountEvaluation], statistic: str) -> None:

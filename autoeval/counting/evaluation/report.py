@@ -94,7 +94,8 @@ def all_notes(
     evaluations: Sequence[CountEvaluation], places: Sequence[Localisation] = ()
 ) -> list[str]:
     """Return the notes on all models, each once."""
-    of_models = merged_notes((x.name, x.notes) for x in (*evaluations, *places))
+    said = [(e.name, e.notes) for e in evaluations] + [(p.name, p.notes) for p in places]
+    of_models = merged_notes(said)
     return [*of_models, *pooled_std_caution((e.counted, e.bins) for e in evaluations)]
 
 

@@ -15,7 +15,10 @@ from autoeval.counting.measures.intervals import Interval, bootstrap_intervals
 class Measured(Protocol):
     """Answers of one model that can be measured on any choice of images."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        ...
 
     @property
     def images(self) -> pd.Index:

@@ -57,7 +57,8 @@ def place_images(
 
     Examples
     --------
-    >>> known = [LabelledImage("139", "street/000139.jpg", None), LabelledImage("7", "street/b.jpg", None)]
+    >>> names = {"139": "street/000139.jpg", "7": "street/b.jpg"}
+    >>> known = [LabelledImage(number, name, None) for number, name in names.items()]
     >>> place_images([Named("b", None), Named("139", None)], known, "val.json")[0]
     array([1, 0])
     """

@@ -150,7 +150,7 @@ class _Posterior:
                 - np.log(np.diag(factor[0])).sum()
             )
         weights = np.exp(np.array(logs) - max(logs))
-        kept = np.flatnonzero(weights > NEGLIGIBLE)
+        kept = np.flatnonzero(weights > NEGLIGIBLE).tolist()
         normal = weights[kept] / weights[kept].sum()
         return cls(h, [every[k] for k in kept], normal, [solved[k] for k in kept])
 

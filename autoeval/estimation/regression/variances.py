@@ -46,7 +46,10 @@ def possible_variances() -> tuple[Variances, ...]:
     """
     return tuple(
         Variances(
-            *(spread**2 * share for share in shares),
+            family=spread**2 * shares[0],
+            place=spread**2 * shares[1],
+            category=spread**2 * shares[2],
+            pair=spread**2 * shares[3],
             slope=slope**2,
             log_prior=-0.5 * float(np.log(spread / SPREAD) / SPREAD_LOG_STD) ** 2,
         )
