@@ -50,10 +50,7 @@ def read_answers(
             f"but got {lengths[0]}, {lengths[1]} and {lengths[2]}."
         )
     index = {name: k for k, name in enumerate(categories)}
-    found = [
-        _one(*parts, image_id, index)
-        for *parts, image_id in zip(boxes, scores, labels, image_ids, strict=True)
-    ]
+    found = [_one(*answer, index) for answer in zip(boxes, scores, labels, image_ids, strict=True)]
     clipped = [
         _clip(each, size, image_id)
         for each, size, image_id in zip(found, sizes, image_ids, strict=True)
@@ -108,5 +105,5 @@ def _clip(found: Detections, size: tuple[int, int], image_id: str) -> Detections
     if len(found) and found.boxes.max() <= 1 < min(size):
         raise InputError(f"Expected boxes in pixels but those of '{image_id}' lie in [0, 1].")
     boxes = found.boxes.clip(0, np.array([width, height] * 2, np.float32))
-    inside = (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
+    inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1)
     return Detections(boxes, found.scores, found.labels)[inside]

@@ -72,7 +72,7 @@ class Truth:
         return truth._without_flat()
 
     def _without_flat(self) -> Truth:
-        flat = (self.boxes[:, 2:] <= self.boxes[:, :2]).any(axis=1)
+        flat = np.any(self.boxes[:, 2:] <= self.boxes[:, :2], axis=1)
         problems = (f"labelled boxes without area, left out: {flat.sum()}",) if flat.any() else ()
         return replace(self.where(~flat), problems=self.problems + problems)
 
