@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from autoeval.data.coco import image_path
-from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.labels.loading import load_labels
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
@@ -211,8 +211,17 @@ def _find_images(content: LabelSet, problems: list[str]) -> list[tuple[LabelledI
 def _mapped(
     content: LabelSet, mapping: Mapping[str, str], problems: list[str]
 ) -> list[LabelledBox]:
-    kept = [box for box in content.boxes if box.category in mapping]
-    others = Counter(box.category for box in content.boxes if box.category not in mapping)
+    # An area that is ignored for any category is so for each one of the task.
+    one_word = {target: word for word, target in mapping.items()}.values()
+    kept = [
+        each
+        for box in content.boxes
+        if box.category in mapping or box.category == ANY
+        for each in (_said_of(box, one_word) if box.category == ANY else (box,))
+    ]
+    others = Counter(
+        box.category for box in content.boxes if box.category not in mapping and box.category != ANY
+    )
     if others:
         counts = [f"{category} {n}" for category, n in others.most_common()]
         problems.append(
@@ -220,6 +229,10 @@ def _mapped(
             f"({listed(counts, most=10)})"
         )
     return kept
+
+
+def _said_of(box: LabelledBox, words: Iterable[str]) -> Iterator[LabelledBox]:
+    return (replace(box, category=word) for word in words)
 
 
 def _record(

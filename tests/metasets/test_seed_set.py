@@ -1,3 +1,4 @@
+import cv2
 import numpy as np
 import pytest
 
@@ -200,3 +201,20 @@ def test_a_link_in_a_circle_is_an_image_that_is_missing(make_coco):
     (img_dir / "1.png").unlink()
     (img_dir / "1.png").symlink_to(img_dir / "1.png")
     assert [image.image_id for image in load((ann_file, img_dir)).images] == ["2", "3"]
+
+
+def test_an_area_ignored_for_any_category_is_so_for_each_of_the_task(tmp_path):
+    for part in ("image_2", "label_2"):
+        (tmp_path / part).mkdir()
+    cv2.imwrite(str(tmp_path / "image_2" / "1.png"), np.zeros((20, 40, 3), np.uint8))
+    tail = "1.5 1.6 3.7 1 2 30 -1.5"
+    lines = [f"Car 0 0 0 1 2 11 8 {tail}", f"Van 0 0 0 2 2 5 8 {tail}"]
+    (tmp_path / "label_2" / "1.txt").write_text(
+        "\n".join([*lines, f"DontCare -1 -1 -10 20 0 30 5 {tail}"])
+    )
+    mapping = {"Car": "vehicle", "Van": "vehicle", "Pedestrian": "person"}
+    categories = ("vehicle", "person")
+    (image,) = load_seed_set("k", tmp_path, None, categories, mapping, layout="kitti").images
+    assert image.boxes.tolist() == [[1, 2, 11, 8], [2, 2, 5, 8], [20, 0, 30, 5], [20, 0, 30, 5]]
+    assert image.labels.tolist() == [0, 0, 0, 1]
+    assert image.iscrowd.tolist() == [False, False, True, True]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# Category of an area in which nothing was labelled, whatever the category.
+ANY = "*"
+
 
 @dataclass(frozen=True)
 class LabelledImage:
@@ -34,7 +37,7 @@ class LabelledBox:
     image_id : str
         Image it belongs to.
     category : str
-        Name of its category in the files.
+        Name of its category in the files, or `ANY`.
     xywh : tuple of float
         Left, top, width and height in pixels; the left edge of the image is 0, its right edge its
         width.

@@ -11,9 +11,10 @@ from autoeval.data.labels.coco_folder import COCO
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.voc import VOC
 from autoeval.data.labels.yolo import YOLO
+from autoeval.data.layouts.registry import LAYOUTS
 from autoeval.errors import InputError
 
-FORMATS: dict[str, LabelFormat] = {fmt.name: fmt for fmt in (COCO, YOLO, VOC)}
+FORMATS: dict[str, LabelFormat] = {fmt.name: fmt for fmt in (COCO, YOLO, VOC, *LAYOUTS)}
 
 
 def load_labels(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.content import ANY, LabelledBox, LabelSet
 from autoeval.errors import InputError
 from autoeval.runtime.files import write_text
 
@@ -46,18 +47,27 @@ def coco_document(labels: LabelSet) -> dict[str, Any]:
         {
             "id": number,
             "image_id": ids[box.image_id],
-            "category_id": categories[box.category],
+            "category_id": category,
             "bbox": list(box.xywh),
             "area": box.xywh[2] * box.xywh[3],
             "iscrowd": int(box.iscrowd),
         }
-        for number, box in enumerate(labels.boxes, 1)
+        for number, (box, category) in enumerate(_each_category(labels, categories), 1)
     ]
     return {
         "images": images,
         "annotations": annotations,
         "categories": [{"id": number, "name": name} for name, number in categories.items()],
     }
+
+
+def _each_category(
+    labels: LabelSet, categories: dict[str, int]
+) -> Iterator[tuple[LabelledBox, int]]:
+    """Write an area that is ignored for any category once for each of them."""
+    for box in labels.boxes:
+        for number in categories.values() if box.category == ANY else (categories[box.category],):
+            yield box, number
 
 
 def _ids(labels: LabelSet) -> dict[str, int]:

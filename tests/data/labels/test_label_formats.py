@@ -59,7 +59,7 @@ def test_a_format_can_be_named(write):
     folder = write({"a.png": IMAGE, "a.txt": YOLO, "a.xml": VOC})
     assert load_labels(folder, layout="voc").boxes[0].xywh == (0, 0, 4, 4)
     assert load_labels(folder, layout="yolo").boxes[0].xywh == (10, 5, 20, 10)
-    with pytest.raises(InputError, match=r"one of coco, yolo, voc.* but got 'pascal'"):
+    with pytest.raises(InputError, match=r"one of coco, yolo, voc, .* but got 'pascal'"):
         load_labels(folder, layout="pascal")
     with pytest.raises(InputError, match=r"No labels .*typo"):
         load_labels(folder / "typo")

@@ -1,0 +1,164 @@
+"""From what a layout says of each image to a label set, with what is missing named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autoeval.data.image_folder import load_image_folder
+from autoeval.data.image_header import image_size
+from autoeval.data.labels.beside import without_size
+from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
+from autoeval.data.wording import listed, printable
+from autoeval.errors import InputError
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Marked:
+    """One box of an image.
+
+    Parameters
+    ----------
+    category : str
+        `ANY` for an area in which nothing of any category was labelled.
+    xywh : tuple of float
+        Pixels.
+    ignored : bool
+        Whether evaluation ignores it.
+    """
+
+    category: str
+    xywh: Box
+    ignored: bool = False
+
+
+def collect_labels(
+    path: Path,
+    img_dir: Path,
+    marked: Mapping[str, Sequence[Marked]],
+    *,
+    sizes: Mapping[str, tuple[int, int]] | None = None,
+    categories: Iterable[str] = (),
+    problems: Iterable[str] = (),
+) -> LabelSet:
+    """Make a label set.
+
+    Parameters
+    ----------
+    path, img_dir : Path
+    marked : mapping of str to sequence of Marked
+        Boxes of each labelled image, by its path relative to the image folder.
+    sizes : mapping of str to (int, int), optional
+        Heights and widths where the layout gives them; the others are read from the files.
+    categories : iterable of str, optional
+        Of the layout, whether there are boxes of them or not; others come behind.
+    problems : iterable of str
+
+    Raises
+    ------
+    InputError
+        If there is no image folder, or none of its images is labelled.
+    """
+    if not img_dir.is_dir():
+        raise InputError(f"No image folder {img_dir} (for {path}): check the path, or `img_dir`.")
+    present = {i.path.relative_to(img_dir).as_posix() for i in load_image_folder(img_dir)}
+    if not present & marked.keys():
+        example = next(iter(marked), "no image")
+        raise InputError(
+            f"{path} labels {len(marked)} images, such as {printable(example)}; none of them is in "
+            f"{img_dir}. Is it the folder of another split, or half-downloaded?"
+        )
+    absent = [printable(name) for name in marked if name not in present]
+    known = {name: (sizes or {}).get(name) or image_size(img_dir / name) for name in marked}
+    lost = [name for name in marked if name in present and known[name] is None]
+    images = [
+        LabelledImage(printable(name), name, size)
+        for name, size in known.items()
+        if name in present and size is not None
+    ]
+    boxes = [
+        LabelledBox(image.image_id, box.category, box.xywh, box.ignored or box.category == ANY)
+        for image in images
+        for box in marked[image.file_name]
+    ]
+    words = dict.fromkeys([*categories, *(box.category for box in boxes)])
+    return LabelSet(
+        path,
+        tuple(images),
+        tuple(word for word in words if word != ANY),
+        tuple(boxes),
+        img_dir,
+        tuple(sorted(map(printable, present - marked.keys()))),
+        (*problems, *_missing(absent, img_dir), *without_size(lost)),
+    )
+
+
+def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> Path:
+    """Return the image folder that was given, else the first candidate that exists.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    candidates = list(candidates)
+    found = given or next((place for place in candidates if place.is_dir()), None)
+    if found is None:
+        raise InputError(
+            f"Where are the images of {path}? Looked for {listed(candidates)}; name their folder "
+            "(`img_dir`)."
+        )
+    return found
+
+
+def label_files(folder: Path, ending: str) -> list[Path]:
+    """List the label files of a folder with its subfolders, in order.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    files = sorted(folder.rglob(f"*{ending}")) if folder.is_dir() else []
+    if not files:
+        raise InputError(f"No label files *{ending} in {folder}: check the path.")
+    return files
+
+
+def chosen(name: str, value: object, options: Sequence[str]) -> str:
+    """Return an option's value.
+
+    Raises
+    ------
+    InputError
+        If it is none of those there are.
+    """
+    if value not in options:
+        raise InputError(f"Expected `{name}` to be one of {', '.join(options)} but got {value!r}.")
+    return str(value)
+
+
+def number(name: str, value: float | str, *, least: float = 0) -> float:
+    """Return an option that is a number, as the command line gives it or a task file.
+
+    Raises
+    ------
+    InputError
+        If it is none, or under `least`.
+    """
+    try:
+        found = float(value)
+    except ValueError:
+        found = float("nan")
+    if not found >= least:
+        raise InputError(f"Expected `{name}` to be a number from {least:g} but got {value!r}.")
+    return found
+
+
+def _missing(absent: list[str], img_dir: Path) -> list[str]:
+    if not absent:
+        return []
+    return [f"labelled images missing in {img_dir}: {len(absent)} ({listed(absent)})"]

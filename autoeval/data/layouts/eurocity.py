@@ -1,0 +1,53 @@
+"""EuroCity Persons: a JSON file for each image.
+
+Source: https://eurocity-dataset.tudelft.nl and its evaluation code: ``children`` of a frame, each
+with ``identity`` and the corners x0, y0, x1, y1; identities that speak of a group are ignored.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from autoeval.data.json_file import read_json
+from autoeval.data.labels.base import LabelFormat
+from autoeval.data.labels.content import LabelSet
+from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, label_files
+from autoeval.data.layouts.faults import reading
+
+CLASSES = ("pedestrian", "rider")
+
+
+def read_eurocity(path: Path, img_dir: Path | None = None, *, split: str = "val") -> LabelSet:
+    """Read pedestrians and riders; groups are areas to ignore for pedestrians.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of day or night, with ``labels`` and ``img``.
+    img_dir : Path, optional
+        By default ``img/SPLIT``.
+    split : str
+    """
+    labels = path / "labels" / split
+    marked, sizes = {}, {}
+    for file in label_files(labels, ".json"):
+        name = file.relative_to(labels).with_suffix(".png").as_posix()
+        content = read_json(file, "annotation file")
+        with reading(file, "EuroCity Persons"):
+            sizes[name] = (int(content["imageheight"]), int(content["imagewidth"]))
+            marked[name] = [box for entry in content["children"] for box in _boxes(entry)]
+    folder = first_folder(path, img_dir, [path / "img" / split])
+    return collect_labels(path, folder, marked, sizes=sizes, categories=CLASSES)
+
+
+def _boxes(entry: dict[str, Any]) -> list[Marked]:
+    group = "group" in entry["identity"]
+    if entry["identity"] not in CLASSES and not group:
+        return []
+    x0, y0, x1, y1 = (float(entry[side]) for side in ("x0", "y0", "x1", "y1"))
+    category = CLASSES[0] if group else entry["identity"]
+    return [Marked(category, (x0, y0, x1 - x0, y1 - y0), group)]
+
+
+EUROCITY = LabelFormat("eurocity", "EuroCity Persons JSON", read_eurocity)
