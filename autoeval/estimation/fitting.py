@@ -14,7 +14,7 @@ from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.observing import Observer
-from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
+from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import seed_rows, sources
 from autoeval.estimation.scorer import LoadDetector
 from autoeval.metasets.config import MetaSetConfig
@@ -23,8 +23,6 @@ from autoeval.metasets.seed_set import SeedSet
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.store import OK, RowStore
 from autoeval.runtime.writers import write_table
-
-BASELINE = "constant"
 
 
 @dataclass(frozen=True)
@@ -118,6 +116,12 @@ def fit_task(
             held_out.append(leave_one_source_out(table, method, target=target, level=level))
         except InputError as error:
             problems.append(f"{method} was not judged: {error}")
+    problems += [
+        f"{held.method} has no estimate for {held.summary()['missing']} of {len(held.per_source)} "
+        "sources; the constant's stands there"
+        for held in held_out
+        if held.summary()["missing"]
+    ]
     return Fit(estimator, table, tuple(held_out), tuple(problems), files)
 
 

@@ -13,9 +13,12 @@ from scipy import stats
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method
-from autoeval.estimation.score_table import sample_rows, seed_rows, sources
+from autoeval.estimation.score_table import check_score_table, sample_rows, seed_rows, sources
 from autoeval.estimation.source_regression import SourceRegression
 from autoeval.runtime.progress import progress_bar
+from autoeval.targets import find_target
+
+BASELINE = "constant"
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,9 @@ class LeaveOneSourceOut:
     per_source : DataFrame
         One row a source: ``source``, ``n_images``, ``true``, ``estimate`` (mean over repeats),
         ``std`` (over repeats), ``error`` (mean over repeats of the absolute error), ``lower``,
-        ``upper``, ``interval_method``. In [0, 1].
+        ``upper``, ``interval_method``, ``missing``: the method has no estimate of this source, and
+        what stands there is that of the constant, so that all methods are judged on the same
+        sources. In [0, 1].
     error_by_repeat : ndarray of shape (n_repeats,)
         Mean over sources of the absolute error, for each repeat.
     correlation : dict
@@ -49,7 +54,8 @@ class LeaveOneSourceOut:
         ``mean_absolute_error`` and its ``std`` over repeats (the paper's "Avg. RMSE"),
         ``pooled_rmse``, ``r2`` (coefficient of determination of the held-out estimates; negative
         when worse than their own mean), ``spearman``, ``coverage`` and mean ``width`` of the
-        intervals, and ``score_r2``, ``score_spearman`` from `correlation`.
+        intervals, ``missing`` (sources without an estimate of the method's own), and ``score_r2``,
+        ``score_spearman`` from `correlation`.
         """
         table = self.per_source
         true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
@@ -64,6 +70,7 @@ class LeaveOneSourceOut:
             "spearman": _spearman(true, estimate),
             "coverage": float(inside[has_interval].mean()),
             "width": float((table["upper"] - table["lower"]).mean()),
+            "missing": int(table["missing"].sum()),
             **{f"score_{name}": value for name, value in self.correlation.items()},
         }
 
@@ -88,19 +95,27 @@ def leave_one_source_out(
     Raises
     ------
     InputError
-        With fewer than three sources.
+        With fewer than three sources whose own images have a known `target`; others are not judged
+        and not fitted on.
     """
+    find_target(target)
+    check_score_table(table, (target,))
+    table = with_known(table, target)
     names = sources(table)
     if len(names) < MIN_SOURCES:
         raise InputError(
-            f"Expected at least {MIN_SOURCES} sources to leave one out but got {len(names)} "
-            f"({', '.join(names)}). Add labelled seed sets from other places."
+            f"Expected at least {MIN_SOURCES} sources with {target} to leave one out but got "
+            f"{len(names)} ({', '.join(names)}). Add labelled seed sets from other places."
         )
     records, errors = [], []
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
         for name in names:
             regression = SourceRegression(method, target=target, level=level)
             record, error = _held_out(table, name, regression)
+            if np.isnan(error).any():
+                constant = SourceRegression(BASELINE, target=target, level=level)
+                record, error = _held_out(table, name, constant)
+                record["missing"] = True
             records.append(record)
             errors.append(error)
             bar.update()
@@ -109,6 +124,12 @@ def leave_one_source_out(
     return LeaveOneSourceOut(
         method, target, per_source, by_repeat, _correlation(table, method, target)
     )
+
+
+def with_known(table: pd.DataFrame, target: str) -> pd.DataFrame:
+    """Keep the sources whose own images have a finite target."""
+    own = seed_rows(table)
+    return table[table["source"].isin(own.loc[np.isfinite(own[target]), "source"])]
 
 
 def _held_out(
@@ -130,6 +151,7 @@ def _held_out(
         "lower": estimate.lower,
         "upper": estimate.upper,
         "interval_method": estimate.interval_method,
+        "missing": False,
     }
     return record, error
 

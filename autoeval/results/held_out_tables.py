@@ -56,16 +56,17 @@ def method_table(summaries: Sequence[Mapping[str, Any]], *, scale: float = 100.0
     ----------
     summaries : sequence of mapping
         Keys ``method``, ``mean_absolute_error``, ``std``, ``pooled_rmse``, ``r2``, ``spearman``,
-        ``coverage``, ``width``, and ``score_r2``, ``score_spearman`` where they exist.
+        ``coverage``, ``width``, and ``missing``, ``score_r2``, ``score_spearman`` where they exist.
     scale : float
         Errors and widths are shown times this.
 
     Returns
     -------
     DataFrame
-        `formats_of` says how to print it.
+        `formats_of` says how to print it. Where a method has no estimate of some source, and the
+        constant's stands there, the last column counts those.
     """
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "method": [s["method"] for s in summaries],
             "mean abs. error": [scale * s["mean_absolute_error"] for s in summaries],
@@ -79,11 +80,14 @@ def method_table(summaries: Sequence[Mapping[str, Any]], *, scale: float = 100.0
             "interval width": [scale * s["width"] for s in summaries],
         }
     ).astype({"score R²": float, "score ρ": float})
+    missing = [s.get("missing", 0) for s in summaries]
+    return table.assign(**{"no estimate": missing}) if any(missing) else table
 
 
 def formats_of(table: pd.DataFrame, *, digits: int = 1) -> dict[str, str]:
     """Say how to print each column of a `source_table` or a `method_table`."""
     exact = {"± repeats": "{:.2f}", "R²": "{:.2f}", "ρ": "{:.2f}"}
     exact |= {"score R²": "{:.2f}", "score ρ": "{:.2f}", "coverage %": "{:.0f}", "images": "{:.0f}"}
+    exact["no estimate"] = "{:.0f}"
     text = ("source", "method", "interval")
     return {name: "{}" if name in text else exact.get(name, f"{{:.{digits}f}}") for name in table}

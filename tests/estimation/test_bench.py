@@ -55,6 +55,16 @@ def test_the_exact_score_wins_and_is_what_others_are_tested_against():
     assert result.p_values()["constant"] == pytest.approx(2 / 2**N_SOURCES)
 
 
+def test_a_method_without_an_estimate_somewhere_is_no_baseline_for_that():
+    """`min` over NaN takes whichever comes first."""
+    table = score_table()
+    own = (table["source"] == "s5") & (table["kind"] == "seed")
+    result = bench(table.assign(bos=table["bos"].mask(own)), ["bos", "ac", "constant"])
+    assert result.baseline == "ac"
+    assert all(np.isfinite(p) for p in result.p_values().values())
+    assert np.isfinite(result.errors("bos")).all()
+
+
 def test_coverage_is_over_sources_and_repeats():
     table = score_table()
     result = bench(table, ["constant"])

@@ -78,6 +78,38 @@ def test_repeats_are_fitted_one_by_one_and_spread_is_reported():
     assert (result.per_source["std"] > 0).all()
 
 
+def blind_to(source, *, table):
+    """Make the score of a source's own images undefined, as where no box is found."""
+    own = (table["source"] == source) & (table["kind"] == "seed")
+    return table.assign(bos=table["bos"].mask(own))
+
+
+def test_a_source_without_an_estimate_counts_as_the_constants_error():
+    table = blind_to("c", table=make_table(WORLDS))
+    result, constant = (leave_one_source_out(table, name) for name in ("bos", "constant"))
+    rows = result.per_source.set_index("source")
+    assert rows["missing"].to_dict() == {"a": False, "b": False, "c": True}
+    # c is estimated as the mean of .2 and .3; a and b lie on the line
+    assert rows.loc["c", "estimate"] == pytest.approx(0.25)
+    assert rows.loc["c", "error"] == pytest.approx(0.45)
+    summary = result.summary()
+    assert summary["missing"] == 1 and summary["mean_absolute_error"] == pytest.approx(0.15)
+    assert summary["pooled_rmse"] == pytest.approx(0.45 / math.sqrt(3))
+    assert all(math.isfinite(summary[name]) for name in ("r2", "spearman"))
+    assert summary["mean_absolute_error"] <= constant.summary()["mean_absolute_error"]
+
+
+def test_a_source_of_unknown_accuracy_is_left_out_for_all_methods():
+    table = make_table({**WORLDS, "d": 0.5})
+    unknown = (table["source"] == "d") & (table["kind"] == "seed")
+    table = table.assign(mAP=table["mAP"].mask(unknown))
+    for method in ("bos", "constant"):
+        held = leave_one_source_out(table, method)
+        assert held.per_source["source"].tolist() == ["a", "b", "c"]
+        expected = leave_one_source_out(make_table(WORLDS), method)
+        pd.testing.assert_frame_equal(held.per_source, expected.per_source)
+
+
 def test_two_sources_cannot_be_judged():
     with pytest.raises(InputError, match="at least 3 sources"):
         leave_one_source_out(make_table({"a": 0.2, "b": 0.4}), "bos")

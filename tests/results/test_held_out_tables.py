@@ -57,3 +57,9 @@ def test_shares_and_correlations_have_no_unit():
     assert points["interval width"] == pytest.approx(45) and objects["interval width"] == 0.45
     assert points["coverage %"] == objects["coverage %"] == 50
     assert points["R²"] == objects["R²"] == 0.5
+
+
+def test_sources_without_an_estimate_are_counted_where_there_are_any():
+    assert "no estimate" not in method_table([SUMMARY])
+    table = method_table([SUMMARY, {**SUMMARY, "missing": 2}])
+    assert table["no estimate"].tolist() == [0, 2]
