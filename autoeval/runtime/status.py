@@ -122,7 +122,7 @@ class _Tally:
         if store.claims().is_taken(key):
             self.running += 1
             return
-        rows = store.read(key, ["status", "error", "job_s"])
+        rows = store.read(key)
         if rows is None:
             return
         if (rows["status"] == FAILED).any():

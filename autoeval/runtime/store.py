@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow
-import pyarrow.parquet
 
 from autoeval.runtime.claims import Claims
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import write_text
 from autoeval.runtime.job import Job
+from autoeval.runtime.row_file import DamagedRowsError, read_row_file, write_row_file
 
 OK, FAILED = "ok", "failed"
 MANIFEST = "jobs.json"
@@ -57,15 +56,17 @@ class RowStore:
 
     def write(self, key: str, rows: list[dict[str, Any]]) -> None:
         """Keep the rows of a finished job, replacing what an earlier try left."""
-        self._write(key, pd.DataFrame(rows).assign(job=key, status=OK, error=""))
+        table = pd.DataFrame(rows).assign(job=key, status=OK, error="")
+        write_row_file(self.path(key), key, table)
 
     def write_failure(self, key: str, error: str, **columns: Any) -> None:
         """Keep one row that says why a job failed."""
-        self._write(key, pd.DataFrame([{**columns, "job": key, "status": FAILED, "error": error}]))
+        row = {**columns, "job": key, "status": FAILED, "error": error}
+        write_row_file(self.path(key), key, pd.DataFrame([row]))
 
     def finished(self, keys: Iterable[str]) -> set[str]:
         """Return those of ``keys`` whose job ended well."""
-        return {key for key in keys if self._is_ok(self.read(key, ["status"]))}
+        return {key for key in keys if self._is_ok(self.read(key))}
 
     def table(self, keys: Iterable[str]) -> pd.DataFrame:
         """Join the rows of ``keys``, in that order; jobs without rows are left out."""
@@ -76,29 +77,24 @@ class RowStore:
         """Return the file with the rows of a job, which need not be there."""
         return self.folder / f"{key}.parquet"
 
-    def read(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame | None:
-        """Return the rows of a job, or those of its ``columns`` that are there; None without rows.
+    def read(self, key: str) -> pd.DataFrame | None:
+        """Return the rows of a job; None without rows.
 
-        A file that cannot be read counts as none, with a warning.
+        A file that is damaged, or of another job, counts as none, with a warning.
         """
         path = self.path(key)
         if not path.exists():
             return None
         try:
-            with pyarrow.parquet.ParquetFile(path) as file:
-                return file.read(columns).to_pandas()
-        except (pyarrow.ArrowException, OSError) as error:
-            warnings.warn(f"{path} cannot be read ({error}); its job runs again.", stacklevel=3)
+            return read_row_file(path, key)
+        except DamagedRowsError as error:
+            warnings.warn(f"{path} {error}; its job runs again.", stacklevel=3)
             return None
 
     def clear(self, key: str) -> None:
         """Remove what a killed writer of a job left half written; only for who claimed the job."""
         for leftover in self.folder.glob(f".{key}-????????.parquet"):
             leftover.unlink(missing_ok=True)
-
-    def _write(self, key: str, table: pd.DataFrame) -> None:
-        with atomic_path(self.path(key)) as temporary:
-            table.to_parquet(temporary, index=False)
 
     @staticmethod
     def _is_ok(rows: pd.DataFrame | None) -> bool:
