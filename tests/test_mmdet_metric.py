@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mmengine.config import Config
 from mmengine.logging import HistoryBuffer
 from mmengine.runner import Runner
 
+from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
@@ -131,6 +133,19 @@ def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, e
     }
     log = next((folder / "work").glob("*/*.log")).read_text()
     assert str(expected).splitlines()[0] in log and f"caution: {expected.guards[0]}" in log
+
+
+def test_a_counting_estimator_serves_the_metric_too(folder, detector):
+    table = score_table()
+    table = table.assign(count_mae=4 * (1 - table["mAP"]))
+    counting = replace(SETTINGS, measures=(CountingErrorSettings(),))
+    made = Observer(detector, TASK, counting).context()
+    path = folder / "counting.parquet"
+    MapEstimator("bos", target="count_mae").fit(table, context=made).save(path)
+    metric = LabelFreeMAP(path)
+    metric.borrow(detector)
+    metrics = metric.compute_metrics(list(load_image_folder(folder / "images.json")))
+    assert list(metrics) == ["count_mae", "count_mae_std", "count_mae_lower", "count_mae_upper"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,12 @@ from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path
 
 KEY, FORMAT = b"autoeval", 1
+EXPECTED: dict[str, type | tuple[type, ...]] = {
+    "estimator.method": str,
+    "estimator.target": str,
+    "estimator.level": (int, float),
+    "context": dict,
+}
 
 
 def write_artefact(
@@ -43,14 +49,29 @@ def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str,
     try:
         arrow = pyarrow.parquet.read_table(path)
         metadata = json.loads(arrow.schema.metadata[KEY])
-    except (pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
+        table = arrow.to_pandas()
+    except (pyarrow.ArrowException, KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"Expected {path} to be an estimator saved by autoeval but it cannot be read as one "
             f"({type(error).__name__}: {error})."
         ) from error
-    if metadata.pop("format") != FORMAT:
+    _check(metadata, path)
+    return table, metadata
+
+
+def _check(metadata: Any, path: Path) -> None:
+    """Make sure that there is what `MapEstimator.save` writes, of the types that it has."""
+    if isinstance(metadata, dict) and metadata.get("format") != FORMAT:
         raise InputError(f"{path} was written by another version of autoeval; fit it again.")
-    return arrow.to_pandas(), metadata
+    for name, kind in EXPECTED.items():
+        value = metadata
+        for key in name.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(
+                f"Expected {path} to be an estimator saved by autoeval but its '{name}' is "
+                f"{value!r}; save it again."
+            )
 
 
 def refuse_differences(

@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from autoeval.data.unlabelled import Images, list_images
 from autoeval.detections import Evidence
+from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, refuse_differences, write_artefact
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.estimate import Estimate
@@ -52,6 +53,11 @@ class MapEstimator:
         self.target = target
         self.level = level
 
+    def __repr__(self) -> str:
+        fitted = getattr(self, "regression_", None)
+        state = f"fitted on {len(fitted.sources_)} sources" if fitted else "not fitted"
+        return f"<MapEstimator of {self.target} by '{self.method}', level {self.level}, {state}>"
+
     def fit(self, table: pd.DataFrame, *, context: Mapping[str, Any] | None = None) -> Self:
         """Fit on a score table.
 
@@ -76,7 +82,7 @@ class MapEstimator:
     @property
     def table_(self) -> pd.DataFrame:
         """The rows it was fitted on."""
-        return self.regression_.table_
+        return self._fitted.table_
 
     def predict(
         self,
@@ -213,7 +219,7 @@ class MapEstimator:
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `SourceRegression.predict_rows`."""
-        return self.regression_.predict_rows(rows, backbone=backbone)
+        return self._fitted.predict_rows(rows, backbone=backbone)
 
     def check_context(self, context: Mapping[str, Any]) -> None:
         """Make sure that rows made with ``context`` may be given to `predict_rows`.
@@ -224,14 +230,15 @@ class MapEstimator:
             Saying which settings differ from those the estimator was fitted with.
         """
         fitted: Mapping[str, Any] = self.context_
-        if not of_domain(self.regression_.training_range_):
-            fitted, context = _without_domain(fitted), _without_domain(context)
-        refuse_differences(fitted, context)
+        ignored = {"measures"} - context.get("pass", {}).keys()  # they need labels
+        if not of_domain(self._fitted.training_range_):
+            ignored |= {"domain"}
+        refuse_differences(_without(fitted, ignored), _without(context, ignored))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one Parquet file: its training table and its settings."""
         settings = {"method": self.method, "target": self.target, "level": self.level}
-        write_artefact(path, self.table_, {"estimator": settings, "context": self.context_})
+        write_artefact(path, self._fitted.table_, {"estimator": settings, "context": self.context_})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -245,7 +252,16 @@ class MapEstimator:
         table, metadata = read_artefact(path)
         settings = metadata["estimator"]
         estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
-        return estimator.fit(table, context=metadata["context"])
+        try:
+            return estimator.fit(table, context=metadata["context"])
+        except InputError as error:
+            raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
+
+    @property
+    def _fitted(self) -> SourceRegression:
+        if not hasattr(self, "regression_"):
+            raise InputError(f"{self!r} is not fitted: `fit` it on a score table, or `load` one.")
+        return self.regression_
 
     def _per_category(self, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
         categories = estimate_categories(
@@ -254,6 +270,7 @@ class MapEstimator:
         return categories.set_index("category")[["value", "lower", "upper"]].to_dict("index")
 
 
-def _without_domain(context: Mapping[str, Any]) -> dict[str, Any]:
-    described = {k: v for k, v in context.get("pass", {}).items() if k != "domain"}
+def _without(context: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
+    """Leave out some settings of the pass."""
+    described = {k: v for k, v in context.get("pass", {}).items() if k not in ignored}
     return {**context, "pass": described} if "pass" in context else dict(context)

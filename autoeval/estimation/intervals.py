@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
+from autoeval.errors import InputError
+
 MIN_SOURCES = 3
 
 
@@ -26,6 +28,21 @@ class Interval:
     lower: float
     upper: float
     method: str
+
+
+def check_level(level: float) -> None:
+    """Make sure that a nominal coverage is one.
+
+    Raises
+    ------
+    InputError
+        If it is no number over 0 and under 1.
+    """
+    if not isinstance(level, int | float) or isinstance(level, bool) or not 0 < level < 1:
+        raise InputError(
+            f"Expected the `level` of intervals as a number over 0 and under 1, such as 0.9, but "
+            f"got {level!r}."
+        )
 
 
 def source_interval(

@@ -60,14 +60,19 @@ def recall_pass(
         )
     refuse_differences(context["detector"], detector.settings, "detector.")
     _check_domain(features, domain)
-    costly = sorted(needs_of(features) & COSTLY)
-    settings = PassSettings.from_dict(
-        context["pass"],
-        repeats=_repeats(fitted_repeats, repeats),
-        wants=(*BY_PRODUCTS, *costly),
-        domain=domain,
-    )
-    return _task(context["task"], detector.categories), settings
+    asked = _repeats(fitted_repeats, repeats)
+    wants = (*BY_PRODUCTS, *sorted(needs_of(features) & COSTLY))
+    try:
+        task = _task(context["task"], detector.categories)
+        settings = PassSettings.from_dict(
+            context["pass"], repeats=asked, wants=wants, domain=domain
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InputError(
+            "What this estimator remembers of its pass is damaged "
+            f"({type(error).__name__}: {error}): fit it again."
+        ) from error
+    return task, settings
 
 
 def _task(saved: Mapping[str, Any], words: Sequence[str]) -> Task:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
+from autoeval.targets import Target
 
 SEED, SAMPLE = "seed", "sample"
 REQUIRED = ("source", "sample_set", "kind", "repeat", "n_images")
@@ -44,10 +45,12 @@ def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
     Raises
     ------
     InputError
-        Naming those that are not there, with the pass's reasons where it gave any.
+        Naming those that are not there, with the pass's reasons where it gave any, or one that
+        does not hold numbers.
     """
     missing = [name for name in features if name not in rows]
     if not missing:
+        _check_numbers(rows, features)
         return
     reasons = json.loads(rows["absent"].iloc[0]) if "absent" in rows and len(rows) else {}
     told = "; ".join(f"{score}: {reason}" for score, reason in reasons.items())
@@ -55,6 +58,30 @@ def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
         f"Expected the columns {', '.join(missing)} but they are missing from these rows."
         + (f" Absent in this pass: {told}." if told else "")
     )
+
+
+def _check_numbers(rows: pd.DataFrame, features: Sequence[str]) -> None:
+    for name in features:
+        if not pd.api.types.is_numeric_dtype(rows[name]):
+            raise InputError(f"Expected numbers in the column {name}, got {rows[name].dtype}.")
+
+
+def check_target(values: pd.Series, target: Target) -> None:
+    """Make sure that true values are possible ones.
+
+    Raises
+    ------
+    InputError
+        If some are below 0 or above the largest possible one.
+    """
+    known = values[np.isfinite(values)]
+    impossible = known[(known < 0) | (known > target.upper)]
+    if len(impossible):
+        raise InputError(
+            f"Expected {target.name} in 0 to {target.upper:g} but {len(impossible)} of "
+            f"{len(values)} rows are outside, such as {impossible.iloc[0]:g}: is it in another "
+            "unit?"
+        )
 
 
 def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:

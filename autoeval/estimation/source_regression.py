@@ -12,7 +12,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.guards import guards
-from autoeval.estimation.intervals import MIN_SOURCES, source_interval, widened
+from autoeval.estimation.intervals import MIN_SOURCES, check_level, source_interval, widened
 from autoeval.estimation.methods import Method, make_method, readable
 from autoeval.estimation.sampling import sampling_error
 from autoeval.estimation.score_table import (
@@ -20,6 +20,7 @@ from autoeval.estimation.score_table import (
     Rows,
     check_features,
     check_score_table,
+    check_target,
     check_varies,
     sample_rows,
     sources,
@@ -73,9 +74,11 @@ class SourceRegression:
             If the target is unknown, the level is none, columns are missing, no score varies, or
             nothing can be fitted on.
         """
-        find_target(self.target)
+        target = find_target(self.target)
+        check_level(self.level)
         features = readable(make_method(self.method), table)
         check_score_table(table, (*features, self.target))
+        check_target(table[self.target], target)
         check_varies(sample_rows(table), features)
         self.table_ = table.reset_index(drop=True)
         self.sources_ = sources(table)
@@ -107,8 +110,9 @@ class SourceRegression:
         Raises
         ------
         InputError
-            If a repeat was not among those fitted.
+            If it is not fitted, or a repeat was not among those fitted.
         """
+        self._check_fitted()
         scores = self._scores(rows)
         per_repeat = self._per_repeat(self._full, scores)
         raw = float(np.mean(per_repeat))
@@ -150,6 +154,7 @@ class SourceRegression:
     @property
     def features_(self) -> tuple[str, ...]:
         """Scores that any of its regressors reads, those behind the interval included."""
+        self._check_fitted()
         fits = [self._full, *self._left_out]
         names = {n for fit in fits for method in fit.values() for n in method.selected_}
         return tuple(sorted(names))
@@ -171,6 +176,10 @@ class SourceRegression:
                 chosen = (rows["source"] == source) & (rows["repeat"] == repeat)
                 estimates[chosen] = method.predict(rows.where(chosen))
         return find_target(self.target).clip(estimates)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_full"):
+            raise InputError(f"This regression by '{self.method}' is not fitted: `fit` it first.")
 
     def _scores(self, rows: pd.DataFrame) -> Rows:
         """Take the columns that any of the fitted regressors reads."""

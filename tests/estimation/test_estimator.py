@@ -2,10 +2,12 @@ import json
 import math
 
 import pandas as pd
+import pyarrow.parquet
 import pytest
 from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
+from autoeval.estimation.artefact import write_artefact
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.source_regression import SourceRegression
 
@@ -84,6 +86,81 @@ def test_a_file_that_is_no_estimator_is_refused(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(InputError, match=r"x\.parquet"):
         MapEstimator.load(path)
+
+
+def spoiled(path, **changes):
+    """Change the metadata of a saved estimator."""
+    table = pyarrow.parquet.read_table(path)
+    note = json.loads(table.schema.metadata[b"autoeval"])
+    for name, value in changes.items():
+        if name in note["estimator"]:
+            note["estimator"][name] = value
+        else:
+            note[name] = value
+    metadata = {**table.schema.metadata, b"autoeval": json.dumps(note).encode()}
+    pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"level": 5}, r"level.*over 0 and under 1.*got 5"),
+        ({"level": "wide"}, r"'estimator\.level' is 'wide'"),
+        ({"method": None}, r"'estimator\.method' is None"),
+        ({"method": "astrology"}, "out of ac, .*'astrology'"),
+        ({"target": "beauty"}, "'beauty'"),
+        ({"estimator": [1]}, r"'estimator\.method' is None"),
+        ({"context": "none"}, "'context' is 'none'"),
+        ({"format": 7}, "another version"),
+    ],
+)
+def test_a_spoiled_file_is_one_clear_error_with_its_name(tmp_path, changes, message):
+    path = tmp_path / "spoiled.parquet"
+    MapEstimator("bos").fit(make_table(WORLDS)).save(path)
+    spoiled(path, **changes)
+    with pytest.raises(InputError, match=rf"spoiled\.parquet.*{message}"):
+        MapEstimator.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.assign(mAP=table["mAP"] * 1e6), "mAP in 0 to 1 but 15 of 15 rows"),
+        (lambda table: table.assign(bos=table["bos"].astype(str)), "numbers in the column bos"),
+        (lambda table: table.drop(columns="repeat"), "repeat are missing"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused(tmp_path, change, message):
+    table = change(make_table(WORLDS))
+    with pytest.raises(InputError, match=message):
+        MapEstimator("bos").fit(table)
+    write_artefact(
+        tmp_path / "x.parquet",
+        table,
+        {"estimator": {"method": "bos", "target": "mAP", "level": 0.9}, "context": {}},
+    )
+    with pytest.raises(InputError, match=rf"x\.parquet holds .*{message}"):
+        MapEstimator.load(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("level", [1.5, 0, 1, True, "0.9", math.nan])
+def test_a_level_that_is_none_is_refused(level):
+    with pytest.raises(InputError, match="over 0 and under 1"):
+        MapEstimator("bos", level=level).fit(make_table(WORLDS))
+
+
+def test_an_unfitted_estimator_says_so(tmp_path):
+    estimator = MapEstimator("bos")
+    for use in (
+        lambda: estimator.predict_rows(unlabelled(0.6)),
+        lambda: estimator.save(tmp_path / "x.parquet"),
+        lambda: estimator.table_,
+        lambda: SourceRegression("bos").predict_rows(unlabelled(0.6)),
+    ):
+        with pytest.raises(InputError, match="not fitted: `fit` it"):
+            use()
+    assert repr(estimator) == "<MapEstimator of mAP by 'bos', level 0.9, not fitted>"
+    assert "fitted on 3 sources>" in repr(estimator.fit(make_table(WORLDS)))
 
 
 def test_a_score_table_is_no_estimator(tmp_path):

@@ -8,6 +8,7 @@ from rectangles import RectangleDetector, rectangle_task, write_world
 from test_protocol import WORLDS, make_table
 
 from autoeval import MapEstimator
+from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.observing import Observer
@@ -133,3 +134,25 @@ def test_words_that_task_and_detector_share_need_no_mapping(tmp_path):
         MapEstimator("bos").fit(make_table(WORLDS), context=made).observer(RectangleDetector()).task
     )
     assert restored.lookup(("box",)).tolist() == [0]
+
+
+@pytest.mark.parametrize("part", ["dropout", "stability", "seed"])
+def test_a_damaged_memory_of_the_pass_is_told(part):
+    made = Observer(Crates(), TASK, SETTINGS).context()
+    del made["pass"][part]
+    with pytest.raises(InputError, match=f"damaged.*{part}.*fit it again"):
+        MapEstimator("bos").fit(make_table(WORLDS), context=made).observer(Crates())
+
+
+def test_a_counting_estimator_predicts_from_images(world):
+    """What is measured against labels has no part in a pass over unlabelled images."""
+    table = make_table(WORLDS)
+    table = table.assign(count_mae=10 * (1 - table["mAP"]))
+    measured = replace(SETTINGS, measures=(CountingErrorSettings(),))
+    made = Observer(Crates(), TASK, measured).context()
+    fitted = MapEstimator("bos", target="count_mae").fit(table, context=made)
+    estimate = fitted.predict(world / "images", Crates())
+    assert estimate.target == "count_mae" and estimate.value >= 0
+    other = replace(SETTINGS, measures=(CountingErrorSettings(score_thr=0.7),))
+    with pytest.raises(InputError, match=r"pass\.measures"):
+        fitted.estimate(Observer(Crates(), TASK, other), world / "images")
