@@ -80,9 +80,9 @@ def merged_notes(named: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
     ['no objects', 'a: odd']
     """
     names: dict[str, list[str]] = {}
-    everyone = []
+    everyone: list[str] = []
     for name, notes in named:
-        everyone.append(name)
+        everyone += [name] if name not in everyone else []
         for note in dict.fromkeys(notes):
             names.setdefault(note, []).append(name)
     several = len(everyone) > 1

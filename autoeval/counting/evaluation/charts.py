@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.scale import SymmetricalLogScale
 
 from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.evaluate import CountEvaluation
@@ -80,8 +81,8 @@ def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
         axes.plot([0, 1.2 * top], [0, 1.2 * top], color="0.3", lw=1)
         axes.set_title(f"{label_text(evaluation.name)}, n = {len(target)}", fontsize=10)
         axes.set(xlabel="true count", ylabel="predicted count")
-        _count_axis(axes.xaxis, -0.3, 1.3 * top)
-        _count_axis(axes.yaxis, 1.3 * low - 0.3, 1.3 * top)
+        _count_axis(axes, "x", -0.3, 1.3 * top)
+        _count_axis(axes, "y", 1.3 * low - 0.3, 1.3 * top)
         axes.grid(alpha=0.3)
     for axes in panels[len(shown) :]:
         axes.remove()
@@ -119,13 +120,16 @@ def label_text(name: str) -> str:
     return f" {escaped}" if escaped.startswith("_") else escaped
 
 
-def _count_axis(axis: Axis, low: float, high: float) -> None:
-    """Scale an axis by ratio above 1 and mark round counts on it."""
-    name = "x" if axis is axis.axes.xaxis else "y"
-    getattr(axis.axes, f"set_{name}scale")("symlog", linthresh=1)
+def _count_axis(axes: Axes, axis: str, low: float, high: float) -> None:
+    """Scale the axis ``"x"`` or ``"y"`` by ratio above 1 and mark round counts on it."""
     ticks = count_ticks(low, high)
-    axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-    getattr(axis.axes, f"set_{name}lim")(low, high)
+    options: dict[str, Any] = {
+        f"{axis}scale": SymmetricalLogScale(None, linthresh=1),
+        f"{axis}ticks": ticks,
+        f"{axis}ticklabels": [f"{tick:g}" for tick in ticks],
+        f"{axis}lim": (low, high),
+    }
+    axes.set(**options)
 
 
 def _draw_bars(axes: Axes, evaluations: Sequence[CountEvaluation], statistic: str) -> None:
@@ -135,7 +139,7 @@ def _draw_bars(axes: Axes, evaluations: Sequence[CountEvaluation], statistic: st
         at = np.arange(len(heights)) + (k - (len(evaluations) - 1) / 2) * width
         axes.bar(at, heights, width, color=_color(k), label=label_text(evaluation.name))
     highest = max(evaluation.table[statistic].max() for evaluation in evaluations)
-    _count_axis(axes.yaxis, 0, 1.3 * max(highest, 1.0))
+    _count_axis(axes, "y", 0, 1.3 * max(highest, 1.0))
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
 

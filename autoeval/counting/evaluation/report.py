@@ -16,7 +16,7 @@ from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.evaluate import CountEvaluation
 from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.filed_page import FiledPage, merged_notes
-from autoeval.report.numerals import number_text
+from autoeval.report.words import number_text
 from autoeval.runtime.files import write_text
 
 SHOWN = ("pooled MAE", "pooled std", "MAE", "std", "RMSE", "bias", "MAPE", "sMAPE")
@@ -94,9 +94,8 @@ def all_notes(
     evaluations: Sequence[CountEvaluation], places: Sequence[Localisation] = ()
 ) -> list[str]:
     """Return the notes on all models, each once."""
-    said = [(e.name, e.notes) for e in evaluations] + [(p.name, p.notes) for p in places]
-    of_models = merged_notes(said)
-    return [*of_models, *pooled_std_caution((e.counted, e.bins) for e in evaluations)]
+    said = [*((e.name, e.notes) for e in evaluations), *((p.name, p.notes) for p in places)]
+    return [*merged_notes(said), *pooled_std_caution((e.counted, e.bins) for e in evaluations)]
 
 
 def _headline(e: CountEvaluation) -> tuple[str, str]:
