@@ -5,13 +5,15 @@ Cues are, strongest first, a final answer ("final count", "answer:", a box), a t
 "the count is"), a conclusion ("so", "=", "making"). In that sentence the number after the last "="
 counts, else the first after the cue ("in total" looks back), else the last. Without any cue it is
 the last number outside brackets, of a sentence that does not speak of a part (visible, hidden) if
-there is one; several different numbers of parts alone are no answer. Neither are ranges, bounds,
-fractions and refusals.
+there is one; several different numbers of parts alone are no answer. Neither are several rows of a
+list or numbers of several places ("4 in the top row, 3 in the bottom row"), unless they count up
+from one. Neither are ranges, bounds, fractions, shares of a number and refusals.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from autoeval.counting.capture.answers.mentions import Mention, find_mentions
@@ -29,6 +31,14 @@ _PART = r"\b(?:visible|hidden|covered|covers|hides|occluded|seen)\b"
 _REFUSAL = (
     r"\b(?:can\s?not|can['’]?t|unable|not\s+able|impossible|not\s+possible|sorry|not\s+sure)\b"
     r"(?!.*\bbut\b)"
+)
+_ROW = (
+    r"^\s*(?:•|\d+[.)]\s)|\b(?:row|column|line|layer|ring|side|group)\b[^:]{0,20}:"
+    r"|^\W*(?:visible|hidden|left|right|top|middle|bottom)\b[^:]{0,20}:"
+)
+_PLACE = (
+    r"\b(?:first|second|third|fourth|fifth|sixth|last|next|top|middle|bottom|left|right|upper|lower)"
+    r"\b"
 )
 _RULES = ("final", "total", "conclusion", "last", "part", "refusal")
 _LONGEST = 600  # characters that are read of a sentence; longer ones are mostly repeated words
@@ -80,10 +90,29 @@ def extract_count(answer: str) -> Extraction:
         return Extraction(None, "no number")
     strongest = min(level for level, _ in decided)
     mention = [found for level, found in decided if level == strongest][-1]
+    if strongest >= _RULES.index("last") and _is_list(sentences, choices, strongest):
+        return Extraction(None, "rows of a list")
     return _settle(mention, _RULES[strongest])
 
 
+def _is_list(
+    sentences: list[str], choices: list[tuple[int, Mention] | None], strongest: int
+) -> bool:
+    """Tell whether nothing but the rows of a list decides, and they do not count up from one."""
+    deciding = [s for s, c in zip(sentences, choices, strict=True) if c and c[0] == strongest]
+    if len(deciding) < 2 or not re.search(_ROW, deciding[-1], _FLAGS):
+        return False
+    rows = [sentence for sentence in deciding if re.search(_ROW, sentence, _FLAGS)]
+    return len(rows) > 1 and not _counts_up(m for s in rows for m in find_mentions(s))
+
+
+def _counts_up(mentions: Iterable[Mention]) -> bool:
+    values = [mention.value for mention in mentions]
+    return len(values) > 2 and values == list(range(1, len(values) + 1))
+
+
 def _sentences(text: str) -> list[str]:
+    text = re.sub(r"^\s*[-*•–]\s+", "• ", text, flags=re.MULTILINE)
     text = re.sub(r"\\boxed\s*\{([^}]*)\}", r"\nFinal answer: \1\n", text)
     text = re.sub(r"</?answer>", "\nFinal answer: ", text, flags=_FLAGS)
     text = re.sub(r"<[^<>]*>|[*`$\"#{}]|\\[()\[\]]|_{2,}", " ", text)
@@ -107,6 +136,10 @@ def _without_cue(sentence: str, mentions: list[Mention]) -> tuple[int, Mention]:
     if re.search(_REFUSAL, sentence, _FLAGS):
         return _RULES.index("refusal"), mentions[-1]
     outside = [m for m in mentions if not _in_brackets(sentence, m)] or mentions
+    if len(outside) > 1 and len(re.findall(_PLACE, sentence, _FLAGS)) > 1:
+        last = outside[-1]
+        settled = last if _counts_up(outside) else Mention(last.start, last.end, None)
+        return _RULES.index("last"), settled
     if not re.search(_PART, sentence, _FLAGS):
         return _RULES.index("last"), outside[-1]
     last = outside[-1]

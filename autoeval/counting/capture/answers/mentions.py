@@ -10,6 +10,13 @@ from autoeval.counting.capture.answers.words import NUMBER_WORDS, words_to_numbe
 _NUMERAL = r"(?:\d{1,3}(?:,\d{3}){1,3}|\d{1,12})(?:\.\d{1,12})?"
 _ONE = rf"(?:{_NUMERAL}|{NUMBER_WORDS})"
 
+# A share of a number, not half a dozen.
+_SHARE = (
+    rf"\b(?:{_ONE}[\s-]+|an?\s+)?(?:half|thirds?|quarters?|fifths?|tenths?)\b(?!\s+a\b)"
+    r"|\b\d+\s*/\s*\d+"
+)
+_SHARE = rf"(?:{_SHARE})"
+
 # Numbers that say something else than how many objects there are.
 _OTHER = [
     rf"\(\s*-?{_NUMERAL}\s*,\s*-?{_NUMERAL}\s*\)",  # coordinates
@@ -30,6 +37,13 @@ _VAGUE = [
     rf"{_NUMERAL}\s*[-–—]\s*{_NUMERAL}",
     rf"{_ONE}\s*,?\s+(?:to|or|possibly|maybe|perhaps)\s+{_ONE}",
     rf"\b(?:at\s+least|at\s+most|(?:more|less|fewer|greater)\s+than|over|under|up\s+to)\s+{_ONE}",
+    rf"{_ONE}(?:\s*\+|\s+plus\b)(?!\s*{_ONE})",  # 50+
+    rf"{_ONE}\s+(?:or|and)\s+(?:more|above|over|fewer|less)\b",
+    rf"{_ONE}\s+and\s+an?\s+(?:half|third|quarter)\b",
+    rf"{_SHARE}\s+(?:of\s+)?(?:(?:the|these|those|all)\s+)*{_ONE}",
+    rf"\b(?:twice|double|triple)\s+(?:(?:the|as\s+many\s+as)\s+)?{_ONE}",
+    r"\b(?:couple|few|several|many)\s+(?:of\s+)?(?:dozen|hundred|thousand)s?\b",
+    rf"{_ONE}(?:\s*\+\s*{_ONE})+(?!\d|\s*[+=])",  # a sum that nobody added up
 ]
 _NONE = r"\bthere\s+(?:are|is|were)\s+no\b|^\W*none\b"
 # "One" is mostly a pronoun; it is a number where it ends the statement or is stressed.
@@ -58,7 +72,8 @@ def find_mentions(sentence: str) -> list[Mention]:
     """List the numbers of a sentence that may be a count, from left to right.
 
     Numbers of rows and columns, list numbers, coordinates, percentages, ordinals, negated and
-    negative numbers are left out.
+    negative numbers are left out; ranges, bounds ("50+"), shares of a number and sums that are not
+    added up are no single number.
 
     Examples
     --------

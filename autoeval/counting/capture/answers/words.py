@@ -18,7 +18,7 @@ _WORD = "|".join(sorted([*_SMALL, *_LARGE], key=len, reverse=True))
 
 # A run of number words; "and" joins after hundred and thousand; "a dozen" counts as one dozen.
 _JOINT = r"(?:(?:(?<=hundred)|(?<=thousand))\s+and\s+|[\s-]+)"
-_ARTICLE = r"(?:an?\s+(?=dozen|hundred|thousand))?"
+_ARTICLE = r"(?:(?:half\s+)?an?\s+(?=dozen|hundred|thousand))?"
 NUMBER_WORDS = rf"\b{_ARTICLE}(?:{_WORD})(?:{_JOINT}(?:{_WORD})){{0,7}}\b"
 
 
@@ -34,6 +34,8 @@ def words_to_number(text: str) -> int:
     --------
     >>> [words_to_number(w) for w in ("twenty-one", "one hundred and twelve", "two dozen")]
     [21, 112, 24]
+    >>> words_to_number("half a dozen")
+    6
     """
     total = part = 0
     for word in re.findall(rf"{_WORD}", text.lower()):
@@ -43,4 +45,5 @@ def words_to_number(text: str) -> int:
             part = max(part, 1) * _LARGE[word]
         else:
             part += _SMALL[word]
-    return total + part
+    whole = total + part
+    return whole // 2 if text.lower().startswith("half") else whole
