@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.capture.completion.complete import complete
-from autoeval.counting.capture.completion.detect import detect
+from autoeval.counting.capture.completion.detect import detect, detect_objects, has_box
 from autoeval.counting.capture.completion.evidence import Evidence
 from autoeval.counting.counters.base import COUNT, POINTS, CountResult
 from autoeval.errors import InputError
@@ -67,14 +67,38 @@ class PatternCompletion:
     ) -> CountResult:
         """Count the objects in ``image`` (H, W, 3) uint8 BGR, those behind the box included.
 
+        Without a box, as in the original images, nothing is hidden: what is visible is counted. An
+        image in which nothing is found gives a failed result.
+
         Raises
         ------
         InputError
-            If the context lacks a fact, or nothing is found in the image.
+            If the context lacks a fact.
         """
-        evidence = detect(image) if self.centres == "detected" else told(image, context)
+        if self.centres == "oracle" and hides_nothing(context):
+            points = _visible(context)
+            return CountResult(float(len(points)), points=points, context=context or {})
+        if self.centres == "detected":
+            return self._detected(image, context or {})
+        return self._completed(told(image, context), context or {})
+
+    def _detected(self, image: np.ndarray, context: Mapping[str, Any]) -> CountResult:
+        try:
+            if not has_box(image):
+                points = detect_objects(image)
+                return CountResult(float(len(points)), points=points, context=context)
+            return self._completed(detect(image), context)
+        except InputError as error:
+            return CountResult(float("nan"), status=f"failed: {error}", context=context)
+
+    def _completed(self, evidence: Evidence, context: Mapping[str, Any]) -> CountResult:
         points = np.concatenate([evidence.visible, complete(evidence).hidden(self.policy)])
-        return CountResult(float(len(points)), points=points, context=context or {})
+        return CountResult(float(len(points)), points=points, context=context)
+
+
+def hides_nothing(context: Mapping[str, Any] | None) -> bool:
+    """Tell whether the context says that there is no box, rather than saying nothing of one."""
+    return context is not None and "box" in context and context["box"] is None
 
 
 def told(image: np.ndarray, context: Mapping[str, Any] | None) -> Evidence:

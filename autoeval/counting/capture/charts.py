@@ -21,6 +21,8 @@ _SHADE_OF_WHITE = 0.6
 def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
     """Draw the sMAPE of each model by a factor, with 95 % intervals (Fig. 6 and 7).
 
+    The number of items stands below each level; one item has no interval.
+
     Parameters
     ----------
     tables : sequence of DataFrame
@@ -38,10 +40,10 @@ def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
         style: dict[str, Any] = {"marker": "o", "ms": 4, "lw": 1.4, "capsize": 2, "elinewidth": 1}
         line = "none" if factor == "shape" else "-"
         axes.errorbar(at, value, reach, ls=line, label=table["model"].iloc[0], **style)
-    names = [level if isinstance(level, str) else f"{level:g}" for level in levels]
+    names = [_level(tables, factor, level) for level in levels]
     every = max(1, len(levels) // 20)
-    axes.set_xticks(range(0, len(levels), every), names[::every])
-    axes.set(xlabel=LABELS[factor], ylabel="sMAPE, %", ylim=(0, None))
+    axes.set_xticks(range(0, len(levels), every), names[::every], fontsize=8)
+    axes.set(xlabel=f"{LABELS[factor]}, number of items", ylabel="sMAPE, %", ylim=(0, None))
     _finish(axes)
     return figure
 
@@ -89,6 +91,13 @@ def reliability_chart(tables: Sequence[pd.DataFrame]) -> Figure:
     axes.set(xlabel="confidence", ylabel="sMAPE, %", xlim=(-0.02, 1.06), ylim=(0, None))
     _finish(axes)
     return figure
+
+
+def _level(tables: Sequence[pd.DataFrame], factor: str, level: Any) -> str:
+    """Name a level and, below it, how many items it has."""
+    numbers = sorted({int(n) for t in tables for n in t.loc[t[factor] == level, "n"]})
+    name = level if isinstance(level, str) else f"{level:g}"
+    return f"{name}\n{'–'.join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))}"
 
 
 def _finish(axes: Axes) -> None:

@@ -112,6 +112,45 @@ def paired_difference(
     }
 
 
+def model_difference(
+    a: TaskResult, b: TaskResult, *, n_resamples: int = 1000, seed: int = 0
+) -> dict[str, Any]:
+    """Compare two models on the same items of one task.
+
+    Returns
+    -------
+    dict
+        ``task``, ``A``, ``B``, ``n``, the main measure of each over the items that both have
+        (``measure`` names it: sMAPE, or accuracy of patterns, in %), and ``difference`` (A - B)
+        with ``low`` and ``high`` of its 95 % interval, from a bootstrap that draws both answers to
+        an item together; ``better`` is the better model where the interval excludes 0.
+    """
+    both = a.frame.merge(b.frame, on="image_file", suffixes=("_a", "_b"))
+    patterns = a.task.kind == CHOICE
+    first, second = (
+        100.0 * (both[f"value_{k}"] == both[f"truth_{k}"]).to_numpy()
+        if patterns
+        else smape_terms(both[f"truth_{k}"].to_numpy(float), both[f"value_{k}"].to_numpy(float))
+        for k in ("a", "b")
+    )
+    change = first - second
+    interval = _interval(lambda rows: float(change[rows].mean()), change, n_resamples, seed)
+    clear = interval.low > 0 or interval.high < 0
+    return {
+        "task": a.task.name,
+        "A": a.model,
+        "B": b.model,
+        "n": len(both),
+        "measure": "accuracy" if patterns else "sMAPE",
+        "of A": float(first.mean()),
+        "of B": float(second.mean()),
+        "difference": interval.value,
+        "low": interval.low,
+        "high": interval.high,
+        "better": (a if (interval.low > 0) == patterns else b).model if clear else "",
+    }
+
+
 def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
     """Count the items by truth (rows) and answer (columns), as in Fig. 11.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +19,7 @@ from autoeval.counting.capture.measures import (
     by_factor,
     confusion,
     measure,
+    model_difference,
     paired_difference,
     reliability,
 )
@@ -25,8 +27,8 @@ from autoeval.counting.capture.published import published_table
 from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.split import OCCLUDED, ORIGINAL, CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE
-from autoeval.report.page import Page
-from autoeval.runtime.files import atomic_path
+from autoeval.counting.filed_page import FiledPage, merged_notes
+from autoeval.counting.journal import folder_name
 
 ABOUT = (
     "sMAPE = 100 · mean of |error| / (|truth| + |answer|): 0 is best, 100 worst. An item without "
@@ -36,7 +38,7 @@ ABOUT = (
 FORMATS = dict.fromkeys(
     [
         *("sMAPE", "low", "high", "MAE", "exact %", "skipped %", "accuracy"),
-        *("original", "occluded", "difference", "confidence"),
+        *("original", "occluded", "difference", "confidence", "of A", "of B"),
     ],
     "{:.2f}",
 )
@@ -59,7 +61,18 @@ def difference_table(results: Sequence[TaskResult]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> Page:
+def model_table(results: Sequence[TaskResult]) -> pd.DataFrame:
+    """Compare every two models on each task that both did; one row each."""
+    return pd.DataFrame(
+        [
+            model_difference(a, b)
+            for a, b in combinations(results, 2)
+            if a.task == b.task and a.model != b.model
+        ]
+    )
+
+
+def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> FiledPage:
     """Build the report page of one or more models on one split.
 
     Parameters
@@ -68,15 +81,22 @@ def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> Page:
     results : sequence of TaskResult
     """
     kind = split.items[0].split
-    page = Page(f"CAPTURe, {kind} split: counting behind an occluder")
+    page = FiledPage(f"CAPTURe, {kind} split: counting behind an occluder")
     page.add_text(f"{len(split.items)} pairs of images.", ABOUT)
-    page.add_warnings(f"{r.model}, {r.task.name}: {text}" for r in results for text in r.problems)
+    page.add_warnings(merged_notes((f"{r.model}, {r.task.name}", r.problems) for r in results))
     _add_measures(page, results)
     differences = difference_table(results)
     if len(differences):
         page.add_heading("Original against occluded")
-        page.add_table(differences, "sMAPE of the same items, paired", formats=FORMATS)
-    page.add_table(published_table(kind), "Published, for comparison", formats=FORMATS)
+        caption = "sMAPE of the same items, paired"
+        page.file_table("differences", differences, caption, formats=FORMATS)
+    models = model_table(results)
+    if len(models):
+        page.add_heading("Model against model")
+        caption = "The same items, paired: A - B with its 95 % interval"
+        page.file_table("models", models, caption, formats=FORMATS, sortable=False)
+    published = published_table(kind)
+    page.file_table("published", published, "Published, for comparison", formats=FORMATS)
     for task in dict.fromkeys(result.task for result in results):
         _add_task(page, [result for result in results if result.task == task])
     return page
@@ -85,38 +105,28 @@ def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> Page:
 def write_report(
     split: CaptureSplit, results: Sequence[TaskResult], folder: str | os.PathLike[str]
 ) -> list[Path]:
-    """Write ``report.html``, ``measures.csv``, ``differences.csv`` and ``items.csv``.
+    """Write ``report.html``, its tables as CSV, ``items.csv``, and its figures.
 
     Returns
     -------
     list of Path
         The files.
     """
-    folder = Path(folder)
+    page = capture_page(split, results)
     items = [r.frame.assign(model=r.model, task=r.task.name) for r in results]
-    tables = {
-        "measures.csv": measures_table(results),
-        "differences.csv": difference_table(results),
-        "items.csv": pd.concat(items, ignore_index=True),
-    }
-    written = [folder / "report.html"]
-    capture_page(split, results).write(written[0])
-    for name, table in tables.items():
-        if len(table):
-            with atomic_path(folder / name) as temporary:
-                table.to_csv(temporary, index=False)
-            written.append(folder / name)
-    return written
+    page.tables["items"] = pd.concat(items, ignore_index=True)
+    return page.write_all(Path(folder))
 
 
-def _add_measures(page: Page, results: Sequence[TaskResult]) -> None:
+def _add_measures(page: FiledPage, results: Sequence[TaskResult]) -> None:
+    page.tables["measures"] = measures_table(results)
     for title, choice in (("Counts", False), ("Patterns, accuracy in %", True)):
         chosen = [result for result in results if (result.task.kind == CHOICE) == choice]
         if chosen:
             page.add_table(measures_table(chosen), title, formats=FORMATS)
 
 
-def _add_task(page: Page, results: Sequence[TaskResult]) -> None:
+def _add_task(page: FiledPage, results: Sequence[TaskResult]) -> None:
     task = results[0].task
     page.add_heading(task.name)
     if task.kind != CHOICE:
@@ -124,25 +134,33 @@ def _add_task(page: Page, results: Sequence[TaskResult]) -> None:
             _add_factor(page, results, factor)
     _add_reliability(page, results)
     for result in results:
-        page.add_figure(
-            confusion_chart(confusion(result)),
+        table = confusion(result)
+        name = f"{task.name}_confusion_{folder_name(result.model)}"
+        page.tables[name] = table.rename_axis(index="truth", columns=None)
+        page.file_figure(
+            name,
+            confusion_chart(table),
             f"{result.model}: truth (rows) by answer (columns), number of items",
         )
 
 
-def _add_factor(page: Page, results: Sequence[TaskResult], factor: str) -> None:
+def _add_factor(page: FiledPage, results: Sequence[TaskResult], factor: str) -> None:
     found = _tables(results, lambda result: by_factor(result, factor))
     if found:
-        caption = f"Error by {LABELS[factor]}, with 95 % intervals"
-        page.add_figure(factor_chart(found, factor), caption)
+        name = f"{results[0].task.name}_by_{factor}"
+        page.tables[name] = pd.concat(found)
+        caption = f"Error by {LABELS[factor]}, with 95 % intervals; one item has none"
+        page.file_figure(name, factor_chart(found, factor), caption)
 
 
-def _add_reliability(page: Page, results: Sequence[TaskResult]) -> None:
+def _add_reliability(page: FiledPage, results: Sequence[TaskResult]) -> None:
     counted = [result for result in results if result.task.kind != CHOICE]
     found = _tables(counted, reliability)
     if found:
+        name = f"{results[0].task.name}_by_confidence"
+        page.tables[name] = pd.concat(found)
         caption = "Error by confidence, with the number of items; it should fall to the right"
-        page.add_figure(reliability_chart(found), caption)
+        page.file_figure(name, reliability_chart(found), caption)
 
 
 def _tables(

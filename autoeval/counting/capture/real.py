@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from autoeval.counting.capture.occluder import clip_box
 from autoeval.counting.capture.records import (
+    annotated_points,
     box_record,
     read_records,
     to_items,
@@ -26,6 +27,7 @@ from autoeval.counting.capture.split import (
     write_image,
     write_metadata,
 )
+from autoeval.counting.truth import GroundTruth, read_truth
 from autoeval.data.coco import image_path
 from autoeval.data.images import read_image
 from autoeval.errors import InputError
@@ -49,6 +51,7 @@ def build_real(
     folder: str | os.PathLike[str],
     *,
     classes: str | os.PathLike[str] | None = None,
+    annotations: str | os.PathLike[str] | None = None,
 ) -> Built:
     """Build the occluded images of the real split.
 
@@ -63,6 +66,9 @@ def build_real(
         ``problems.txt``.
     classes : path-like, optional
         FSC-147's ``ImageClasses_FSC147.txt``; object names that differ from it are reported.
+    annotations : path-like, optional
+        FSC-147's ``annotation_FSC147_384.json``, whose points go to the items that have none, so
+        that these have their oracle tasks, too; true counts that differ from it are reported.
 
     Returns
     -------
@@ -78,8 +84,12 @@ def build_real(
     records = read_records(metadata)
     to_items(records)
     names = read_classes(classes) if classes else {}
+    if annotations is not None:
+        records, noted = with_points(records, read_truth(annotations))
+    else:
+        noted = []
     kept: list[dict[str, Any]] = []
-    problems: list[str] = []
+    problems: list[str] = list(noted)
     with progress_bar(len(records), "Occluding") as bar:
         for record in records:
             problems += _name_problems(record, names)
@@ -93,6 +103,40 @@ def build_real(
     write_text(Path(folder) / PROBLEMS, "".join(f"{line}\n" for line in problems))
     write_metadata(folder, kept)
     return Built(open_split(folder), tuple(problems))
+
+
+def with_points(
+    records: Sequence[dict[str, Any]], truth: GroundTruth
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Give points to the records that have none, and say where true counts differ.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        As `read_records` returns them.
+    truth : GroundTruth
+        With points by ``image_file``.
+
+    Returns
+    -------
+    tuple of list of dict and list of str
+        Records with ``positions``, and one sentence a problem.
+    """
+    found, problems = [], []
+    for record in records:
+        name = str(record["image_file"])
+        known = truth.images.get(name)
+        if known is None or known.points is None:
+            problems.append(f"{name}: not in the annotations")
+        elif known.count != record["ground_truth"]:
+            problems.append(
+                f"{name}: its true count is {record['ground_truth']}, but the annotations have "
+                f"{known.count:.0f} points"
+            )
+        if known is not None and known.points is not None and annotated_points(record) is None:
+            record = {**record, "positions": known.points.tolist()}
+        found.append(record)
+    return found, problems
 
 
 def read_classes(path: str | os.PathLike[str]) -> dict[str, str]:

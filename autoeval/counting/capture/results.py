@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.asking import is_answered
+from autoeval.counting.capture.answer_values import contradictions, readable
 from autoeval.counting.capture.split import CaptureSplit
-from autoeval.counting.capture.tasks import CHOICE, Task
+from autoeval.counting.capture.tasks import Task
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -69,10 +70,10 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
             rows = [json.loads(line) for line in text.split("\n") if line.strip()]
         else:
             rows = [_foreign(record, path.stem, task) for record in json.loads(text)]
-        return [dict(row, image_file=str(row["image_file"]), task=row["task"]) for row in rows]
+        return [_checked(row) for row in rows]
     except FileNotFoundError:
         raise InputError(f"No answers at {path}.") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path} does not hold answers: {error!r}.") from None
 
 
@@ -80,7 +81,8 @@ def collect(split: CaptureSplit, task: Task, model: str, rows: Iterable[Row]) ->
     """Put the answers of one model to one task beside the truth.
 
     Items without an answer stay in the frame as ``missing``. Of several answers to one question
-    the last counts. Both, and answers about unknown images, are named in the problems. Of several
+    the last counts. A value that is no count is a skipped answer. All these, answers about unknown
+    images and answers that state another true count are named in the problems. Of several
     samples, the commonest answer is the value and its share the confidence; skipped samples are
     part of the whole.
 
@@ -94,6 +96,8 @@ def collect(split: CaptureSplit, task: Task, model: str, rows: Iterable[Row]) ->
     """
     items = task.items(split.items)
     kept, problems = _one_each(rows, {item.image_file for item in items})
+    kept, unread = readable(kept, task)
+    problems += [*unread, *contradictions(kept, items)]
     by_image: dict[str, list[Row]] = {}
     for row in kept:
         by_image.setdefault(row["image_file"], []).append(row)
@@ -127,11 +131,20 @@ def group_rows(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
     return groups
 
 
+def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
+    known = {"image_file": str(row["image_file"]), "task": row["task"]}
+    known |= {"sample": int(row.get("sample", 0)), "status": str(row["status"])}
+    if row.get("confidence") is not None:
+        known["confidence"] = float(row["confidence"])
+    return {**row, **known}
+
+
 def _foreign(record: Mapping[str, Any], model: str, task: str) -> dict[str, Any]:
     value = record["processed_results"] if "processed_results" in record else record["results"]
     skipped = value is None or (isinstance(value, (int, float)) and value < 0)
     return {
         "image_file": record["image_file"],
+        "ground_truth": record.get("ground_truth"),
         "task": task,
         "model": model,
         "value": None if skipped else value,
@@ -145,7 +158,7 @@ def _one_each(rows: Iterable[Row], known: set[str]) -> tuple[list[Row], list[str
     times: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
     for row in rows:
-        name, place = row["image_file"], (row["image_file"], int(row.get("sample", 0)))
+        name, place = row["image_file"], (row["image_file"], row.get("sample", 0))
         if name not in known:
             unknown[name] += 1
             continue
@@ -171,7 +184,7 @@ def _combine(rows: Sequence[Row], task: Task) -> dict[str, Any]:
     answered = [row for row in rows if is_answered(row)]
     if not answered:
         return {"value": None, "status": FAILED if rows else MISSING, "confidence": np.nan}
-    values = Counter(_value(row, task) for row in answered)
+    values = Counter(row.get("value") for row in answered)
     skips = values.pop(None, 0)
     if not values:
         return {"value": None, "status": SKIPPED, "confidence": np.nan}
@@ -180,11 +193,3 @@ def _combine(rows: Sequence[Row], task: Task) -> dict[str, Any]:
     stated = answered[-1].get("confidence")
     confidence = share if task.samples > 1 else np.nan if stated is None else stated
     return {"value": value, "status": OK, "confidence": confidence}
-
-
-def _value(row: Row, task: Task) -> Any:
-    value = row.get("value")
-    if value is None or task.kind == CHOICE:
-        return value
-    number = float(value)
-    return number if np.isfinite(number) else None

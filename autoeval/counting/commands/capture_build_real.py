@@ -42,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="FSC-147's ImageClasses_FSC147.txt, to check object names (with --metadata)",
     )
+    parser.add_argument(
+        "--annotations",
+        type=Path,
+        metavar="FILE",
+        help="FSC-147's annotation_FSC147_384.json, whose points the oracle tasks need (with "
+        "--metadata)",
+    )
     own = parser.add_argument_group("a split of one's own")
     own.add_argument("--object", default="objects", help="plural of what --points are")
     own.add_argument("--min-regularity", type=float, default=default.min_regularity, metavar="R")
@@ -52,7 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     if args.metadata:
-        built = build_real(args.metadata, args.images, args.out, classes=args.classes)
+        built = build_real(
+            args.metadata,
+            args.images,
+            args.out,
+            classes=args.classes,
+            annotations=args.annotations,
+        )
         noted: list[str] = []
     else:
         built, noted = _own(args)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.counting.capture.page import FORMATS, measures_table, write_report
+from autoeval.counting.capture.page import FORMATS, measures_table, model_table, write_report
 from autoeval.counting.capture.results import collect, group_rows, read_answers
 from autoeval.counting.capture.split import open_split
 from autoeval.counting.capture.tasks import get_task
+from autoeval.counting.filed_page import merged_notes
 from autoeval.errors import InputError
 from autoeval.report.tables import format_cells, to_terminal
 
@@ -41,9 +42,11 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"No answers in {', '.join(map(str, args.answers))}.")
     written = write_report(split, results, args.out)
     print(to_terminal(format_cells(measures_table(results), FORMATS)))
-    for result in results:
-        for problem in result.problems:
-            print(f"{result.model}, {result.task.name}: {problem}")
+    models = model_table(results)
+    if len(models):
+        print("\n" + to_terminal(format_cells(models, FORMATS)))
+    for note in merged_notes((f"{r.model}, {r.task.name}", r.problems) for r in results):
+        print(f"note: {note}")
     print("written:\n" + "\n".join(f"  {path}" for path in written))
     return 0
 

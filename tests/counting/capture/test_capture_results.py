@@ -219,9 +219,12 @@ def test_the_report_shows_models_problems_and_charts(split, tmp_path):
     assert "&lt;b&gt;m&lt;/b&gt;" in text and "<b>m</b>" not in text
     assert "1 of 4 items missing: d.png" in text and "http" not in text.split("</style>")[0]
     written = write_report(split, results, tmp_path / "out")
-    assert [path.name for path in written] == [
-        *("report.html", "measures.csv", "items.csv"),
-    ]
+    names = {path.relative_to(tmp_path / "out").as_posix() for path in written}
+    tables = ("measures", "published", "items", "total-occluded_by_shape")
+    assert {"report.html", *(f"{name}.csv" for name in tables)} < names
+    assert {f"figures/total-occluded_by_shape.{suffix}" for suffix in ("png", "svg")} < names
+    confusion_file = tmp_path / "out" / "total-occluded_confusion__b_m_b_.csv"
+    assert pd.read_csv(confusion_file, index_col="truth").loc[8, "12"] == 1
     items = pd.read_csv(tmp_path / "out/items.csv")
     assert len(items) == 8 and items["status"].tolist().count("missing") == 5
 
@@ -229,7 +232,7 @@ def test_the_report_shows_models_problems_and_charts(split, tmp_path):
 def test_charts_are_drawn_for_one_and_for_several_models(split):
     tables = [by_factor(result_of(split, ROWS), "num_occluded")] * 2
     (axes,) = factor_chart(tables, "num_occluded").axes
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "2", "3"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1\n2", "2\n1", "3\n1"]
     (axes,) = confusion_chart(confusion(result_of(split, ROWS))).axes
     assert [text.get_text() for text in axes.texts] == ["1"] * 4
     rows = [row(n, 8, task="confidence-occluded", confidence=0.7) for n in NAMES]

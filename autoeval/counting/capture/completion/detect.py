@@ -31,10 +31,7 @@ def detect(image: np.ndarray) -> Evidence:
         If the image has no black box or nothing coloured beside it.
     """
     box = _find_box(image)
-    coverage = np.ptp(image.astype(int), axis=2)
-    n, labels, stats, _ = cv2.connectedComponentsWithStats((coverage > COLOURED).astype(np.uint8))
-    if n < 2:
-        raise InputError("Expected an image with coloured objects but found none.")
+    coverage, n, labels, stats = _objects(image)
     areas = np.bincount(labels.ravel(), coverage.ravel(), minlength=n)
     whole = areas >= WHOLE * areas[1:].max()
     whole[0] = False
@@ -50,11 +47,32 @@ def detect(image: np.ndarray) -> Evidence:
     )
 
 
-def _find_box(image: np.ndarray) -> np.ndarray:
-    dark = (image.max(2) < BLACK).astype(np.uint8)
-    n, _, stats, _ = cv2.connectedComponentsWithStats(dark)
+def has_box(image: np.ndarray) -> bool:
+    """Tell whether an image (H, W, 3), uint8, BGR, holds a black box."""
+    return bool((image.max(2) < BLACK).any())
+
+
+def detect_objects(image: np.ndarray) -> np.ndarray:
+    """Return the middles (N, 2) of the objects of an image without a box; see `detect`."""
+    coverage, n, labels, _ = _objects(image)
+    areas = np.bincount(labels.ravel(), coverage.ravel(), minlength=n)
+    return np.column_stack([_mean(labels, coverage, areas, axis) for axis in (1, 0)])[1:]
+
+
+def _objects(image: np.ndarray) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
+    """Return how coloured each pixel is, and the number, labels and boxes of the components."""
+    coverage = np.ptp(image.astype(int), axis=2)
+    n, labels, stats, _ = cv2.connectedComponentsWithStats((coverage > COLOURED).astype(np.uint8))
     if n < 2:
+        raise InputError("Expected an image with coloured objects but found none.")
+    return coverage, n, labels, stats
+
+
+def _find_box(image: np.ndarray) -> np.ndarray:
+    if not has_box(image):
         raise InputError("Expected an image with a black box but found none.")
+    dark = (image.max(2) < BLACK).astype(np.uint8)
+    _, _, stats, _ = cv2.connectedComponentsWithStats(dark)
     x, y, width, height, _ = stats[1 + np.argmax(stats[1:, cv2.CC_STAT_AREA])]
     return np.array([x, y, x + width, y + height])
 
