@@ -115,6 +115,7 @@ def widened(
     sampling_std : float
         In the unit of `estimate`; NaN, where it is not known, changes nothing.
     n_images : int
+        Images, or blocks of neighbouring frames, that count as independent.
     level : float
         Nominal coverage, as that of `interval`.
 

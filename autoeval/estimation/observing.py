@@ -13,8 +13,8 @@ from autoeval.detections import Evidence
 from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.estimation.pass_log import PassLog
 from autoeval.estimation.presets import PassSettings
-from autoeval.estimation.samples import Samples, read_batches
-from autoeval.estimation.sampling import RESAMPLED
+from autoeval.estimation.samples import Samples, blocks_of_read, read_batches
+from autoeval.estimation.sampling import N_BLOCKS, RESAMPLED
 from autoeval.estimation.tally import Tally, merged
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.task import Task
@@ -156,7 +156,8 @@ class Observer(Generic[D]):
             all processes added up. ``advance`` and ``watch`` hear of the images of this process
             alone.
         resamples : int
-            Draw the images again as often, with replacement, by the seed of the settings.
+            Draw the images again as often, with replacement, by the seed of the settings; where
+            the samples have ``blocks``, block by block.
 
         Returns
         -------
@@ -166,7 +167,7 @@ class Observer(Generic[D]):
             spent, the features, and ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what
             else the settings measure. With `resamples` also ``resampled``: the features of the sets
             drawn again, a dict of feature to ndarray of shape (resamples,), the same draws in all
-            repeats.
+            repeats, and ``n_blocks``, how many blocks they were drawn from.
 
         Raises
         ------
@@ -184,8 +185,12 @@ class Observer(Generic[D]):
         rows = whole.rows()
         if not resamples:
             return rows
-        drawn = whole.scores.resample(resamples=resamples, seed=self.settings.seed)
-        return [{**row, RESAMPLED: features} for row, features in zip(rows, drawn, strict=True)]
+        blocks = blocks_of_read(samples, whole.log.unreadable)
+        drawn = whole.scores.resample(resamples=resamples, seed=self.settings.seed, blocks=blocks)
+        more = {N_BLOCKS: int(blocks.max()) + 1}
+        return [
+            {**row, **more, RESAMPLED: features} for row, features in zip(rows, drawn, strict=True)
+        ]
 
     def context(self) -> dict[str, Any]:
         """Say what scores are made with, for an estimator to remember and to compare.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from autoeval.data.blocks import time_blocks
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.pass_log import PassLog
@@ -38,6 +39,11 @@ class UnlabelledSamples:
     def __init__(self, images: Sequence[UnlabelledImage]) -> None:
         self.images = images
 
+    @property
+    def blocks(self) -> np.ndarray:
+        """Number of the block of time of each image; see `time_blocks`."""
+        return time_blocks(self.images)
+
     def __len__(self) -> int:
         return len(self.images)
 
@@ -45,6 +51,25 @@ class UnlabelledSamples:
         """Read one image."""
         image = self.images[index]
         return Sample(image.image_id, image.read(), *NO_BOXES)
+
+
+def blocks_of_read(samples: Samples, unreadable: Collection[int]) -> np.ndarray:
+    """Return the number of the block of each sample that could be read, from 0 without gaps.
+
+    Parameters
+    ----------
+    samples : Samples
+        Where they have no ``blocks``, each is its own.
+    unreadable : collection of int
+        Numbers of the others.
+
+    Returns
+    -------
+    ndarray of shape (n_read,), int64
+    """
+    blocks = getattr(samples, "blocks", np.arange(len(samples)))
+    read = [number for number in range(len(samples)) if number not in unreadable]
+    return np.unique(blocks[read], return_inverse=True)[1]
 
 
 def read_batches(

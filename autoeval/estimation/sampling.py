@@ -13,8 +13,10 @@ from autoeval.estimation.score_table import Rows
 
 # Column of the rows of a pass: for each repeat, a dict of feature to its values in B draws.
 RESAMPLED = "resampled"
+N_BLOCKS = "n_blocks"
 RESAMPLES = 200
 MANY_UNDEFINED = 0.05
+FEW_UNITS = 10
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,13 @@ class SamplingError:
         Standard deviation of the estimate over draws of the images; NaN where it is not known.
     doubts : tuple of str
         What it leaves out, in words.
+    n_units : int
+        Images, or blocks of neighbouring frames, that were drawn as independent.
     """
 
     std: float = math.nan
     doubts: tuple[str, ...] = ()
+    n_units: int = 0
 
 
 def bootstrap_std(estimates: np.ndarray, n_images: int) -> float:
@@ -39,8 +44,8 @@ def bootstrap_std(estimates: np.ndarray, n_images: int) -> float:
     .. math:: s = \sqrt{\frac{N}{N - 1} \cdot \frac{1}{B} \sum_b (g(x^*_b) - \bar g)^2}
 
     over the B draws; the first factor undoes the bias of the bootstrap in small sets. Images count
-    as independent: neighbouring frames of a film tell less than that, and their error is larger.
-    Source: Efron & Tibshirani 1993, chapters 5 and 6.
+    as independent, but for frames of films, which are drawn by blocks of time (`time_blocks`): N is
+    the number of blocks then. Source: Efron & Tibshirani 1993, chapters 5, 6 and 8.6.
 
     Parameters
     ----------
@@ -82,11 +87,13 @@ def sampling_error(
         return SamplingError()
     fixed = [name for name in features if name not in rows[RESAMPLED].iloc[0]]
     n_images = int(rows["n_images"].iloc[0])
+    n_units = int(rows[N_BLOCKS].iloc[0]) if N_BLOCKS in rows else n_images
     if fixed and len(fixed) == len(features):
-        return SamplingError(math.nan, tuple(_doubts(fixed, n_images, 0)))
+        return SamplingError(math.nan, tuple(_doubts(fixed, n_images, n_units, 0)), n_units)
     draws = predict(_drawn_again(rows, features)).reshape(len(rows), -1).mean(axis=0)
     undefined = float(np.isnan(draws).mean())
-    return SamplingError(bootstrap_std(draws, n_images), tuple(_doubts(fixed, n_images, undefined)))
+    doubts = tuple(_doubts(fixed, n_images, n_units, undefined))
+    return SamplingError(bootstrap_std(draws, n_units), doubts, n_units)
 
 
 def _drawn_again(rows: pd.DataFrame, features: Sequence[str]) -> Rows:
@@ -98,7 +105,7 @@ def _drawn_again(rows: pd.DataFrame, features: Sequence[str]) -> Rows:
     return Rows.of(pd.concat(parts), features)
 
 
-def _doubts(fixed: Sequence[str], n_images: int, undefined: float) -> Iterator[str]:
+def _doubts(fixed: Sequence[str], n_images: int, n_units: int, undefined: float) -> Iterator[str]:
     if fixed:
         yield (
             f"the interval leaves out the sampling error of {', '.join(fixed)}, which cannot be "
@@ -106,6 +113,16 @@ def _doubts(fixed: Sequence[str], n_images: int, undefined: float) -> Iterator[s
         )
     if n_images < 2:
         yield "one image does not tell how images vary: the interval leaves that out"
+    elif n_units < 2:
+        yield (
+            "all images are neighbours in time: they do not tell how the place varies, and the "
+            "interval leaves that out"
+        )
+    elif n_units < min(n_images, FEW_UNITS):
+        yield (
+            f"the images are neighbours in time, {n_units} blocks that count as independent: the "
+            "sampling error itself is uncertain"
+        )
     if MANY_UNDEFINED < undefined < 1:
         yield (
             f"{undefined:.0%} of the draws of these images give no estimate: it hangs on a few of "

@@ -123,7 +123,8 @@ class SourceRegression:
         value = float(target.clip(raw))
         n_images = int(rows["n_images"].iloc[0])
         sampling = sampling_error(rows, tuple(features), partial(self._per_repeat, self._full))
-        interval = widened(by_source, raw, sampling.std, n_images=n_images, level=self.level)
+        units = sampling.n_units
+        interval = widened(by_source, raw, sampling.std, n_images=units, level=self.level)
         skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
         return Estimate(
             value=value,

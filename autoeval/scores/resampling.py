@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 
-def resampled_counts(n_items: int, *, resamples: int, seed: int = 0) -> np.ndarray:
+def resampled_counts(
+    n_items: int, *, resamples: int, seed: int = 0, blocks: np.ndarray | None = None
+) -> np.ndarray:
     """Draw `n_items` out of as many with replacement, many times.
+
+    Items that depend on each other are drawn together, block by block (Künsch 1989).
 
     Parameters
     ----------
@@ -14,11 +18,13 @@ def resampled_counts(n_items: int, *, resamples: int, seed: int = 0) -> np.ndarr
         At least 1.
     resamples : int
     seed : int
+    blocks : ndarray of shape (n_items,), int64, optional
+        Number of the block of each item, from 0 without gaps; by default each is its own.
 
     Returns
     -------
     ndarray of shape (resamples, n_items), int64
-        How often each item was drawn; rows sum to `n_items`.
+        How often each item was drawn; rows sum to `n_items` where blocks are of equal size.
 
     Examples
     --------
@@ -26,4 +32,6 @@ def resampled_counts(n_items: int, *, resamples: int, seed: int = 0) -> np.ndarr
     array([5, 5, 5])
     """
     rng = np.random.default_rng(seed)
-    return rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=resamples)
+    n_blocks = n_items if blocks is None else int(blocks.max()) + 1
+    drawn = rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples)
+    return drawn if blocks is None else drawn[:, blocks]

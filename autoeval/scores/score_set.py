@@ -94,7 +94,9 @@ class ScoreSet:
         clean = self._features(self._clean)
         return [clean | self._features(scores) for scores in self._repeats] or [clean]
 
-    def resample(self, *, resamples: int = 200, seed: int = 0) -> list[dict[str, np.ndarray]]:
+    def resample(
+        self, *, resamples: int = 200, seed: int = 0, blocks: np.ndarray | None = None
+    ) -> list[dict[str, np.ndarray]]:
         """Return the features of as many sets of images, drawn with replacement from those seen.
 
         All scores and repeats are given the same draws, so that what varies together in the images
@@ -106,14 +108,16 @@ class ScoreSet:
         resamples : int
             Number B of sets drawn.
         seed : int
-            Of the draws, which depend on nothing else but the number of images.
+            Of the draws, which depend on nothing else but the number of images and their blocks.
+        blocks : ndarray, optional
+            Images that are drawn together; see `resampled_counts`.
 
         Returns
         -------
         list of dict of str to ndarray of shape (B,)
             One dictionary a repeat, as in `rows`.
         """
-        counts = resampled_counts(self._n_images, resamples=resamples, seed=seed)
+        counts = resampled_counts(self._n_images, resamples=resamples, seed=seed, blocks=blocks)
         clean = self._resampled(self._clean, counts)
         return [clean | self._resampled(scores, counts) for scores in self._repeats] or [clean]
 

@@ -144,3 +144,4 @@ def test_a_film_is_taken_frame_by_frame(command, tmp_path, capsys):
     result = json.loads(capsys.readouterr().out)
     assert result["estimate"]["n_images"] == 4
     assert "film.avi#2" in (tmp_path / "work" / "report.html").read_text()
+    assert any("all images are neighbours in time" in g for g in result["estimate"]["guards"])

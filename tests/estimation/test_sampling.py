@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from autoeval.estimation.intervals import Interval, widened
+from autoeval.estimation.samples import blocks_of_read
 from autoeval.estimation.sampling import bootstrap_std, sampling_error
 from autoeval.scores.resampling import resampled_counts
 
@@ -111,3 +112,39 @@ def test_a_pass_without_draws_says_nothing():
     rows = pd.DataFrame({"repeat": [0], "n_images": 9, "ac": 0.5})
     error = sampling_error(rows, ["ac"], sum_of("ac"))
     assert math.isnan(error.std) and error.doubts == ()
+
+
+def test_blocks_of_equal_images_vary_as_their_number_says():
+    """Ten frames each of eight scenes tell as much of the mean as the eight scenes do."""
+    scenes = np.random.default_rng(3).normal(size=8)
+    values, blocks = np.repeat(scenes, 10), np.repeat(np.arange(8), 10)
+    counts = resampled_counts(80, resamples=4000, blocks=blocks)
+    assert (counts.sum(axis=1) == 80).all()
+    by_block = bootstrap_std(counts @ values / 80, 8)
+    assert by_block == pytest.approx(stats.sem(scenes), rel=0.05)
+    by_frame = bootstrap_std(resampled_counts(80, resamples=4000) @ values / 80, 80)
+    assert by_frame < 0.5 * by_block
+
+
+def test_blocks_of_one_image_change_nothing():
+    plain = resampled_counts(7, resamples=5, seed=2)
+    assert (resampled_counts(7, resamples=5, seed=2, blocks=np.arange(7)) == plain).all()
+
+
+def test_few_blocks_are_a_doubt_and_widen_the_interval():
+    drawn = {"bos": [0.3, 0.4, 0.5]}
+    images = sampling_error(passed(drawn, bos=0.4), ["bos"], sum_of("bos"))
+    blocks = sampling_error(passed(drawn, bos=0.4, n_blocks=3), ["bos"], sum_of("bos"))
+    one = sampling_error(passed(drawn, bos=0.4, n_blocks=1), ["bos"], sum_of("bos"))
+    assert (images.n_units, blocks.n_units) == (10, 3) and images.doubts == ()
+    assert blocks.std == pytest.approx(images.std * math.sqrt(3 / 2 * 9 / 10))
+    assert "3 blocks that count as independent" in blocks.doubts[0]
+    assert math.isnan(one.std) and "all images are neighbours in time" in one.doubts[0]
+
+
+def test_blocks_leave_out_what_cannot_be_read():
+    class Film(list):
+        blocks = np.array([0, 0, 1, 2, 2])
+
+    assert blocks_of_read(Film("abcde"), {2}).tolist() == [0, 0, 1, 1]
+    assert blocks_of_read(["a", "b"], {}).tolist() == [0, 1]
