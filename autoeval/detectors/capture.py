@@ -10,55 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from autoeval.detections import Candidates
+from autoeval.detectors.doubts import Doubts
 from autoeval.detectors.logits import LOGITS, attached_logits
+from autoeval.detectors.suppression import Suppression, recorded
 from autoeval.detectors.wrapping import wrapped, wrapped_everywhere
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 CAPTURED = ("candidates", "logits", "features")
-
-
-@dataclass(frozen=True)
-class Suppression:
-    """One run of non-maximum suppression.
-
-    Parameters
-    ----------
-    boxes, scores, labels : Tensor of shape (M, 4), (M,), (M,)
-        What went in.
-    detections : Tensor of shape (K, 5)
-        Boxes and scores that came out, best first.
-    keep : Tensor of shape (K,), int64
-        Their numbers among what went in.
-    """
-
-    boxes: Tensor
-    scores: Tensor
-    labels: Tensor
-    detections: Tensor
-    keep: Tensor
-
-    def gave(self, instances: Any) -> bool:
-        """Say whether an image's final boxes are the first of those that came out."""
-        first = self.detections[: len(instances)]
-        return torch.equal(first[:, :4], instances.bboxes) and torch.equal(
-            first[:, 4], instances.scores
-        )
-
-    def candidates(self) -> Candidates:
-        """Return what went in, with what was kept."""
-        kept = torch.zeros_like(self.scores, dtype=torch.bool)
-        kept[self.keep] = True
-        parts = (self.boxes, self.scores, self.labels, kept)
-        return Candidates(*(part.cpu().numpy() for part in parts))
 
 
 @dataclass
@@ -73,17 +40,23 @@ class Capture:
         What messages call the detector.
     instances : list of InstanceData
         Final boxes of each image.
+    scales : list of tuple of float
+        Network pixels to one image pixel, for each image.
     suppressions : list of Suppression
         In the order they ran, those of region proposals included.
     features : Tensor of shape (N, C), optional
         Last feature maps of the backbone, averaged.
+    doubts : Doubts
+        What went wrong with following the head.
     """
 
     wants: Collection[str]
     detector: str
     instances: list[Any] = field(default_factory=list)
+    scales: list[tuple[float, ...]] = field(default_factory=list)
     suppressions: list[Suppression] = field(default_factory=list)
     features: Tensor | None = None
+    doubts: Doubts = field(default_factory=Doubts)
 
     def fields(self, i: int) -> dict[str, Any]:
         """Return the fields of `Evidence` for image i, with the reasons for what is missing."""
@@ -97,17 +70,10 @@ class Capture:
     def keep_instances(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
         """Call the model's ``predict`` and keep the final boxes."""
         results = predict(*args, **kwargs)
-        self.instances.extend(result.pred_instances for result in results)
+        for result in results:
+            self.instances.append(result.get("pred_instances", None))
+            self.scales.append(result.metainfo.get("scale_factor", (1.0, 1.0)))
         return results
-
-    def record_nms(
-        self, nms: Callable, boxes: Tensor, scores: Tensor, idxs: Tensor, nms_cfg: Any, *args: Any
-    ) -> tuple[Tensor, Tensor]:
-        """Call ``batched_nms`` and record it; without settings it suppresses nothing."""
-        detections, keep = nms(boxes, scores, idxs, nms_cfg, *args)
-        if nms_cfg is not None:
-            self.suppressions.append(Suppression(boxes, scores, idxs, detections, keep))
-        return detections, keep
 
     def pool_features(self, module: nn.Module, inputs: Any, output: Any) -> None:
         """Average the backbone's last feature maps, padding included; a forward hook."""
@@ -121,14 +87,18 @@ class Capture:
         if not len(instances):
             return Candidates(np.zeros((0, 4)), np.zeros(0), np.zeros(0), np.zeros(0))
         for suppression in reversed(self.suppressions):
-            if suppression.gave(instances):
-                return suppression.candidates()
+            scale = suppression.scale_to(instances, self.scales[i])
+            if scale is not None:
+                return suppression.candidates(scale)
         return f"the boxes of {self.detector} do not come out of mmdet's non-maximum suppression"
 
     def _logits(self, i: int) -> np.ndarray | str:
         if LOGITS in self.instances[i]:
             return self.instances[i][LOGITS].float().cpu().numpy()
-        return f"the head of {self.detector} does not tell which class logits a box comes from"
+        return (
+            f"the head of {self.detector} does not tell which class logits a box comes from"
+            f"{self.doubts}"
+        )
 
     def _features(self, i: int) -> np.ndarray | str:
         if self.features is None:
@@ -159,9 +129,11 @@ def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
         if "candidates" in wants:
             from mmcv.ops.nms import batched_nms
 
-            stack.enter_context(wrapped_everywhere(batched_nms, captured.record_nms))
+            stack.enter_context(
+                wrapped_everywhere(batched_nms, partial(recorded, captured.suppressions))
+            )
         if "logits" in wants:
-            stack.enter_context(attached_logits(model))
+            stack.enter_context(attached_logits(model, captured.doubts))
         if "features" in wants:
             hook = model.backbone.register_forward_hook(captured.pool_features)
             stack.callback(hook.remove)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
@@ -18,11 +20,14 @@ def coco_categories() -> tuple[str, ...]:
     return tuple(CocoDataset.METAINFO["classes"])
 
 
-def find_categories(model: nn.Module, config: Config, meta: Mapping[str, Any]) -> tuple[str, ...]:
+def find_categories(
+    model: nn.Module, config: Config, meta: Mapping[str, Any], given: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Find the categories of a detector.
 
-    The checkpoint's own list comes first, then the one in the config's test data set, then COCO's
-    where the head has 80 classes.
+    Those given come first, then the checkpoint's own list, then the one in the ``metainfo`` of the
+    config's test data set, then those of that data set's type (VOC, Cityscapes, ...) and COCO's,
+    where they are as many as the head has classes.
 
     Parameters
     ----------
@@ -32,6 +37,8 @@ def find_categories(model: nn.Module, config: Config, meta: Mapping[str, Any]) -
         Its configuration.
     meta : mapping
         ``meta`` of the checkpoint.
+    given : sequence of str
+        What the user says they are.
 
     Raises
     ------
@@ -39,24 +46,49 @@ def find_categories(model: nn.Module, config: Config, meta: Mapping[str, Any]) -
         If there is no list, or its length is not the number of classes of the head.
     """
     n_classes = count_classes(model)
-    found = _from_checkpoint(meta) or _from_config(config)
-    if not found and n_classes == len(coco_categories()):
-        found = coco_categories()
+    found = tuple(given) or _from_checkpoint(meta) or _from_config(config)
+    if not found:
+        usual = (_of_type(config), coco_categories(), _of_proposals(model))
+        found = next((names for names in usual if len(names) == n_classes), ())
     if not found or (n_classes is not None and len(found) != n_classes):
+        where = "--classes" if given else "its checkpoint or config"
         raise InputError(
-            f"The detector's head has {n_classes} classes, but its checkpoint or config lists "
-            f"{len(found)} categories. Write the right ones into the config: "
-            "test_dataloader = dict(dataset=dict(metainfo=dict(classes=(...))))."
+            f"The detector's head has {n_classes} classes, but {where} lists {len(found)} "
+            "categories. Name them in the order of its labels: --classes FILE, one in a line, or "
+            "test_dataloader = dict(dataset=dict(metainfo=dict(classes=(...)))) in the config."
         )
     return found
 
 
+def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Read categories from a text file, one in a line.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, holds none, or the same one twice.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the classes in {path}: {error}") from error
+    names = tuple(line.strip() for line in lines if line.strip())
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"Expected different names in {path}, one in a line, got {len(names)}.")
+    return names
+
+
 def count_classes(model: nn.Module) -> int | None:
     """Return the number of classes of the head that gives the boxes, None where it does not say."""
-    head = getattr(getattr(model, "roi_head", model), "bbox_head", None)
-    if isinstance(head, nn.ModuleList):
-        head = head[-1]
-    return getattr(head, "num_classes", None)
+    owner = getattr(model, "roi_head", model)
+    for name in ("bbox_head", "mask_head", "panoptic_head"):
+        head = getattr(owner, name, None)
+        if isinstance(head, nn.ModuleList):
+            head = head[-1]
+        for count in ("num_classes", "num_things_classes"):
+            if isinstance(getattr(head, count, None), int):
+                return getattr(head, count)
+    return None
 
 
 def _from_checkpoint(meta: Mapping[str, Any]) -> tuple[str, ...]:
@@ -65,8 +97,30 @@ def _from_checkpoint(meta: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _from_config(config: Config) -> tuple[str, ...]:
+    return _names((_dataset(config).get("metainfo") or {}).get("classes"))
+
+
+def _of_type(config: Config) -> tuple[str, ...]:
+    """Return the categories that mmdet lists for the type of the test data set."""
+    import mmdet.datasets  # noqa: F401  (fills the registry)
+    from mmdet.registry import DATASETS
+
+    kind = _dataset(config).get("type")
+    known = DATASETS.get(kind) if isinstance(kind, str) else kind
+    return _names(getattr(known, "METAINFO", {}).get("classes"))
+
+
+def _of_proposals(model: nn.Module) -> tuple[str, ...]:
+    """Return what a region proposal network proposes."""
+    return ("object",) if type(model).__name__ == "RPN" else ()
+
+
+def _dataset(config: Config) -> Mapping[str, Any]:
+    """Return the settings of the test data set, of the first one where there are several."""
     dataset = (config.get("test_dataloader") or {}).get("dataset") or {}
-    return _names((dataset.get("metainfo") or {}).get("classes"))
+    while "dataset" in dataset or dataset.get("datasets"):
+        dataset = dataset["dataset"] if "dataset" in dataset else dataset["datasets"][0]
+    return dataset
 
 
 def _names(classes: Any) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from autoeval.detectors.capture import CAPTURED, capture
 from autoeval.detectors.causes import telling_sizes
 from autoeval.detectors.dropout import sample_seed
 from autoeval.detectors.dropout_spec import DropoutSpec
-from autoeval.detectors.passes import Batch, StagedPasses, choose_passes
+from autoeval.detectors.passes import Batch, StagedPasses, choose_passes, stage_names
 from autoeval.detectors.pooling import QuickPooling
 from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.detectors.settings import describe, fingerprint
@@ -41,6 +41,8 @@ class Detector:
         Its configuration.
     categories : sequence of str
         What its labels stand for.
+    stages : sequence of str
+        Modules of the backbone to take as its stages; see `choose_passes`.
 
     Attributes
     ----------
@@ -52,7 +54,14 @@ class Detector:
         rounding.
     """
 
-    def __init__(self, model: BaseDetector, config: Config, categories: Sequence[str]) -> None:
+    def __init__(
+        self,
+        model: BaseDetector,
+        config: Config,
+        categories: Sequence[str],
+        *,
+        stages: Sequence[str] = (),
+    ) -> None:
         model.eval()
         self.model = model
         self.config = config
@@ -60,13 +69,19 @@ class Detector:
         self.device = next(model.parameters()).device
         self.max_batch = 1 if self.device.type == "cpu" else ACCELERATOR_BATCH
         self._preprocess = Preprocessor(config)
-        self._passes = choose_passes(model)
+        self._passes = choose_passes(model, stages)
         self._quick_pooling = QuickPooling(model)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What the boxes depend on, field by field; see `autoeval.detectors.settings.describe`."""
-        return describe(self.model, self.config, self.categories)
+        """What the boxes depend on, field by field; see `autoeval.detectors.settings.describe`.
+
+        The stages are among it where they are not given by the family of the backbone.
+        """
+        described = describe(self.model, self.config, self.categories)
+        if not self.splits_backbone and self.stages:
+            described["stages"] = list(self.stages)
+        return described
 
     @cached_property
     def _halving(self) -> Preprocessor:
@@ -76,6 +91,11 @@ class Detector:
     def splits_backbone(self) -> bool:
         """Whether perturbed passes start from the cached output of the last unperturbed layer."""
         return isinstance(self._passes, StagedPasses)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Names of the modules of the backbone at which features are dropped, none if not known."""
+        return stage_names(self._passes)
 
     @property
     def backbone(self) -> str:

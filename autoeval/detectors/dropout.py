@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -92,7 +92,7 @@ def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int])
     Parameters
     ----------
     points : HookPoints
-        Modules that begin and end the stages; see `autoeval.detectors.stages.find_hook_points`.
+        Modules that begin and end the stages; see `autoeval.detectors.stages.HookPoints`.
     spec : DropoutSpec
         What to drop.
     seeds : sequence of int
@@ -127,11 +127,22 @@ def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int])
 
 
 def _hook_output(module: nn.Module, change: Callable[[Tensor], Tensor]) -> RemovableHandle:
-    return module.register_forward_hook(lambda module, inputs, output: change(output))
+    return module.register_forward_hook(lambda module, inputs, output: _changed(output, change))
 
 
 def _hook_input(module: nn.Module, change: Callable[[Tensor], Tensor]) -> RemovableHandle:
-    return module.register_forward_pre_hook(lambda module, inputs: (change(inputs[0]), *inputs[1:]))
+    return module.register_forward_pre_hook(
+        lambda module, inputs: (_changed(inputs[0], change), *inputs[1:])
+    )
+
+
+def _changed(features: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Change features, each of several; what comes with them, such as a size, stays."""
+    if isinstance(features, Tensor) and features.is_floating_point():
+        return change(features)
+    if isinstance(features, list | tuple):
+        return type(features)(_changed(each, change) for each in features)
+    return features
 
 
 def _hash(*names: object) -> int:

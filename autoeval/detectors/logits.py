@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from autoeval.detectors.doubts import Doubts
 from autoeval.detectors.wrapping import wrapped, wrapped_everywhere
 
 if TYPE_CHECKING:
@@ -24,29 +25,35 @@ Patch = AbstractContextManager[None]
 
 
 @contextmanager
-def attached_logits(model: BaseDetector) -> Iterator[None]:
+def attached_logits(model: BaseDetector, doubts: Doubts) -> Iterator[None]:
     """Let the final boxes have a field `LOGITS` (N, K) while the body runs.
 
     Works for heads of the families of Faster R-CNN, YOLOX and RetinaNet (all that run the latter's
     ``_predict_by_feat_single``, such as ATSS, FCOS and RTMDet); the boxes of other heads have no
-    such field.
+    such field, nor have those of a head that calls these methods in a way of its own, which
+    ``doubts`` then say. Of a cascade it is the last head that gives the boxes.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        A model of mmdet.
+    doubts : Doubts
+        Receives what went wrong with following a head; its boxes come all the same.
     """
     with ExitStack() as stack:
-        for head in _final_heads(model):
-            for patch in _patches(head):
+        with doubts.around():
+            for patch in _patches(_final_head(model), doubts):
                 stack.enter_context(patch)
         yield
 
 
-def _final_heads(model: BaseDetector) -> list[nn.Module]:
-    """Return the modules of which one gives the model's final boxes."""
+def _final_head(model: BaseDetector) -> nn.Module | None:
+    """Return the module that gives the model's final boxes."""
     head = getattr(getattr(model, "roi_head", model), "bbox_head", None)
-    if isinstance(head, nn.ModuleList):
-        return list(head)
-    return [] if head is None else [head]
+    return head[-1] if isinstance(head, nn.ModuleList) else head
 
 
-def _patches(head: nn.Module) -> list[Patch]:
+def _patches(head: nn.Module | None, doubts: Doubts) -> list[Patch]:
     """Choose by the method that a head runs, which a subclass may have replaced."""
     from mmdet.models.dense_heads.base_dense_head import BaseDenseHead
     from mmdet.models.dense_heads.yolox_head import YOLOXHead
@@ -59,15 +66,16 @@ def _patches(head: nn.Module) -> list[Patch]:
     )
     for family, method, follower in families:
         if getattr(type(head), method, None) is getattr(family, method):
-            return follower(head).patches()
+            return follower(head, doubts).patches()
     return []
 
 
 class _Regions:
     """Two-stage heads: ``multiclass_nms`` can tell the numbers of the regions that it keeps."""
 
-    def __init__(self, head: nn.Module) -> None:
+    def __init__(self, head: Any, doubts: Doubts) -> None:
         self.head = head
+        self.doubts = doubts
         self.kept: Tensor | None = None
 
     def patches(self) -> list[Patch]:
@@ -78,25 +86,29 @@ class _Regions:
             wrapped(self.head, "_predict_by_feat_single", self.attach),
         ]
 
-    def keep(self, nms: Callable, boxes: Tensor, scores: Tensor, *args: Any, **kwargs: Any) -> Any:
-        detections, labels, numbers = nms(boxes, scores, *args, **{**kwargs, "return_inds": True})
-        self.kept = numbers // (scores.size(1) - 1)
-        return detections, labels
+    def keep(self, select: Callable, *args: Any, return_inds: bool = False, **kwargs: Any) -> Any:
+        detections, labels, numbers = select(*args, **kwargs, return_inds=True)
+        with self.doubts.around():
+            scores = kwargs["multi_scores"] if "multi_scores" in kwargs else args[1]
+            self.kept = numbers // (scores.size(1) - 1)
+        return (detections, labels, numbers) if return_inds else (detections, labels)
 
-    def attach(self, predict: Callable, *args: Any, cls_score: Tensor, **kwargs: Any) -> Any:
+    def attach(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
         self.kept = None
-        results = predict(*args, cls_score=cls_score, **kwargs)
-        kept = cls_score[:0] if self.kept is None else cls_score[self.kept]
-        results.set_field(kept, LOGITS)
+        results = predict(*args, **kwargs)
+        with self.doubts.around():
+            scores = kwargs["cls_score"] if "cls_score" in kwargs else args[1]
+            kept = scores[:0] if self.kept is None else scores[self.kept]
+            results.set_field(kept, LOGITS)
         return results
 
 
 class _Priors:
     """Dense heads: ``filter_scores_and_topk`` tells which priors of a level become candidates."""
 
-    def __init__(self, head: Any) -> None:
+    def __init__(self, head: Any, doubts: Doubts) -> None:
         self.head = head
-        self.channels: int = head.cls_out_channels
+        self.doubts = doubts
         self.levels: list[Tensor] = []
         self.kept: list[Tensor] = []
 
@@ -110,7 +122,8 @@ class _Priors:
         ]
 
     def begin(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
-        self.levels, self.kept = kwargs["cls_score_list"], []
+        self.levels = kwargs["cls_score_list"] if "cls_score_list" in kwargs else args[0]
+        self.kept = []
         return predict(*args, **kwargs)
 
     def keep(self, select: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -118,19 +131,23 @@ class _Priors:
         self.kept.append(selected[2])
         return selected
 
-    def attach(self, finish: Callable, *args: Any, results: Any, **kwargs: Any) -> Any:
-        levels = [_by_prior(level, self.channels) for level in self.levels]
-        parts = [level[kept] for level, kept in zip(levels, self.kept, strict=True)]
-        results.set_field(torch.cat(parts), LOGITS)
-        return finish(*args, results=results, **kwargs)
+    def attach(self, finish: Callable, *args: Any, **kwargs: Any) -> Any:
+        if self.levels:
+            with self.doubts.around():
+                results = kwargs["results"] if "results" in kwargs else args[0]
+                channels = self.head.cls_out_channels
+                levels = [_by_prior(level, channels) for level in self.levels]
+                parts = [level[kept] for level, kept in zip(levels, self.kept, strict=True)]
+                results.set_field(torch.cat(parts), LOGITS)
+        return finish(*args, **kwargs)
 
 
 class _Points:
     """YOLOX: candidates are the points, in their order, whose decoded boxes they have."""
 
-    def __init__(self, head: Any) -> None:
+    def __init__(self, head: Any, doubts: Doubts) -> None:
         self.head = head
-        self.channels: int = head.cls_out_channels
+        self.doubts = doubts
         self.points: Iterator[tuple[Tensor, Tensor]] = iter(())
         self.levels: list[Tensor] = []
 
@@ -141,24 +158,29 @@ class _Points:
             wrapped(self.head, "_bbox_post_process", self.attach),
         ]
 
-    def begin(self, predict: Callable, cls_scores: list[Tensor], *args: Any, **kwargs: Any) -> Any:
-        self.levels = cls_scores
-        return predict(cls_scores, *args, **kwargs)
+    def begin(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
+        self.levels = kwargs["cls_scores"] if "cls_scores" in kwargs else args[0]
+        return predict(*args, **kwargs)
 
-    def decode(self, decode: Callable, *args: Any) -> Tensor:
-        boxes, channels = decode(*args), self.channels
-        images = zip(*self.levels, strict=True)
-        # Without `self` in the generator, which `self` holds: tensors in a cycle are freed late.
-        logits = (torch.cat([_by_prior(level, channels) for level in image]) for image in images)
-        self.points = zip(boxes, logits, strict=True)
+    def decode(self, decode: Callable, *args: Any, **kwargs: Any) -> Tensor:
+        boxes = decode(*args, **kwargs)
+        with self.doubts.around():
+            channels, images = self.head.cls_out_channels, zip(*self.levels, strict=True)
+            # No `self` in the generator, which `self` holds: tensors in a cycle are freed late.
+            logits = (
+                torch.cat([_by_prior(level, channels) for level in image]) for image in images
+            )
+            self.points = zip(boxes, logits, strict=True)
         return boxes
 
-    def attach(self, finish: Callable, *args: Any, results: Any, **kwargs: Any) -> Any:
-        boxes, logits = next(self.points)
-        chosen = _rows_among(boxes, results.bboxes)
-        if int(chosen.sum()) == len(results):
-            results.set_field(logits[chosen], LOGITS)
-        return finish(*args, results=results, **kwargs)
+    def attach(self, finish: Callable, *args: Any, **kwargs: Any) -> Any:
+        with self.doubts.around():
+            results = kwargs["results"] if "results" in kwargs else args[0]
+            boxes, logits = next(self.points)
+            chosen = _rows_among(boxes, results.bboxes)
+            if int(chosen.sum()) == len(results):
+                results.set_field(logits[chosen], LOGITS)
+        return finish(*args, **kwargs)
 
 
 def _by_prior(scores: Tensor, channels: int) -> Tensor:

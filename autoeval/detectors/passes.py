@@ -19,7 +19,7 @@ from autoeval.detections import Detections
 from autoeval.detectors.branches import branches
 from autoeval.detectors.dropout import feature_dropout
 from autoeval.detectors.dropout_spec import DropoutSpec
-from autoeval.detectors.fallback import guess_hook_points
+from autoeval.detectors.fallback import guess_hook_points, named_hook_points
 from autoeval.detectors.stages import (
     HookPoints,
     Prefix,
@@ -27,6 +27,7 @@ from autoeval.detectors.stages import (
     split_backbone,
     take_rows,
 )
+from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -98,26 +99,32 @@ class StagedPasses:
 
 
 class HookedPasses:
-    """Passes of a model whose backbone cannot be split: perturbed ones run all of it, with hooks.
+    """Passes of a model whose backbone is not split: perturbed ones run all of it, with hooks.
 
     Parameters
     ----------
     model : BaseDetector
         A model of mmdet.
-    points : HookPoints, optional
-        Where its stages lie; guessed by default, when the first dropout is asked for.
+    points : HookPoints or str
+        Where its stages lie, or why they are not known.
     """
 
-    def __init__(self, model: BaseDetector, points: HookPoints | None = None) -> None:
+    def __init__(self, model: BaseDetector, points: HookPoints | str) -> None:
         self.model = model
-        self.points = points
+        self._points = points
+
+    @property
+    def points(self) -> HookPoints:
+        """Where its stages lie; InputError where that is not known."""
+        if isinstance(self._points, str):
+            raise InputError(self._points)
+        return self._points
 
     def clean(
         self, batch: Batch, dropouts: Sequence[DropoutSpec]
     ) -> tuple[list[Detections], Prefixes]:
         """Return the boxes; there is nothing to start from."""
         for spec in dropouts:
-            self.points = self.points or guess_hook_points(self.model.backbone)
             self.points.check(spec)
         return predict(self.model, batch), {}
 
@@ -129,35 +136,87 @@ class HookedPasses:
         seeds: Sequence[int],
     ) -> Iterator[tuple[DropoutSpec, list[Detections]]]:
         """Yield the boxes under each dropout."""
-        points = self.points or guess_hook_points(self.model.backbone)
         for spec in dropouts:
-            with feature_dropout(points, spec, seeds):
+            with feature_dropout(self.points, spec, seeds):
                 found = predict(self.model, batch)
             yield spec, found
 
 
-def choose_passes(model: BaseDetector) -> StagedPasses | HookedPasses:
-    """Choose the passes that a model's backbone allows, with a warning where they take longer."""
+def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPasses | HookedPasses:
+    """Choose the passes that a model's backbone allows, with a warning where they take longer.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        In eval mode.
+    stages : sequence of str
+        Modules of the backbone to take as its stages; by default those of its family, and for an
+        unknown one what `autoeval.detectors.fallback.guess_hook_points` finds.
+
+    Raises
+    ------
+    InputError
+        If the backbone lacks one of ``stages``.
+    """
+    if stages:
+        return HookedPasses(model, named_hook_points(model.backbone, stages))
     staged = split_backbone(model.backbone)
     if staged is not None:
         return StagedPasses(model, staged)
+    passes = HookedPasses(model, _guess(model.backbone))
     warnings.warn(
         f"The backbone {type(model.backbone).__name__} is of a family that cannot be split into "
-        "stages: each perturbed pass runs the whole model, which takes longer.",
+        "stages: each perturbed pass runs the whole model, which takes longer. "
+        f"{_told(stage_names(passes))}",
         stacklevel=3,
     )
-    return HookedPasses(model)
+    return passes
+
+
+def stage_names(passes: StagedPasses | HookedPasses) -> tuple[str, ...]:
+    """Return the names of the modules of the backbone that end its stages, none if not known."""
+    names = {module: name for name, module in passes.model.backbone.named_modules()}
+    try:
+        points = passes.staged.points if isinstance(passes, StagedPasses) else passes.points
+    except InputError:
+        return ()
+    return tuple(names[module] for module in points.exits)
+
+
+def _guess(backbone: nn.Module) -> HookPoints | str:
+    try:
+        return guess_hook_points(backbone)
+    except InputError as error:
+        return str(error)
+
+
+def _told(names: Sequence[str]) -> str:
+    if not names:
+        return "No stages were found in it, so features cannot be dropped."
+    return f"Features are dropped at {', '.join(names)}; --stages chooses others."
 
 
 def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
-    """Run mmdet's ``predict`` and return the boxes in pixels of the original images."""
-    results = model.predict(batch.inputs, batch.samples)
-    return [
-        Detections(
-            found.bboxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy()
+    """Run mmdet's ``predict`` and return the boxes in pixels of the original images.
+
+    Raises
+    ------
+    InputError
+        If the model gives no boxes.
+    """
+    return [_detections(model, result) for result in model.predict(batch.inputs, batch.samples)]
+
+
+def _detections(model: BaseDetector, result: Any) -> Detections:
+    found = result.get("pred_instances", None)
+    if found is None or "bboxes" not in found:
+        raise InputError(
+            f"{type(model).__name__} gives no boxes with the settings of its config, so it cannot "
+            "be judged as a detector: choose a config that detects or segments instances."
         )
-        for found in (result.pred_instances for result in results)
-    ]
+    return Detections(
+        found.bboxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy()
+    )
 
 
 @contextmanager

@@ -43,6 +43,12 @@ def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         raise InputError(
             f"Expected the test pipeline to begin with LoadImageFromFile, but found {found} there."
         )
+    if any(step_name(step) == "LoadProposals" for step in steps):
+        raise InputError(
+            "The config's test pipeline has LoadProposals: the detector (Fast R-CNN) needs region "
+            "proposals beside each image. Choose the config of a detector that makes its own, such "
+            "as Faster R-CNN."
+        )
     first = {**steps[0], "type": "mmdet.LoadImageFromNDArray"}
     rest = [step for step in steps[1:] if not _reads_annotations(step)]
     return [first, *rest]

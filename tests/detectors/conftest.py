@@ -6,27 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from small_detectors import HEIGHT, ONE_STAGE, PAD, RESIZE, TWO_STAGE, WIDTH
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from autoeval.detectors import Detector
 from autoeval.detectors.categories import coco_categories
 from autoeval.detectors.loading import build_model, read_config
-
-WIDTH, HEIGHT = 96, 64
-RESIZE = {"test_dataloader.dataset.pipeline.1.scale": (WIDTH, HEIGHT)}
-PAD = {"test_dataloader.dataset.pipeline.2.size": (WIDTH, WIDTH)}
-# Random heads are never sure of anything and turn boxes inside out: every one counts.
-ONE_STAGE = {
-    "model.test_cfg.score_thr": 0.0,
-    "model.test_cfg.max_per_img": 20,
-    "model.test_cfg.min_bbox_size": -1,
-}
-TWO_STAGE = {
-    "model.test_cfg.rpn.nms_pre": 50,
-    "model.test_cfg.rpn.max_per_img": 20,
-    "model.test_cfg.rcnn.score_thr": 0.0,
-    "model.test_cfg.rcnn.max_per_img": 20,
-}
 
 
 @cache

@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import expit, softmax
+from small_detectors import RESIZE, TWO_STAGE
 
 from autoeval.detectors import Detector, ops
+from autoeval.detectors import logits as LOGITS_MODULE
 from autoeval.detectors.categories import coco_categories
+from autoeval.detectors.doubts import Doubts
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.preprocessing import collate
 from autoeval.detectors.views import VIEWS, alter
@@ -181,6 +184,78 @@ def small_detr():
         },
     )
     return Detector(build_model(config), config, coco_categories())
+
+
+@pytest.fixture(scope="module")
+def mask_rcnn():
+    return stock("mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py", TWO_STAGE)
+
+
+def stock(path, options):
+    torch.manual_seed(0)
+    options = {**options, "model.backbone.depth": 18, "model.backbone.base_channels": 16}
+    config = read_config(f"mmdet::{path}", {**RESIZE, **options})
+    config.model.neck.in_channels = [16, 32, 64, 128]
+    return Detector(build_model(config), config, coco_categories())
+
+
+def test_candidates_of_a_detector_with_masks_are_in_pixels_of_the_image(mask_rcnn, images):
+    """mmdet rescales its boxes in place, after suppression, once it has the masks."""
+    for evidence in observe(mask_rcnn, images, wants=ALL):
+        assert evidence.missing == {} and len(evidence.clean)
+        candidates, clean = evidence.candidates, evidence.clean
+        found, keep = own_nms(mask_rcnn, candidates)
+        np.testing.assert_allclose(found[: len(clean), :4], clean.boxes, atol=1e-3)
+        np.testing.assert_array_equal(candidates.labels[keep[: len(clean)]], clean.labels)
+
+
+def test_logits_of_a_cascade_are_the_mean_of_its_heads(images):
+    cascade = stock("cascade_rcnn/cascade-rcnn_r50_fpn_1x_coco.py", TWO_STAGE)
+    for evidence in observe(cascade, images, wants=ALL):
+        assert evidence.missing == {} and len(evidence.clean)
+        probability = softmax(evidence.logits.astype(float), axis=1)
+        own = probability[np.arange(len(evidence.clean)), evidence.clean.labels]
+        np.testing.assert_allclose(own, evidence.clean.scores, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["retinanet_r18", "faster_rcnn_r50", "yolox_nano"])
+def test_a_head_that_cannot_be_followed_fails_nothing(build, images, monkeypatch, name):
+    """Its boxes are as ever, and the reason why logits are missing is the error."""
+    detector = build(name)
+    (plain,) = observe(detector, images[:1])
+    monkeypatch.setattr(LOGITS_MODULE, "_by_prior", broken)
+    monkeypatch.setattr(LOGITS_MODULE._Regions, "attach", attached_wrongly)
+    (evidence,) = observe(detector, images[:1], wants=ALL)
+    np.testing.assert_array_equal(evidence.clean.boxes, plain.clean.boxes)
+    assert evidence.logits is None and evidence.candidates is not None
+    assert (
+        "which class logits a box comes from (ZeroDivisionError: odd" in evidence.missing["logits"]
+    )
+
+
+def broken(*args):
+    raise ZeroDivisionError("odd head")
+
+
+def attached_wrongly(self, predict, *args, **kwargs):
+    with self.doubts.around():
+        broken()
+    return predict(*args, **kwargs)
+
+
+def test_a_head_of_another_kind_has_a_reason(build, images, monkeypatch):
+    """As YOLOv3's, which inherits methods that it neither calls nor has the attributes for."""
+    detector = build("retinanet_r18")
+    monkeypatch.setattr(LOGITS_MODULE, "_patches", broken)
+    (evidence,) = observe(detector, images[:1], wants=ALL)
+    assert "ZeroDivisionError: odd head" in evidence.missing["logits"]
+
+
+def test_memory_that_runs_out_is_no_doubt():
+    doubts = Doubts()
+    with pytest.raises(torch.OutOfMemoryError), doubts.around():
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+    assert doubts.reasons == []
 
 
 def test_a_pass_leaves_no_tensor_to_the_garbage_collector(detector, images):

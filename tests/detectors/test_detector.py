@@ -84,11 +84,32 @@ def test_fallback_gives_the_same_boxes(unsplittable, images, position):
 
 
 def test_fallback_without_stages(unsplittable, images, monkeypatch):
-    _, other = unsplittable
+    known, _ = unsplittable
     monkeypatch.setattr("autoeval.detectors.fallback.STAGE_LISTS", ())
+    monkeypatch.setattr("autoeval.detectors.fallback.STRIDES", ())
+    with pytest.warns(UserWarning, match="No stages were found"):
+        other = Detector(known.model, known.config, known.categories)
     assert len(other.observe(images[:1], ["a"])[0].clean)
+    assert other.stages == () and "stages" not in other.settings
     with pytest.raises(InputError, match="Cannot find the stages of the backbone Other"):
         other.observe(images[:1], ["a"], dropout=DropoutSpec(), repeats=1)
+
+
+def test_stages_of_ones_choice(unsplittable, images):
+    """Given as the family has them they change no box; the settings tell them all the same."""
+    known, _ = unsplittable
+    names = ("layer1", "layer2", "layer3.0", "layer4")
+    with pytest.raises(InputError, match=r"got layer2, conv9. It has conv1, bn1"):
+        Detector(known.model, known.config, known.categories, stages=("layer2", "conv9"))
+    other = Detector(known.model, known.config, known.categories, stages=names)
+    assert other.stages == names and other.settings["stages"] == list(names)
+    assert known.stages == ("layer1", "layer2", "layer3", "layer4")
+    assert "stages" not in known.settings
+    for stages, equal in (((0, 1), True), ((2,), False)):
+        spec = DropoutSpec("after", stages, 0.3)
+        (one,) = known.observe(images[:1], ["a"], dropout=spec, repeats=1)
+        (two,) = other.observe(images[:1], ["a"], dropout=spec, repeats=1)
+        assert np.array_equal(one.perturbed[0].boxes, two.perturbed[0].boxes) == equal
 
 
 def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):

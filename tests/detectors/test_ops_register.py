@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from autoeval.detectors import ops
+from autoeval.errors import InputError
 
 
 def test_every_op_of_mmcv_is_answered():
@@ -22,8 +23,19 @@ def test_other_ops_say_what_is_missing():
     ops.register()
     from mmcv.ops import roi_pool
 
-    with pytest.raises(NotImplementedError, match=r"'roi_pool_forward'.*compile mmcv"):
+    with pytest.raises(InputError, match=r"operator roi_pool_forward.*compile mmcv"):
         roi_pool(torch.zeros(1, 1, 4, 4), torch.zeros(1, 5), (2, 2))
+
+
+def test_a_model_is_searched_for_missing_ops_before_it_runs():
+    ops.register()
+    from mmcv.ops import DeformConv2d, RoIPool
+
+    ops.check_needs(torch.nn.Sequential(DeformConv2d(2, 2, 3), torch.nn.Linear(2, 2)))
+    with pytest.raises(InputError, match=r"RoIPool \('1.pool'\).*roi_pool_backward and roi_pool_f"):
+        ops.check_needs(
+            torch.nn.ModuleList([torch.nn.Identity(), torch.nn.ModuleDict({"pool": RoIPool(2)})])
+        )
 
 
 def test_a_loaded_extension_stays(monkeypatch):

@@ -146,21 +146,6 @@ def test_a_forward_of_its_own_is_not_split():
     )
 
 
-def test_lists_that_no_one_calls_are_no_stages():
-    class Pyramid(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layers = torch.nn.ModuleList([torch.nn.ModuleList([torch.nn.Identity()])])
-
-    with pytest.raises(InputError, match="stages of the backbone Pyramid"):
-        guess_hook_points(Pyramid())
-
-
-def test_no_stages_to_be_found():
-    with pytest.raises(InputError, match=r"stages of the backbone Linear.*ResNet, ResNeXt"):
-        guess_hook_points(torch.nn.Linear(1, 1))
-
-
 def test_a_whole_batch_is_taken_without_a_copy():
     x = torch.arange(6.0).reshape(3, 2)
     assert take_rows(x, range(3)) is x

@@ -13,23 +13,58 @@ from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from autoeval.detectors.ops.focal_loss import (
-    sigmoid_focal_loss_backward,
-    sigmoid_focal_loss_forward,
+from torch import nn
+
+from autoeval.detectors.ops import (
+    carafe,
+    deform_conv,
+    deform_roi_pool,
+    focal_loss,
+    hard_nms,
+    masked_conv,
+    ms_deform_attn,
+    overlaps,
+    roi_align,
+    soft_nms,
+    softmax_focal_loss,
 )
-from autoeval.detectors.ops.hard_nms import nms
-from autoeval.detectors.ops.roi_align import roi_align_backward, roi_align_forward
-from autoeval.detectors.ops.soft_nms import softnms
+from autoeval.detectors.ops.needs import MissingOperator
+from autoeval.detectors.ops.needs import check_needs as _check_needs
+from autoeval.detectors.ops.torchvision import torchvision_ops
+
+__all__ = ["FUNCTIONS", "MissingOperator", "check_needs", "register", "torchvision_ops"]
 
 NAME = "mmcv._ext"
 
 FUNCTIONS: dict[str, Callable] = {
-    "nms": nms,
-    "softnms": softnms,
-    "roi_align_forward": roi_align_forward,
-    "roi_align_backward": roi_align_backward,
-    "sigmoid_focal_loss_forward": sigmoid_focal_loss_forward,
-    "sigmoid_focal_loss_backward": sigmoid_focal_loss_backward,
+    function.__name__: function
+    for function in (
+        carafe.carafe_backward,
+        carafe.carafe_forward,
+        carafe.carafe_naive_backward,
+        carafe.carafe_naive_forward,
+        deform_conv.deform_conv_backward_input,
+        deform_conv.deform_conv_backward_parameters,
+        deform_conv.deform_conv_forward,
+        deform_conv.modulated_deform_conv_backward,
+        deform_conv.modulated_deform_conv_forward,
+        deform_roi_pool.deform_roi_pool_backward,
+        deform_roi_pool.deform_roi_pool_forward,
+        focal_loss.sigmoid_focal_loss_backward,
+        focal_loss.sigmoid_focal_loss_forward,
+        hard_nms.nms,
+        masked_conv.masked_col2im_forward,
+        masked_conv.masked_im2col_forward,
+        ms_deform_attn.ms_deform_attn_backward,
+        ms_deform_attn.ms_deform_attn_forward,
+        overlaps.bbox_overlaps,
+        overlaps.nms_match,
+        roi_align.roi_align_backward,
+        roi_align.roi_align_forward,
+        soft_nms.softnms,
+        softmax_focal_loss.softmax_focal_loss_backward,
+        softmax_focal_loss.softmax_focal_loss_forward,
+    )
 }
 
 
@@ -66,12 +101,17 @@ def register() -> bool:
     return True
 
 
+def check_needs(model: nn.Module) -> None:
+    """Raise `MissingOperator` if a model needs an operator that the stand-in does not supply."""
+    if isinstance(sys.modules.get(NAME), StandIn):
+        _check_needs(model, FUNCTIONS)
+
+
 def _refusal(name: str) -> Callable:
     def refuse(*args, **kwargs):
-        raise NotImplementedError(
-            f"The op '{name}' needs mmcv's compiled extension, and this mmcv has none. Without it "
-            f"autoeval supplies {', '.join(sorted(FUNCTIONS))}. For a model that uses other ops, "
-            "compile mmcv (see docs/mmdet-without-compiling.md)."
+        raise MissingOperator(
+            f"The operator {name} needs mmcv's compiled extension, and this mmcv has none: compile "
+            "mmcv (docs/mmdet-without-compiling.md), or choose a model without it."
         )
 
     refuse.__name__ = name

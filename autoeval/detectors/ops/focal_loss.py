@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from autoeval.detectors.ops.needs import MissingOperator
+
 
 def sigmoid_focal_loss_forward(
     input: Tensor, target: Tensor, weight: Tensor, output: Tensor, *, gamma: float, alpha: float
@@ -30,7 +32,7 @@ def sigmoid_focal_loss_forward(
 
     Raises
     ------
-    NotImplementedError
+    MissingOperator
         If class weights are given.
     """
     positive = _positive(input, target, weight)
@@ -54,7 +56,7 @@ def sigmoid_focal_loss_backward(
 def _positive(input: Tensor, target: Tensor, weight: Tensor) -> Tensor:
     """Return the mask (N, C) of the logits that belong to their row's class."""
     if weight.numel():
-        raise NotImplementedError(
+        raise MissingOperator(
             "sigmoid_focal_loss with class weights needs mmcv's compiled extension; "
             "pass `weight=None` or compile mmcv."
         )

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from autoeval.detectors.ops.gradients import at_least_float
 from autoeval.detectors.ops.torchvision import torchvision_ops
 
 BLOCK = 64
@@ -39,6 +40,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Ten
     library = torchvision_ops(boxes.device.type) if offset == 0 else None
     if library is not None:
         return library.nms(boxes, scores, iou_threshold)
+    boxes = at_least_float(boxes)
     order = torch.sort(scores, descending=True, stable=True).indices
     kept = _greedy(boxes[order].detach().cpu().numpy(), iou_threshold, offset)
     return order[torch.from_numpy(kept).to(order.device)]

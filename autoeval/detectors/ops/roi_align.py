@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autoeval.detectors.ops.gradients import at_least_float
+from autoeval.detectors.ops.needs import MissingOperator
 from autoeval.detectors.ops.torchvision import torchvision_ops
 
 MAX_POOLING = 0
@@ -57,7 +59,7 @@ def roi_align_forward(
 
     Raises
     ------
-    NotImplementedError
+    MissingOperator
         If ``pool_mode`` is 0.
 
     References
@@ -71,9 +73,9 @@ def roi_align_forward(
         pooled = library.roi_align(input, rois, spatial_scale, *bins, sampling_ratio, aligned)
         output.copy_(pooled)
         return
-    maps = input.permute(0, 2, 3, 1).contiguous()
+    maps = at_least_float(input).permute(0, 2, 3, 1).contiguous()
     for k, window, rows, columns in _regions(
-        input.shape, rois, bins, spatial_scale, sampling_ratio, aligned
+        input.shape, at_least_float(rois), bins, spatial_scale, sampling_ratio, aligned
     ):
         part = maps[window]
         pooled = columns @ (rows @ part.flatten(1)).unflatten(1, part.shape[1:])
@@ -104,10 +106,10 @@ def roi_align_backward(
             grad_output, rois, spatial_scale, *bins, *shape, sampling_ratio, aligned
         )
         return
-    grads = grad_output.permute(0, 2, 3, 1).contiguous()
+    grads = at_least_float(grad_output).permute(0, 2, 3, 1).contiguous()
     grad_maps = grads.new_zeros(shape[0], *shape[2:], shape[1])
     for k, window, rows, columns in _regions(
-        shape, rois, bins, spatial_scale, sampling_ratio, aligned
+        shape, at_least_float(rois), bins, spatial_scale, sampling_ratio, aligned
     ):
         wide = columns.T @ grads[k]
         grad_maps[window].flatten(1).addmm_(rows.T, wide.flatten(1))
@@ -121,7 +123,7 @@ def _library(tensor: Tensor) -> Any | None:
 
 def _refuse_max_pooling(pool_mode: int) -> None:
     if pool_mode == MAX_POOLING:
-        raise NotImplementedError(
+        raise MissingOperator(
             "RoIAlign with pool_mode='max' needs mmcv's compiled extension; "
             "use pool_mode='avg' or compile mmcv."
         )

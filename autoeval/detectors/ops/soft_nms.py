@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from autoeval.detectors.ops.gradients import at_least_float
 from autoeval.detectors.ops.hard_nms import pairwise_iou
 
 Decay = Callable[[np.ndarray, float, float], np.ndarray]
@@ -60,7 +61,7 @@ def softnms(
     ----------
     Bodla et al., "Soft-NMS: Improving Object Detection With One Line of Code", 2017, section 4.
     """
-    all_boxes, live = boxes.numpy(), scores.numpy().copy()
+    all_boxes, live = at_least_float(boxes).numpy(), at_least_float(scores).numpy().copy()
     left = np.arange(len(live))
     kept: list[int] = []
     while len(left):

@@ -1,0 +1,97 @@
+"""CARAFE: upsampling in which every output pixel mixes a neighbourhood by weights of its own.
+
+Wang et al., "CARAFE: Content-Aware ReAssembly of FEatures", 2019, equation 5.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn.functional import pad
+
+from autoeval.detectors.ops.gradients import at_least_float, gradients
+
+
+def reassemble(
+    features: Tensor, masks: Tensor, *, kernel_size: int, group_size: int, scale_factor: int
+) -> Tensor:
+    """Mix the k x k pixels around each source pixel; outside the map they are 0.
+
+    Parameters
+    ----------
+    features : Tensor of shape (N, C, H, W)
+    masks : Tensor of shape (N, G * k * k, sH, sW)
+        Weights for each output pixel, row by row of the neighbourhood, group by group of channels.
+    kernel_size : int
+        k, odd.
+    group_size : int
+        G.
+    scale_factor : int
+        s.
+
+    Returns
+    -------
+    Tensor of shape (N, C, sH, sW)
+    """
+    n, channels, height, width = features.shape
+    grouped = features.reshape(n, group_size, channels // group_size, height, width)
+    around = pad(grouped, [kernel_size // 2] * 4)
+    fine = (height, scale_factor, width, scale_factor)
+    weights = masks.reshape(n, group_size, kernel_size**2, 1, *fine)
+    mixed = weights.new_zeros(n, group_size, channels // group_size, *fine)
+    for place in range(kernel_size**2):
+        top, left = divmod(place, kernel_size)
+        part = around[..., top : top + height, left : left + width]
+        mixed = mixed + part[..., :, None, :, None] * weights[:, :, place]
+    return mixed.reshape(n, channels, height * scale_factor, width * scale_factor)
+
+
+def carafe_naive_forward(features: Tensor, masks: Tensor, output: Tensor, **settings: int) -> None:
+    """Write the upsampled features into ``output``."""
+    output.copy_(reassemble(at_least_float(features), at_least_float(masks), **settings))
+
+
+def carafe_naive_backward(
+    grad_output: Tensor,
+    features: Tensor,
+    masks: Tensor,
+    grad_input: Tensor,
+    grad_masks: Tensor,
+    **settings: int,
+) -> None:
+    """Write the gradients of features and weights."""
+    inputs = [at_least_float(features), at_least_float(masks)]
+    found = gradients(
+        lambda x, y: reassemble(x, y, **settings), inputs, at_least_float(grad_output)
+    )
+    grad_input.copy_(found[0])
+    grad_masks.copy_(found[1])
+
+
+def carafe_forward(
+    features: Tensor,
+    masks: Tensor,
+    rfeatures: Tensor,
+    routput: Tensor,
+    rmasks: Tensor,
+    output: Tensor,
+    **settings: int,
+) -> None:
+    """Write the upsampled features; ``rfeatures`` keeps the features for the way back."""
+    rfeatures.copy_(features)
+    carafe_naive_forward(features, masks, output, **settings)
+
+
+def carafe_backward(
+    grad_output: Tensor,
+    rfeatures: Tensor,
+    masks: Tensor,
+    rgrad_output: Tensor,
+    rgrad_input_hs: Tensor,
+    rgrad_input: Tensor,
+    rgrad_masks: Tensor,
+    grad_input: Tensor,
+    grad_masks: Tensor,
+    **settings: int,
+) -> None:
+    """Write the gradients of features and weights; the buffers named ``rgrad`` stay."""
+    carafe_naive_backward(grad_output, rfeatures, masks, grad_input, grad_masks, **settings)

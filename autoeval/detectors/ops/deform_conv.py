@@ -1,0 +1,225 @@
+"""Deformable convolution, plain and modulated.
+
+Each output reads its kernel's places shifted by offsets of its own, and, modulated, weighs what it
+reads there: ``y(p) = sum_k w_k · m_k(p) · x(p + p_k + Δ_k(p))``, bilinear in ``x``, which is 0
+outside.
+
+Dai et al., "Deformable Convolutional Networks", 2017, equation 2; Zhu et al., "Deformable ConvNets
+v2", 2019, equation 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from autoeval.detectors.ops.gradients import at_least_float, gradients
+from autoeval.detectors.ops.sampling import sample
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a deformable convolution moves, all pairs as (vertical, horizontal).
+
+    Parameters
+    ----------
+    kernel, stride, padding, dilation : tuple of int
+    groups : int
+        Parts of the channels that are convolved each on its own.
+    deform_groups : int
+        Parts of the input channels that have offsets of their own.
+    """
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    groups: int
+    deform_groups: int
+
+    @property
+    def n_places(self) -> int:
+        """Number of places that a kernel reads."""
+        return self.kernel[0] * self.kernel[1]
+
+
+def deform_conv(
+    input: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, shape: Shape
+) -> Tensor:
+    """Convolve with shifted places.
+
+    Parameters
+    ----------
+    input : Tensor of shape (N, C, H, W)
+    offset : Tensor of shape (N, 2 * G * K, P, Q)
+        Shifts in pixels of the input, y before x for each of the K places of the G groups.
+    weight : Tensor of shape (O, C / groups, kernel height, kernel width)
+    mask : Tensor of shape (N, G * K, P, Q), optional
+        What each place counts.
+    shape : Shape
+
+    Returns
+    -------
+    Tensor of shape (N, O, P, Q)
+    """
+    n, channels = input.shape[:2]
+    rows, columns = offset.shape[2:]
+    read = _read(input, offset, shape)  # (N, G, C / G, K, P, Q)
+    if mask is not None:
+        read = read * mask.reshape(n, shape.deform_groups, 1, shape.n_places, rows, columns)
+    read = read.reshape(n, shape.groups, channels // shape.groups * shape.n_places, rows * columns)
+    kernels = weight.reshape(shape.groups, weight.shape[0] // shape.groups, -1)
+    return (kernels @ read).reshape(n, weight.shape[0], rows, columns)
+
+
+def _read(input: Tensor, offset: Tensor, shape: Shape) -> Tensor:
+    """Read the shifted places of all kernels, (N, G, C / G, K, P, Q)."""
+    n, channels, groups = *input.shape[:2], shape.deform_groups
+    rows, columns = offset.shape[2:]
+    shifts = offset.reshape(n * groups, shape.n_places, 2, rows, columns)
+    places = [_regular(axis, rows, columns, shape, input) for axis in (0, 1)]
+    y, x = ((shifts[:, :, axis] + places[axis]).flatten(1, 2) for axis in (0, 1))
+    maps = input.reshape(n * groups, channels // groups, *input.shape[2:])
+    size = (n, groups, channels // groups, shape.n_places, rows, columns)
+    return sample(maps, x, y).reshape(size)
+
+
+def _regular(axis: int, rows: int, columns: int, shape: Shape, like: Tensor) -> Tensor:
+    """Return where plain convolution reads along an axis, of shape (K, P, 1) or (K, 1, Q)."""
+    count = (rows, columns)[axis]
+    starts = torch.arange(count, device=like.device) * shape.stride[axis] - shape.padding[axis]
+    steps = torch.arange(shape.kernel[axis], device=like.device) * shape.dilation[axis]
+    grid = [steps[:, None], steps[None, :]][axis].expand(shape.kernel).flatten()
+    place = starts[:, None] if axis == 0 else starts[None, :]
+    return (grid[:, None, None] + place[None]).to(like.dtype)
+
+
+def deform_conv_forward(
+    input: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    output: Tensor,
+    columns: Tensor,
+    ones: Tensor,
+    **settings: int,
+) -> None:
+    """Write the plain deformable convolution into ``output``; ``columns`` and ``ones`` stay."""
+    output.copy_(_plain(settings, *map(at_least_float, (input, offset, weight))))
+
+
+def deform_conv_backward_input(
+    input: Tensor,
+    offset: Tensor,
+    grad_output: Tensor,
+    grad_input: Tensor,
+    grad_offset: Tensor,
+    weight: Tensor,
+    columns: Tensor,
+    **settings: int,
+) -> None:
+    """Write the gradients of input and offsets."""
+    found = _plain_gradients(settings, input, offset, weight, grad_output)
+    grad_input.copy_(found[0])
+    grad_offset.copy_(found[1])
+
+
+def deform_conv_backward_parameters(
+    input: Tensor,
+    offset: Tensor,
+    grad_output: Tensor,
+    grad_weight: Tensor,
+    columns: Tensor,
+    ones: Tensor,
+    *,
+    scale: float,
+    **settings: int,
+) -> None:
+    """Write the gradient of the weights, times ``scale``."""
+    found = _plain_gradients(settings, input, offset, grad_weight, grad_output)
+    grad_weight.copy_(found[2] * scale)
+
+
+def modulated_deform_conv_forward(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    ones: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    output: Tensor,
+    columns: Tensor,
+    *,
+    with_bias: bool,
+    **settings: int,
+) -> None:
+    """Write the modulated deformable convolution into ``output``."""
+    inputs = map(at_least_float, (input, offset, mask, weight))
+    found = _modulated(settings, *inputs)
+    output.copy_(found + bias[:, None, None] if with_bias else found)
+
+
+def modulated_deform_conv_backward(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    ones: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    columns: Tensor,
+    grad_input: Tensor,
+    grad_weight: Tensor,
+    grad_bias: Tensor,
+    grad_offset: Tensor,
+    grad_mask: Tensor,
+    grad_output: Tensor,
+    *,
+    with_bias: bool,
+    **settings: int,
+) -> None:
+    """Write the gradients of input, offsets, mask, weights and bias."""
+    inputs = [at_least_float(each) for each in (input, offset, mask, weight)]
+    found = gradients(
+        lambda *each: _modulated(settings, *each), inputs, at_least_float(grad_output)
+    )
+    wanted = (grad_input, grad_offset, grad_mask, grad_weight)
+    for place, grad in zip(wanted, found, strict=True):
+        place.copy_(grad)
+    if with_bias:
+        grad_bias.copy_(grad_output.sum((0, 2, 3)))
+
+
+def _plain(settings: dict[str, int], input: Tensor, offset: Tensor, weight: Tensor) -> Tensor:
+    s = settings
+    shape = Shape(
+        (s["kH"], s["kW"]),
+        (s["dH"], s["dW"]),
+        (s["padH"], s["padW"]),
+        (s["dilationH"], s["dilationW"]),
+        s["group"],
+        s["deformable_group"],
+    )
+    return deform_conv(input, offset, weight, None, shape)
+
+
+def _plain_gradients(
+    settings: dict[str, int], input: Tensor, offset: Tensor, weight: Tensor, grad_output: Tensor
+) -> tuple[Tensor, ...]:
+    inputs = [at_least_float(each) for each in (input, offset, weight)]
+    return gradients(lambda *each: _plain(settings, *each), inputs, at_least_float(grad_output))
+
+
+def _modulated(
+    settings: dict[str, int], input: Tensor, offset: Tensor, mask: Tensor, weight: Tensor
+) -> Tensor:
+    s = settings
+    shape = Shape(
+        (s["kernel_h"], s["kernel_w"]),
+        (s["stride_h"], s["stride_w"]),
+        (s["pad_h"], s["pad_w"]),
+        (s["dilation_h"], s["dilation_w"]),
+        s["group"],
+        s["deformable_group"],
+    )
+    return deform_conv(input, offset, weight, mask, shape)

@@ -1,0 +1,182 @@
+"""Whether the detectors of every family of MMDetection run, and what evidence they give.
+
+Takes one stock config from each directory of mmdet's configs that holds detectors
+(mmdet_families.txt names them; trackers and re-identification are no detectors), makes its inputs
+and numbers of boxes small, gives it random weights, and observes two drawings with all evidence,
+two dropout repeats and half size. Each runs in a process of its own. Prints a line a family and
+writes the table of docs/mmdet-families.md. Results are kept as one JSON file a family, and what is
+there is not run again.
+
+    python -m benchmarks.mmdet_families --results families/ --table docs/mmdet-families.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import re
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mmengine.config import Config
+from mmengine.logging import MMLogger
+
+from autoeval.detectors import Detector, DropoutSpec
+from autoeval.detectors.categories import count_classes, find_categories
+from autoeval.detectors.configs import read_config
+from autoeval.detectors.constructing import build_model
+from autoeval.errors import InputError
+from benchmarks.family_configs import make_small, settle
+from benchmarks.family_table import write_table
+
+FAMILIES = Path(__file__).with_suffix(".txt")
+EVIDENCE = ("candidates", "logits", "features")
+REPEATS = 2
+
+
+def try_family(path: str) -> dict[str, Any]:
+    """Build a detector, observe drawings, and say what came of it."""
+    torch.manual_seed(0)
+    config = read_config(f"mmdet::{path}")
+    make_small(config)
+    model = build_model(config)
+    settle(model, images())
+    names = class_names(model, config)
+    detector = Detector(model, config, names or [str(n) for n in range(count_classes(model) or 1)])
+    return {"classes": len(names) or "-", **observe(detector)}
+
+
+def class_names(model: Any, config: Config) -> tuple[str, ...]:
+    """Return the names that a config gives, none if it has to be told."""
+    try:
+        return find_categories(model, config, {})
+    except InputError:
+        return ()
+
+
+def observe(detector: Detector) -> dict[str, Any]:
+    """Observe the drawings and say which evidence is there, or why it is not."""
+    found = detector.observe(
+        images(),
+        ["a", "b"],
+        dropout=DropoutSpec(),
+        repeats=REPEATS,
+        wants=(*EVIDENCE, "half_size"),
+    )
+    missing = {name: reason for evidence in found for name, reason in evidence.missing.items()}
+    moved = any(
+        not np.array_equal(evidence.clean.boxes, boxes.boxes)
+        for evidence in found
+        for boxes in evidence.perturbed
+    )
+    return {
+        "boxes": [len(evidence.clean) for evidence in found],
+        "equal": all(_as_mmdet(detector, i, e.clean) for i, e in zip(images(), found, strict=True)),
+        "dropout": "split" if detector.splits_backbone else ", ".join(detector.stages),
+        "dropout moves boxes": moved,
+        "missing": missing,
+    }
+
+
+def images() -> list[np.ndarray]:
+    """Draw two images of blocks and noise."""
+    rng = np.random.default_rng(5)
+    shapes = ((90, 120), (120, 80))
+    return [
+        (rng.integers(0, 200, (h // 10, w // 10, 3)).repeat(10, 0).repeat(10, 1)
+         + rng.integers(0, 56, (h, w, 3))).astype(np.uint8)
+        for h, w in shapes
+    ]  # fmt: skip
+
+
+def _as_mmdet(detector: Detector, image: np.ndarray, clean: Any) -> bool:
+    """Say whether the boxes are those of mmdet's own inference, to the last bit."""
+    from mmdet.apis import inference_detector
+
+    detector.model.cfg = detector.config
+    found = inference_detector(detector.model, image).pred_instances
+    theirs = (found.bboxes, found.scores, found.labels)
+    return all(
+        np.array_equal(a.numpy(), b)
+        for a, b in zip(theirs, (clean.boxes, clean.scores, clean.labels), strict=True)
+    )
+
+
+def _outcome(path: str, file: Path) -> None:
+    """Write what came of a family; the body of a process."""
+    MMLogger.get_current_instance().setLevel("ERROR")
+    warnings.simplefilter("ignore")
+    try:
+        outcome = try_family(path)
+    except InputError as error:
+        outcome = {"told": str(error)}
+    except Exception:
+        outcome = {"crash": traceback.format_exc()}
+    file.write_text(json.dumps(outcome, indent=1))
+
+
+def run(path: str, file: Path, timeout: float) -> None:
+    """Try a family in a process of its own."""
+    process = multiprocessing.get_context("fork").Process(target=_outcome, args=(path, file))
+    process.start()
+    process.join(timeout)
+    if process.is_alive():
+        process.kill()
+        process.join()
+        file.write_text(json.dumps({"crash": f"no end within {timeout:g} seconds"}))
+    elif not file.is_file():
+        file.write_text(json.dumps({"crash": f"the process ended with {process.exitcode}"}))
+
+
+def main() -> None:
+    """Try all families and print or write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", metavar="FOLDER", required=True)
+    parser.add_argument("--only", nargs="+", metavar="FAMILY", default=[])
+    parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS")
+    parser.add_argument("--table", metavar="FILE")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    import_mmdet()
+    folder = Path(args.results)
+    folder.mkdir(parents=True, exist_ok=True)
+    outcomes = {}
+    for path in FAMILIES.read_text().split():
+        family = path.split("/")[0]
+        if args.only and family not in args.only:
+            continue
+        file = folder / f"{family}.json"
+        if not file.is_file():
+            run(path, file, args.timeout)
+        outcomes[path] = json.loads(file.read_text())
+        print(f"{family:20} {_line(outcomes[path])}", flush=True)
+    if args.table:
+        write_table(Path(args.table), outcomes)
+
+
+def import_mmdet() -> None:
+    """Import it once, before the processes part."""
+    from autoeval.detectors import ops
+
+    ops.register()
+    import mmdet.apis
+    import mmdet.models  # noqa: F401
+
+
+def _line(outcome: dict[str, Any]) -> str:
+    if "told" in outcome:
+        return "told: " + outcome["told"][:150]
+    if "crash" in outcome:
+        return "CRASH: " + re.sub(r"\s+", " ", outcome["crash"])[-200:]
+    missing = ", ".join(outcome["missing"])
+    equal = "equal" if outcome["equal"] else "NOT EQUAL"
+    return f"boxes {outcome['boxes']} {equal}; dropout {outcome['dropout']}; without {missing}"
+
+
+if __name__ == "__main__":
+    main()
