@@ -26,6 +26,7 @@ COMMANDS = {
     "count capture export": "write CAPTURe as tasks for lmms-eval",
     "count evaluate": "measure predicted counts by bin of the true count, and overall",
     "count label-free": "estimate how far a detector miscounts on unlabelled images",
+    "count run": "count in every image of a folder with any counter, and write predictions",
     "count praco": "test whether a counter understands the prompt it is asked with",
     "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
     "list": "list scores, methods, detectors, transforms, studies or counters by name",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.counters.base import Counter, CountResult, count_prompts
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
 FAILED = "failed"
@@ -86,3 +87,13 @@ def number(value: float) -> float | None:
 def is_answered(cell: Mapping[str, Any]) -> bool:
     """Tell whether a cell holds an answer, be it that there is none; failures are asked again."""
     return not str(cell["status"]).startswith(FAILED)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise `InputError` where two models carry one name."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(
+            f"Models need different names, but {listed(twice)} came twice: set `name` in the "
+            "counter's config."
+        )

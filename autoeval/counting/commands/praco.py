@@ -14,12 +14,12 @@ from pathlib import Path
 
 from mmengine.config import DictAction
 
-from autoeval.counting.asking import Asker
+from autoeval.counting.asking import Asker, check_names
 from autoeval.counting.counters.build import load_counter
 from autoeval.counting.filed_page import PAGE
 from autoeval.counting.journal import folder_name
 from autoeval.counting.praco.data import CountingSet, single_class
-from autoeval.counting.praco.evaluate import check_names, evaluate_counter, evaluate_files
+from autoeval.counting.praco.evaluate import evaluate_counter, evaluate_files
 from autoeval.counting.praco.loading import load_counting_set
 from autoeval.counting.praco.multi_class import (
     evaluate_multi_class,

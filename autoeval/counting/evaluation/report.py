@@ -16,7 +16,7 @@ from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.evaluate import CountEvaluation
 from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.filed_page import FiledPage, merged_notes
-from autoeval.report.words import number_text
+from autoeval.report.numerals import number_text
 from autoeval.runtime.files import write_text
 
 SHOWN = ("pooled MAE", "pooled std", "MAE", "std", "RMSE", "bias", "MAPE", "sMAPE")

@@ -21,7 +21,6 @@ from autoeval.counting.praco.pairs import MosaicRecipe
 from autoeval.counting.praco.released_csv import read_released, write_released
 from autoeval.counting.praco.result import PracoResult
 from autoeval.data.wording import listed
-from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path
 
 
@@ -134,13 +133,3 @@ def _write_released(
     if mosaics is not None and mosaics.duplicated(["positive", "negative_class"]).any():
         mosaics = None
     write_released(folder, model, counting_set, counts, mosaics)
-
-
-def check_names(names: Sequence[str]) -> None:
-    """Raise `InputError` where two models carry one name."""
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(
-            f"Models need different names, but {listed(twice)} came twice: set `name` in the "
-            "counter's config."
-        )

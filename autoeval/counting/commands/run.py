@@ -1,0 +1,90 @@
+"""Count in every image with any counter, and write predictions for `autoeval count evaluate`.
+
+Answers are kept one by one in OUT/COUNTER: the same command goes on where it was stopped, and asks
+again only what failed. Writes predictions.csv (id, pred, status) and, where the counter says where
+it counts, points.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mmengine.config import DictAction
+
+from autoeval.counting.asking import Asker, check_names
+from autoeval.counting.counters.build import load_counter
+from autoeval.counting.journal import CellJournal, check_same_run, folder_name
+from autoeval.counting.running import count_images, write_counts
+from autoeval.data.find_images import find_images
+from autoeval.data.wording import listed
+
+FAILURE = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--counter",
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="counter's config, such as configs/counting/praco/yolox_nano.py; repeatable",
+    )
+    parser.add_argument(
+        "--images",
+        required=True,
+        metavar="DIR",
+        help="a folder, a COCO JSON, a film, a list of paths or a pattern",
+    )
+    parser.add_argument(
+        "--every", metavar="STEP", help="which frames of films: 2s, or 10 for every tenth"
+    )
+    parser.add_argument(
+        "--prompt",
+        default="objects",
+        help="what to count: a class, or the question to a model that answers in words; counters "
+        "of one kind of object pass it over (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cfg-options",
+        nargs="+",
+        action=DictAction,
+        metavar="KEY=VALUE",
+        help="changes to every counter's config, such as counter.checkpoint=FILE",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("counts"),
+        metavar="OUT",
+        help="where to write (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    found = find_images(args.images, every=args.every)
+    for note in found.skipped:
+        print(f"note: {note}")
+    loaded = [load_counter(path, args.cfg_options) for path in args.counter]
+    check_names([counter.name for counter, _ in loaded])
+    failures = 0
+    for counter, settings in loaded:
+        folder = args.out / folder_name(counter.name)
+        check_same_run(folder / "run.json", {**settings, "prompt": args.prompt})
+        journal = CellJournal(folder / "answers.jsonl", ["image"])
+        table = count_images(Asker(counter), found.images, args.prompt, journal)
+        files = write_counts(folder, table)
+        status = table["status"]
+        failed = table.loc[status.str.startswith("failed"), "id"].tolist()
+        print(
+            f"{counter.name}: {table['pred'].sum():g} objects in {(status == 'ok').sum()} of "
+            f"{len(table)} images, {(status == 'skipped').sum()} skipped, {len(failed)} failed"
+            + (f" ({listed(failed)})" if failed else "")
+        )
+        print("\n".join(f"  {path}" for path in files))
+        failures += len(failed)
+    if failures:
+        print(f"{failures} images failed; the same command asks about them again.")
+    return FAILURE if failures else 0

@@ -1,0 +1,121 @@
+"""Any counter over any images, answer by answer, so that a stopped run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.asking import FAILED, Asker, answer_fields, is_answered, number
+from autoeval.counting.counters.base import CountResult
+from autoeval.counting.journal import Cell, CellJournal
+from autoeval.data.images import UnreadableImageError
+from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.errors import InputError
+from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.writers import write_json, write_table
+
+MOST_FAILURES = 10  # of the counter, one after another, before a run gives up
+UNREADABLE = f"{FAILED}: unreadable"
+
+
+def count_images(
+    asker: Asker, images: Sequence[UnlabelledImage], prompt: str, journal: CellJournal
+) -> pd.DataFrame:
+    """Ask a counter about every image, but for what the journal has.
+
+    Parameters
+    ----------
+    asker : Asker
+        The counter.
+    images : sequence of UnlabelledImage
+        Each is read when it is its turn.
+    prompt : str
+        What to count.
+    journal : CellJournal
+        With the key ``image``; receives each answer as soon as it is there.
+
+    Returns
+    -------
+    DataFrame
+        ``id``, ``pred`` (NaN where there is no count), ``status`` (``ok``, ``skipped`` or
+        ``failed: <reason>``), and of counters that say where: ``points`` (N, 2) as xy, pixels,
+        ``scores`` and ``size`` (height, width).
+
+    Raises
+    ------
+    InputError
+        If ten images in a row fail for another reason than being unreadable, or all do.
+    """
+    cells = {key[0]: cell for key, cell in journal.read().items()}
+    waiting = [im for im in images if not is_answered(cells.get(im.image_id, {"status": FAILED}))]
+    in_a_row = 0
+    with journal.writer() as write, progress_bar(len(waiting), f"{asker.counter.name}") as bar:
+        for image in waiting:
+            cells[image.image_id] = cell = _ask(asker, image, prompt)
+            write([cell])
+            bar.update()
+            unfit = not is_answered(cell) and not cell["status"].startswith(UNREADABLE)
+            in_a_row = in_a_row + 1 if unfit else 0
+            if in_a_row == MOST_FAILURES:
+                raise InputError(
+                    f"{asker.counter.name} failed on {in_a_row} images in a row, the last "
+                    f"({image.image_id}) with {cell['status']}. The same command goes on from here."
+                )
+    rows = [{"id": im.image_id, **_row(cells[im.image_id])} for im in images]
+    return pd.DataFrame(rows).astype({"pred": np.float64})
+
+
+def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
+    """Write ``predictions.csv`` and, of a counter that says where, ``points.json``.
+
+    Both are what ``autoeval count evaluate`` reads.
+    """
+    columns = ["id", "pred", "status"]
+    written = [write_table(folder / "predictions.csv", table[columns])]
+    if "points" in table:
+        points = {row.id: _points(row) for row in table.itertuples()}
+        written.append(write_json(folder / "points.json", points, indent=None))
+    return written
+
+
+def _ask(asker: Asker, image: UnlabelledImage, prompt: str) -> Cell:
+    cell: Cell = {"image": image.image_id, "count": None}
+    try:
+        picture = image.read()
+    except UnreadableImageError as error:
+        return cell | {"status": f"{UNREADABLE}: {error.reason}"}
+    [result] = asker.ask(picture, [prompt], image.image_id, prompt)
+    cell |= {"count": number(result.count)} | answer_fields(result, {})
+    if result.text is not None:
+        cell["text"] = result.text
+    return cell | (_places(result, picture) if is_answered(cell) else {})
+
+
+def _places(result: CountResult, picture: np.ndarray) -> dict[str, Any]:
+    points = result.points
+    if points is None and result.boxes is not None:
+        boxes = np.asarray(result.boxes, np.float64).reshape(-1, 4)
+        points = (boxes[:, :2] + boxes[:, 2:]) / 2
+    if points is None:
+        return {}
+    found: dict[str, Any] = {"points": np.asarray(points).tolist(), "size": picture.shape[:2]}
+    if result.scores is not None:
+        found["scores"] = np.asarray(result.scores).tolist()
+    return found
+
+
+def _row(cell: Cell) -> dict[str, Any]:
+    kept = ("status", "points", "scores", "size")
+    return {"pred": cell["count"], **{name: cell[name] for name in kept if name in cell}}
+
+
+def _points(row: Any) -> dict[str, Any] | None:
+    if not isinstance(row.points, list):
+        return None
+    found = {"points": row.points, "H": row.size[0], "W": row.size[1]}
+    scores = getattr(row, "scores", None)
+    return found | ({"scores": scores} if isinstance(scores, list) else {})
