@@ -15,6 +15,7 @@ from mmengine.config import Config
 
 from autoeval.demo.roadworld.dataset import CATEGORY, write_environment
 from autoeval.detectors.ops import register
+from autoeval.detectors.registries import fill_registries
 from autoeval.runtime.files import atomic_path
 
 if TYPE_CHECKING:
@@ -66,10 +67,9 @@ def train_detector(config: Config, work_dir: str | os.PathLike[str]) -> tuple[Pa
 def _build_runner(config: Config, work_dir: Path) -> Runner:
     """Build the runner with box distances in its loss, and laid out for a processor's cache."""
     register()
-    from mmdet.utils import register_all_modules
     from mmengine.runner import Runner
 
-    register_all_modules()
+    fill_registries()
     config.work_dir = str(work_dir)
     config.resume = (work_dir / "last_checkpoint").exists()
     runner = Runner.from_cfg(config)

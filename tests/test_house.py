@@ -1,0 +1,129 @@
+"""The house, read from the syntax tree: imports point down, nothing runs in circles."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# Floors from the bottom; a room may import what is on a lower floor, and its own.
+FLOORS = [
+    {"errors", "boxes"},
+    {"detections", "targets", "runtime", "box_pairs"},
+    {"data", "report"},
+    {"detectors", "metasets", "scores"},
+    {"estimation"},
+    {"monitoring", "studies", "counting"},
+    {"results", "demo"},
+    {"commands", "mmdet_metric"},
+    {"counting.commands", "demo.commands"},
+    {"cli"},
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+
+@cache
+def modules():
+    """Every module of the package by its dotted name, without ``autoeval.``."""
+    found = {}
+    for path in sorted((ROOT / "autoeval").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[1:-1] if parts[-1] == "__init__" else parts[1:])] = path
+    return found
+
+
+def imports_of(path, *, typing=True):
+    """Yield what a file imports, wherever it does; also for type checkers alone, or not."""
+    tree = ast.parse(path.read_text())
+    unchecked = [n for n in ast.walk(tree) if isinstance(n, ast.If) and _is_for_typing(n)]
+    hidden = {id(inner) for block in unchecked for inner in ast.walk(block)}
+    for node in ast.walk(tree):
+        if id(node) in hidden and not typing:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert not node.level, f"{path} imports relatively"
+            for name in node.names:
+                whole = f"{node.module}.{name.name}"
+                inside = whole.removeprefix("autoeval.") in modules()
+                yield whole if inside else node.module
+
+
+def _is_for_typing(block):
+    return isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+
+
+@cache
+def arrows():
+    """All (module, module it imports) within the package."""
+    return {
+        (name, target)
+        for name, path in modules().items()
+        for whole in imports_of(path)
+        if (target := whole.removeprefix("autoeval.")) in modules() and whole != target
+        if target != name
+    }
+
+
+def room_of(name):
+    """The room of a module: the longest name of `FLOOR` that it begins with."""
+    parts = name.split(".")
+    names = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
+    return next((room for room in names if room in FLOOR), "")
+
+
+def test_every_module_has_a_room():
+    assert [name for name in modules() if name and not room_of(name)] == []
+
+
+def test_imports_point_down():
+    up = [
+        f"{a} -> {b}"
+        for a, b in sorted(arrows())
+        if b and room_of(a) != room_of(b) and FLOOR[room_of(b)] >= FLOOR.get(room_of(a), 99)
+    ]
+    assert up == []
+
+
+def test_nothing_runs_in_circles():
+    below, seen, circles = {}, {}, []
+    for a, b in arrows():
+        below.setdefault(a, set()).add(b)
+
+    def visit(name, path):
+        seen[name] = "open"
+        for other in sorted(below.get(name, ())):
+            if seen.get(other) == "open":
+                circles.append(" -> ".join([*path[path.index(other) :], other]))
+            elif other not in seen:
+                visit(other, [*path, other])
+        seen[name] = "done"
+
+    for name in modules():
+        if name not in seen:
+            visit(name, [name])
+    assert circles == []
+
+
+def test_only_the_detectors_import_mmdet():
+    guests = {
+        name
+        for name, path in modules().items()
+        for whole in imports_of(path, typing=False)
+        if whole.split(".")[0] == "mmdet" and room_of(name) != "detectors"
+    }
+    assert guests == set()
+
+
+@pytest.mark.parametrize("source", ["a = 1\n", "import autoeval.cli\n"])
+def test_the_reader_of_imports_sees_what_is_there(source, tmp_path):
+    (tmp_path / "x.py").write_text(source + "def f():\n    from autoeval.scores import base, ac\n")
+    expected = ["autoeval.cli"] if "cli" in source else []
+    assert list(imports_of(tmp_path / "x.py")) == [
+        *expected,
+        "autoeval.scores.base",
+        "autoeval.scores",
+    ]
