@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 from autoeval import __version__
@@ -74,7 +74,7 @@ def _module(name: str) -> str:
     return next(m for m in (f"{room}.{file}" for room in ROOMS) if find_spec(m))
 
 
-def _run(command, args: argparse.Namespace) -> int:
+def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
     from autoeval.errors import InputError
 
     try:

@@ -21,8 +21,7 @@ from autoeval.detectors.detector import Detector
 from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import PassSettings
-from autoeval.estimation.samples import Samples
-from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metasets.task import Task
 
 CONFIDENT = 0.3

@@ -5,10 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import add_data_options
+
+if TYPE_CHECKING:
+    from autoeval.data.unlabelled import UnlabelledImage
+    from autoeval.metasets.looking import Look
+    from autoeval.metasets.seed_set import SeedSet
+    from autoeval.results.check.plan import Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,14 +52,22 @@ def run(args: argparse.Namespace) -> int:
     return int(any(source.why_not for source in sources))
 
 
-def _new_images(files, advance):
-    from autoeval.estimation.collect import UnlabelledSamples
+def _new_images(files: Sequence[UnlabelledImage], advance: Callable[[int], object]) -> Look:
+    from autoeval.estimation.samples import UnlabelledSamples
     from autoeval.metasets.looking import look_at
 
     return look_at("new images", UnlabelledSamples(files), advance=advance)
 
 
-def _plan(args: argparse.Namespace, seed_sets, options, *, n_new: int, n_read: int, read_s: float):
+def _plan(
+    args: argparse.Namespace,
+    seed_sets: Sequence[SeedSet],
+    options: Mapping[str, Any],
+    *,
+    n_new: int,
+    n_read: int,
+    read_s: float,
+) -> Plan:
     from autoeval.metasets import draw_recipes
     from autoeval.results.check.plan import Plan
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autoeval.commands.detector_options import (
     add_detector_options,
@@ -17,6 +18,10 @@ from autoeval.commands.detector_options import (
     load_named_detector,
 )
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
+
+if TYPE_CHECKING:
+    from autoeval.estimation.dropout_search.bench import Bench
+    from autoeval.metasets.task import Task
 
 STRATEGY_NAMES = ("coordinate", "full", "halving")
 
@@ -76,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _bench(args: argparse.Namespace, task, work_dir: Path):
+def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Bench:
     from dataclasses import asdict
 
     from autoeval.estimation.dropout_search.bench import Bench

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -196,7 +197,15 @@ def _estimate(training: pd.DataFrame, asked: pd.DataFrame, method: str, target: 
     return pd.concat(parts).groupby(level=0).mean() if parts else pd.Series(dtype=float)
 
 
-def _row(category, stacked, whole, without, missed, target, level) -> dict:
+def _row(
+    category: str,
+    stacked: pd.DataFrame,
+    whole: pd.Series,
+    without: Mapping[str, pd.Series],
+    missed: Mapping[str, pd.Series],
+    target: str,
+    level: float,
+) -> dict[str, Any]:
     own = _own(stacked)
     true = own[own["category"] == category].groupby("source")[target].first().dropna()
     judged = [name for name in true.index if np.isfinite(missed[name].get(category, np.nan))]

@@ -13,10 +13,10 @@ from autoeval.detections import Evidence
 from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.estimation.pass_log import PassLog
 from autoeval.estimation.presets import PassSettings
-from autoeval.estimation.samples import Samples, blocks_of_read, read_batches
+from autoeval.estimation.samples import blocks_of_read, read_batches
 from autoeval.estimation.sampling import N_BLOCKS, RESAMPLED
 from autoeval.estimation.tally import Tally, merged
-from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metasets.task import Task
 from autoeval.runtime.shards import Shards, Undivided
 

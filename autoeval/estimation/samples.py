@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -11,21 +10,10 @@ from autoeval.data.blocks import time_blocks
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.pass_log import PassLog
-from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.runtime.ahead import Ahead
 
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
-
-
-class Samples(Protocol):
-    """Images that are made when asked for; raises `UnreadableImageError` for one that cannot be.
-
-    They are asked for in another thread, one after the other.
-    """
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: int, /) -> Sample: ...
 
 
 class UnlabelledSamples:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.perceptual_hash import perceptual_hash
-from autoeval.metasets.sample_set import SampleSet
+from autoeval.metasets.sample_set import Samples
 
 DARK = 20.0
 
@@ -50,7 +49,7 @@ class Look:
 
 def look_at(
     name: str,
-    samples: Sequence[Any] | SampleSet,
+    samples: Samples,
     *,
     advance: Callable[[int], object] = lambda n: None,
 ) -> Look:
@@ -59,8 +58,8 @@ def look_at(
     Parameters
     ----------
     name : str
-    samples : sequence
-        Items with ``image_id`` and ``image``, made when asked for, such as a `SampleSet`.
+    samples : Samples
+        Such as a `SampleSet`.
     advance : callable
         Called with 1 after each image.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -39,6 +40,17 @@ class Sample:
     boxes: np.ndarray
     labels: np.ndarray
     iscrowd: np.ndarray
+
+
+class Samples(Protocol):
+    """Images that are made when asked for; raises `UnreadableImageError` for one that cannot be.
+
+    They are asked for in another thread, one after the other.
+    """
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Sample: ...
 
 
 class SampleSet:

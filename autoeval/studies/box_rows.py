@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,15 @@ def observed_set(rows: pd.DataFrame) -> ObservedSet:
     return ObservedSet(first["source"], first["sample_set"], first["kind"], images)
 
 
-def _row(image_id, what, repeat, box, score=1.0, label=0, crowd=False) -> dict[str, Any]:
+def _row(
+    image_id: str,
+    what: str,
+    repeat: int,
+    box: Iterable[float],
+    score: float = 1.0,
+    label: int = 0,
+    crowd: bool = False,
+) -> dict[str, Any]:
     corners = dict(zip(_CORNERS, map(float, box), strict=True))
     rest = {"score": float(score), "label": int(label), "iscrowd": bool(crowd)}
     return {"image_id": image_id, "what": what, "repeat": repeat, **corners, **rest}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
@@ -111,7 +113,9 @@ def _points(points: np.ndarray) -> np.ndarray:
     return np.asarray(points, np.float64).reshape(-1, 2)
 
 
-def _groups(near, n_target: int, n_pred: int):
+def _groups(
+    near: coo_matrix, n_target: int, n_pred: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     graph = near.copy()
     graph.data = np.ones_like(near.data)  # points on top of each other are at distance 0
     graph.col = graph.col + n_target

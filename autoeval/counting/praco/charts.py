@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 MOST_WRITTEN = 14
@@ -62,7 +63,7 @@ def drift_chart(values: Mapping[str, np.ndarray]) -> Figure:
     return figure
 
 
-def _write_values(axes, values: np.ndarray) -> None:
+def _write_values(axes: Axes, values: np.ndarray) -> None:
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):
             text = f"{value:.2f}"

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.pool import MosaicPool, PoolImage
 from autoeval.counting.truth.ground_truth import GroundTruth
@@ -154,7 +156,7 @@ def _complete(
     return kept, tuple(problems)
 
 
-def _points(truth: GroundTruth, name: str, annotation: Path):
+def _points(truth: GroundTruth, name: str, annotation: Path) -> np.ndarray:
     points = truth.images[name].points
     assert points is not None, f"{annotation} was read as points"
     return points

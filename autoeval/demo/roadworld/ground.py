@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -147,7 +148,7 @@ def _dashes(s: np.ndarray, slope: np.ndarray) -> np.ndarray:
     return _band(off, -1.0, DASH / 2, slope)
 
 
-def _mix(a, b, share: float) -> tuple[float, ...]:
+def _mix(a: Iterable[float], b: Iterable[float], share: float) -> tuple[float, ...]:
     return tuple((1 - share) * p + share * q for p, q in zip(a, b, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -12,6 +13,7 @@ from autoeval.demo.roadworld.light import Light
 from autoeval.demo.roadworld.panels import HEADLIGHT, LAMP, TAILLIGHT
 from autoeval.demo.roadworld.props import street_lamp
 from autoeval.demo.roadworld.scene import Scene
+from autoeval.demo.roadworld.traffic import Vehicle
 
 REDUCTION = 4
 """Light is drawn at this fraction of the image's size, then blurred."""
@@ -52,7 +54,7 @@ def ground_light(scene: Scene) -> np.ndarray | None:
     )
 
 
-def _beam(vehicle) -> np.ndarray:
+def _beam(vehicle: Vehicle) -> np.ndarray:
     near = vehicle.length / 2 + 0.3
     ahead = np.array([near, near, near + 11, near + 11])
     left = np.array([0.9, -0.9, -2.6, 2.6])
@@ -61,7 +63,7 @@ def _beam(vehicle) -> np.ndarray:
     return np.stack([x, y, np.zeros(4)], 1)
 
 
-def _add(pools: np.ndarray, camera: Camera, ring: np.ndarray, colour) -> None:
+def _add(pools: np.ndarray, camera: Camera, ring: np.ndarray, colour: Sequence[float]) -> None:
     pixels, depth = camera.project(ring)
     if depth.min() < 1.0:
         return

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+Level = tuple[float, float, float, float]
 
 CORNERS = 8
 """Vertices of a panel; shorter polygons repeat their last vertex."""
@@ -40,7 +43,9 @@ class Panels:
     def __len__(self) -> int:
         return len(self.points)
 
-    def placed(self, x: float, y: float, heading: float, scale=(1.0, 1.0, 1.0)) -> Panels:
+    def placed(
+        self, x: float, y: float, heading: float, scale: ArrayLike = (1.0, 1.0, 1.0)
+    ) -> Panels:
         """Scale, turn (heading 0 faces +Y, clockwise from above) and move to (x, y)."""
         local = self.points * np.asarray(scale)
         sin, cos = np.sin(heading), np.cos(heading)
@@ -68,7 +73,14 @@ class Builder:
         self._part += 1
         return self
 
-    def add(self, polygon, colour, *, light: int = DARK, paint: bool = False) -> np.ndarray:
+    def add(
+        self,
+        polygon: ArrayLike,
+        colour: tuple[float, ...],
+        *,
+        light: int = DARK,
+        paint: bool = False,
+    ) -> np.ndarray:
         """Add one polygon (n <= 8, 3) and return it as an array."""
         polygon = np.asarray(polygon, float)
         padding = np.repeat(polygon[-1:], CORNERS - len(polygon), 0)
@@ -76,7 +88,13 @@ class Builder:
         return polygon
 
     def box(
-        self, bottom, top, colour, *, paint: bool = True, new_part: bool = True
+        self,
+        bottom: Level,
+        top: Level,
+        colour: tuple[float, ...],
+        *,
+        paint: bool = True,
+        new_part: bool = True,
     ) -> dict[str, np.ndarray]:
         """Add four sides and a roof between two levels.
 
@@ -110,7 +128,18 @@ class Builder:
             self.add(face, colour, paint=paint)
         return faces
 
-    def inset(self, face: np.ndarray, u0, u1, v0, v1, colour, *, light=DARK, paint=False) -> None:
+    def inset(
+        self,
+        face: np.ndarray,
+        u0: float,
+        u1: float,
+        v0: float,
+        v1: float,
+        colour: tuple[float, ...],
+        *,
+        light: int = DARK,
+        paint: bool = False,
+    ) -> None:
         """Add a patch of a four-cornered face: u from left to right, v from bottom to top."""
         u, v = np.array([[u0], [u1], [u1], [u0]]), np.array([[v0], [v0], [v1], [v1]])
         low = face[0] + u * (face[1] - face[0])

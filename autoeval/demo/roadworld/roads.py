@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+Place = float | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Road:
         s = dx * sin + dy * cos
         return s, dx * cos - dy * sin - np.float32(self.curvature / 2) * s * s
 
-    def place(self, s, t: float):
+    def place(self, s: Place, t: Place) -> tuple[Any, Any, Any]:
         """Return x, y and heading of points at (s, t), floats or arrays, travelling to larger s."""
         across = t + 0.5 * self.curvature * s * s
         sin, cos = np.sin(self.heading), np.cos(self.heading)

@@ -128,7 +128,9 @@ def _row(
     return [(float(middles[i]), KINDS[kinds[i]]) for i in np.flatnonzero(near)]
 
 
-def _place(road: Road, s, t, way, kind, lit: bool, rng: np.random.Generator) -> Vehicle:
+def _place(
+    road: Road, s: float, t: float, way: int, kind: str, lit: bool, rng: np.random.Generator
+) -> Vehicle:
     x, y, heading = road.place(s, t + rng.normal(0, 0.15))
     turn = rng.normal(0, 0.02) + (0 if way > 0 else np.pi)
     scale = tuple(rng.uniform(0.94, 1.06, 3))

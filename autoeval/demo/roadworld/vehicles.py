@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -172,7 +173,9 @@ def _truck(builder: Builder, model: Model, kind: str) -> None:
     builder.inset(cab["right"], 0.38, 0.90, 0.52, 0.86, GLASS)
 
 
-def _lamps(builder: Builder, body, low: float, high: float, *, rear: bool = True) -> None:
+def _lamps(
+    builder: Builder, body: Mapping[str, np.ndarray], low: float, high: float, *, rear: bool = True
+) -> None:
     for left, right in ((0.04, 0.20), (0.80, 0.96)):
         builder.inset(body["front"], left, right, low, high, HEAD, light=HEADLIGHT)
         if rear:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mmdet.models.backbones import RegNet, ResNet
 from torch import Tensor
 
-from autoeval.detectors.stages import StagedBackbone, chain_of_modules, register_splitter
+from autoeval.detectors.stages import Layer, StagedBackbone, chain_of_modules, register_splitter
 
 
 @register_splitter(ResNet.forward)
@@ -28,6 +28,6 @@ def _stem(backbone: ResNet, x: Tensor) -> Tensor:
     return backbone.relu(backbone.norm1(backbone.conv1(x)))
 
 
-def _split(backbone: ResNet, stem) -> StagedBackbone:
+def _split(backbone: ResNet, stem: Layer) -> StagedBackbone:
     stages = [[getattr(backbone, name)] for name in backbone.res_layers]
     return chain_of_modules([stem], stages, [1 + i for i in backbone.out_indices])

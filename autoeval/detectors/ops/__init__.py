@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any, NoReturn
 
 from torch import nn
 
@@ -108,7 +109,7 @@ def check_needs(model: nn.Module) -> None:
 
 
 def _refusal(name: str) -> Callable:
-    def refuse(*args, **kwargs):
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise MissingOperator(
             f"The operator {name} needs mmcv's compiled extension, and this mmcv has none: compile "
             "mmcv (docs/mmdet-without-compiling.md), or choose a model without it."

@@ -16,8 +16,7 @@ from autoeval.estimation.dropout_search.searchable import SearchableDetector
 from autoeval.estimation.mean_ap import MeanAP
 from autoeval.estimation.observing import Observer
 from autoeval.estimation.pass_log import PassLog
-from autoeval.estimation.samples import Samples
-from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.scores.box_stability import image_stabilities
 from autoeval.scores.context import ScoreContext
 

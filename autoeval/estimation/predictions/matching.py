@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from autoeval.box_pairs import overlapping_pairs
@@ -70,7 +72,7 @@ def _groups(image: np.ndarray, label: np.ndarray, n_categories: int) -> np.ndarr
     return image * n_categories + label
 
 
-def _rounds(rows: np.ndarray, group: np.ndarray):
+def _rounds(rows: np.ndarray, group: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the pairs of the first box of every group that has any, then of the second, and so on.
 
     Parameters

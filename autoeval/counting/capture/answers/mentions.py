@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from autoeval.counting.capture.answers.words import NUMBER_WORDS, words_to_number
@@ -95,7 +96,9 @@ def find_mentions(sentence: str) -> list[Mention]:
     return sorted(found, key=lambda mention: mention.start)
 
 
-def _take(pattern: str, text: str, found: list[Mention], value) -> str:
+def _take(
+    pattern: str, text: str, found: list[Mention], value: Callable[[str], float | None]
+) -> str:
     for match in re.finditer(pattern, text, _FLAGS):
         found.append(Mention(match.start(), match.end(), value(match[0])))
     return re.sub(pattern, lambda match: " " * len(match[0]), text, flags=_FLAGS)
