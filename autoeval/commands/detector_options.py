@@ -12,7 +12,9 @@ def add_detector_options(parser: argparse.ArgumentParser) -> None:
     """Declare them, as MMDetection's users expect them."""
     detector = parser.add_argument_group("detector")
     detector.add_argument("--detector", metavar="ALIAS", help="one of configs/detectors/")
-    detector.add_argument("--config", metavar="FILE", help="or any mmdet config")
+    detector.add_argument(
+        "--config", metavar="FILE", help="or any mmdet config, also mmdet::FOLDER/FILE.py"
+    )
     detector.add_argument("--checkpoint", metavar="FILE", help="its weights")
     detector.add_argument(
         "--trust-checkpoint",
@@ -20,6 +22,14 @@ def add_detector_options(parser: argparse.ArgumentParser) -> None:
         help="unpickle everything in the checkpoint: it may run code",
     )
     detector.add_argument("--cfg-options", nargs="+", metavar="KEY=VALUE", help="as in mmdet")
+    detector.add_argument(
+        "--classes", metavar="FILE", help="names of its labels, one in a line, where it has none"
+    )
+    detector.add_argument(
+        "--stages",
+        metavar="NAME,NAME,...",
+        help="modules of the backbone at which features are dropped (default: its stages)",
+    )
     detector.add_argument(
         "--device", help="cpu, cuda, cuda:1 ... (default: cuda where there is one)"
     )
@@ -31,9 +41,10 @@ def load_named_detector(args: argparse.Namespace) -> Any:
     Raises
     ------
     InputError
-        If they name none or two, or weights are missing.
+        If they name none or two, weights are missing, or the file of classes cannot be read.
     """
     from autoeval.detectors import load_detector
+    from autoeval.detectors.categories import read_classes
 
     return load_detector(
         detector_name(args),
@@ -41,6 +52,8 @@ def load_named_detector(args: argparse.Namespace) -> Any:
         device=args.device or _best_device(),
         cfg_options=_cfg_options(args.cfg_options),
         trust_checkpoint=args.trust_checkpoint,
+        classes=read_classes(args.classes) if args.classes else (),
+        stages=args.stages.split(",") if args.stages else (),
     )
 
 

@@ -60,7 +60,12 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
         help="such as configs/dropout/yolox_nano.py, from search-dropout: replaces the preset's "
         "position, stages and rate",
     )
-    run.add_argument("--repeats", type=int, default=10, help="dropout seeds (default: %(default)s)")
+    run.add_argument(
+        "--repeats",
+        type=int,
+        default=10,
+        help="dropout seeds; 0 leaves the scores that need none (default: %(default)s)",
+    )
     run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
     run.add_argument(
         "--class-aware", action="store_true", help="match boxes within a category only"

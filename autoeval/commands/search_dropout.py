@@ -92,7 +92,7 @@ def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Bench:
     from autoeval.metasets import draw_recipes, load_metaset_config
     from autoeval.runtime.store import RowStore
 
-    settings = preset(args.preset, repeats=args.repeats, seed=args.seed)
+    settings = preset(args.preset, repeats=args.repeats, seed=args.seed, least=1)
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     seed_sets = task.load_seed_sets()
     observer = Observer(load_named_detector(args), task, settings, batch_size=args.batch_size)

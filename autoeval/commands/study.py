@@ -96,9 +96,11 @@ def _observe(args: argparse.Namespace) -> tuple[Any, ...]:
     task = load_task(args.task, args.data_root)
     sizes = {"n_sets": args.n_sets, "n_images": args.n_images}
     with_samples = args.study.endswith("-size")
-    settings = replace(preset(args.preset, repeats=args.repeats, seed=args.seed), wants=())
+    passes = preset(args.preset, repeats=args.repeats, seed=args.seed, least=1)
     observations = observe_task(
-        Observer(load_named_detector(args), task, settings, batch_size=args.batch_size),
+        Observer(
+            load_named_detector(args), task, replace(passes, wants=()), batch_size=args.batch_size
+        ),
         meta_set=load_metaset_config(args.metaset, **sizes) if with_samples else None,
         own_images=args.own_images,
         folder=args.work_dir / "boxes",

@@ -57,14 +57,11 @@ def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def rescale_pipeline(steps: Sequence[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
     """Multiply the sizes that images are resized to, and those they are padded to.
 
-    The latter are rounded up to what `STRIDE` divides: some necks can take nothing else.
-
-    Raises
-    ------
-    InputError
-        If no step resizes.
+    The latter are rounded up to what `STRIDE` divides: some necks can take nothing else. Where no
+    step resizes (CornerNet), the image is resized once it is read.
     """
-    rescaled, found = [], False
+    rescaled: list[dict[str, Any]] = []
+    found = False
     for step in map(dict, steps):
         if step_name(step) in ("Resize", "FixScaleResize"):
             found = True
@@ -72,9 +69,15 @@ def rescale_pipeline(steps: Sequence[dict[str, Any]], scale: float) -> list[dict
         elif step_name(step) == "Pad" and step.get("size"):
             step["size"] = tuple(math.ceil(n * scale / STRIDE) * STRIDE for n in step["size"])
         rescaled.append(step)
-    if not found:
-        raise InputError("its test pipeline has no step that resizes")
-    return rescaled
+    return rescaled if found else _resized_when_read(rescaled, scale)
+
+
+def _resized_when_read(steps: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
+    """Resize after the first step, and let the last one hand on by how much."""
+    first, *rest, last = steps
+    if "meta_keys" in last:
+        last = {**last, "meta_keys": (*last["meta_keys"], "scale_factor")}
+    return [first, {"type": "mmdet.Resize", "scale_factor": scale}, *rest, last]
 
 
 def step_name(step: dict[str, Any]) -> str:

@@ -33,8 +33,8 @@ class Preprocessor:
     Raises
     ------
     InputError
-        If it has no test pipeline, one that cannot be built or does not begin by reading an image,
-        or, for another scale than 1, one that does not resize.
+        If it has no test pipeline, or one that cannot be built or does not begin by reading an
+        image.
     """
 
     def __init__(self, config: Config, *, scale: float = 1.0) -> None:

@@ -18,7 +18,7 @@ from autoeval.estimation.artefact import read_artefact, refuse_differences, writ
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.observing import ImageDetector, Observer
-from autoeval.estimation.remembered import recall_pass
+from autoeval.estimation.remembered import fitted_repeats, recall_pass
 from autoeval.estimation.samples import UnlabelledSamples
 from autoeval.estimation.sampling import RESAMPLED, RESAMPLES
 from autoeval.estimation.source_domain import SourceDomain
@@ -158,7 +158,7 @@ class MapEstimator:
             getattr(self, "context_", {}),
             detector,
             features=fitted.features_ if fitted else (),
-            fitted_repeats=int(fitted.table_["repeat"].max()) + 1 if fitted else 0,
+            fitted_repeats=fitted_repeats(fitted.table_) if fitted else 0,
             repeats=repeats,
             domain=domain,
         )

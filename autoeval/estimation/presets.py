@@ -3,6 +3,10 @@
 ``paper`` is the text of Yang et al. 2024 (section 3 and appendix A), ``released`` their code,
 ``replication`` the settings of the published replication. Boxes scaled to [0, 1] and boxes in
 pixels have the same overlaps, so ``paper`` and ``replication`` differ in the position alone.
+
+``released`` is the released code for ResNet. For MobileNetV2 that code counts layers instead of
+stages: its ``[1, 2]`` is ``DropoutSpec("before", (0, 1))`` here. For Swin it drops elements of the
+normalised outputs, which the neck alone reads; there is no such position here.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ class PassSettings:
     stability : BoxStabilitySettings
         How clean and perturbed boxes are compared.
     repeats : int
-        Perturbed passes an image.
+        Perturbed passes an image; with none, the scores that need none remain.
     seed : int
         Seed of every dropout mask.
     measures : tuple of MeasureSettings
@@ -100,18 +104,23 @@ PRESETS = {
 
 
 def preset(
-    name: str, *, repeats: int = 10, seed: int = 0, dropout: DropoutSpec | None = None
+    name: str,
+    *,
+    repeats: int = 10,
+    seed: int = 0,
+    dropout: DropoutSpec | None = None,
+    least: int = 0,
 ) -> PassSettings:
     """Return the settings of a preset, with another dropout where one is given.
 
     Raises
     ------
     InputError
-        If no preset has that name, or fewer than one repeat is asked for.
+        If no preset has that name, or fewer than ``least`` repeats are asked for.
     """
     if name not in PRESETS:
         raise InputError(f"Expected a preset out of {', '.join(PRESETS)} but got '{name}'.")
-    if repeats < 1:
-        raise InputError(f"Expected at least one dropout repeat but got {repeats}.")
+    if repeats < least:
+        raise InputError(f"Expected {least} dropout repeats or more but got {repeats}.")
     own, stability = PRESETS[name]
     return PassSettings(dropout or own, stability, repeats, seed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.observing import ImageDetector
@@ -82,13 +84,18 @@ def _task(saved: Mapping[str, Any], words: Sequence[str]) -> Task:
     return Task(saved["name"], names, (), mapping)
 
 
+def fitted_repeats(table: pd.DataFrame) -> int:
+    """Count the perturbed passes of a score table: none where no score of it needs any."""
+    return int(table["repeat"].max()) + 1 if "perturbed" in needs_of(table.columns) else 0
+
+
 def _repeats(fitted: int, asked: int | None) -> int:
     if asked is None:
         return fitted
-    if not 1 <= asked <= fitted:
+    if not min(1, fitted) <= asked <= fitted:
         raise InputError(
-            f"Expected 1 to {fitted} `repeats`, the number this estimator was fitted with, "
-            f"but got {asked}."
+            f"Expected {min(1, fitted)} to {fitted} `repeats`, the number this estimator was "
+            f"fitted with, but got {asked}."
         )
     return asked
 

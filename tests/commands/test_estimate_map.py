@@ -65,6 +65,22 @@ def test_a_saved_estimator_gives_the_same_estimate(command, tmp_path, capsys):
     assert "pass.dropout.position: fitted with 'after'" in capsys.readouterr().err
 
 
+def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, capsys):
+    """For a detector whose backbone has nothing to drop: fitted, saved, and estimated with."""
+    write_world(tmp_path / "new", 205, n_images=5, seed=9)
+    images = ["--images", str(tmp_path / "new" / "images"), "--json"]
+    plain = [*command, "--repeats", "0", *images]
+    assert main(plain) == 0
+    result = json.loads(capsys.readouterr().out)
+    table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
+    assert set(table["repeat"]) == {0} and "ac" in table and "bos" not in table
+    assert "the pass has no repeats" in table["absent"][0]
+    saved = ["--estimator", str(tmp_path / "work" / "estimator.parquet")]
+    assert main([*plain, *saved]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["estimate"] == result["estimate"] and result["estimate"]["std"] == 0
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -72,7 +88,7 @@ def test_a_saved_estimator_gives_the_same_estimate(command, tmp_path, capsys):
         (["--data-root", "nowhere"], "nowhere does not exist"),
         (["--images", "nowhere"], "No folder or annotation file nowhere"),
         (["--config", "a.py"], "either --detector ALIAS or --config FILE"),
-        (["--repeats", "0"], "at least one dropout repeat"),
+        (["--repeats", "-1"], "0 dropout repeats or more but got -1"),
         (["--method", "astrology"], "astrology"),
         (["--estimator", "nowhere.parquet"], "--estimator needs --images"),
     ],

@@ -112,7 +112,7 @@ def test_the_detector_is_run_once_for_all_studies_of_boxes(world, monkeypatch):
         ("repeats", ["--methods", "astrology"], "astrology"),
         ("severity", ["--fit-on", "nowhere"], "No score table"),
         ("examples", ["--task", "nowhere.py"], "nowhere.py"),
-        ("box-level", ["--repeats", "0"], "at least one dropout repeat"),
+        ("box-level", ["--repeats", "0"], "1 dropout repeats or more but got 0"),
         ("test-set-size", ["--sizes", "7"], "sizes from 1 to 6"),
     ],
 )

@@ -1,5 +1,6 @@
 from copy import deepcopy
 
+import cv2
 import numpy as np
 import pytest
 import torch
@@ -8,7 +9,6 @@ from mmengine.config import Config
 from autoeval.detectors import Detector
 from autoeval.detectors.causes import UnsuitableSize, telling_sizes
 from autoeval.detectors.pipelines import rescale_pipeline
-from autoeval.errors import InputError
 
 FIELDS = ("boxes", "scores", "labels")
 
@@ -112,15 +112,33 @@ def test_sizes_and_factors_are_multiplied_and_nothing_else():
     ]
 
 
-def test_a_pipeline_that_does_not_resize_has_no_half_size(build, images):
+def test_a_pipeline_that_does_not_resize_does_so_for_half_the_size():
+    """As CornerNet's, whose last step leaves the scale out of what it hands on."""
+    steps = [
+        {"type": "LoadImageFromFile"},
+        {"type": "RandomCenterCropPad"},
+        {"type": "PackDetInputs", "meta_keys": ("img_id", "border")},
+    ]
+    assert rescale_pipeline(steps, 0.5) == [
+        {"type": "LoadImageFromFile"},
+        {"type": "mmdet.Resize", "scale_factor": 0.5},
+        {"type": "RandomCenterCropPad"},
+        {"type": "PackDetInputs", "meta_keys": ("img_id", "border", "scale_factor")},
+    ]
+
+
+def test_half_of_an_image_that_is_not_resized_is_in_its_own_pixels(build, images):
+    """The boxes of half the image, found by a config that does not resize, times two."""
     detector = build("retinanet_r18")
-    steps = [s for s in detector.config.test_dataloader.dataset.pipeline if s.type != "Resize"]
-    with pytest.raises(InputError, match="no step that resizes"):
-        rescale_pipeline(steps, 0.5)
     config = Config(detector.config.to_dict())
+    steps = [s for s in config.test_dataloader.dataset.pipeline if s.type != "Resize"]
     config.test_dataloader.dataset.pipeline = steps
-    small = images[0][:64, :64]
     other = Detector(detector.model, config, detector.categories)
     other._preprocess = detector._preprocess
-    (evidence,) = other.observe([small], ["a"], wants=["half_size"])
-    assert "no step that resizes" in evidence.missing["half_size"]
+    image = images[0][:64, :64]
+    (evidence,) = other.observe([image], ["a"], wants=["half_size"])
+    half = cv2.resize(image, (32, 32))
+    config.test_dataloader.dataset.pipeline.insert(1, {"type": "Resize", "scale_factor": 1.0})
+    (plain,) = Detector(detector.model, config, detector.categories).observe([half], ["a"])
+    assert evidence.missing == {} and len(plain.clean)
+    np.testing.assert_allclose(evidence.half_size.boxes, plain.clean.boxes * 2, rtol=1e-5)

@@ -4,6 +4,7 @@ import runpy
 import sys
 from pathlib import Path
 
+from autoeval.detectors.model_zoo import register_model_zoo
 from autoeval.detectors.ops import register
 
 if __name__ == "__main__":
@@ -12,4 +13,5 @@ if __name__ == "__main__":
     del sys.argv[0]
     sys.path[0] = str(Path(sys.argv[0]).parent)
     register()
+    register_model_zoo()
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -49,7 +49,7 @@ class Fused:
         *StabilityAP.features,
         *ScaleAP.features,
     )
-    optional: tuple[str, ...] = tuple(ScaleAP.features)
+    optional: tuple[str, ...] = (*StabilityAP.features, *ScaleAP.features)
 
     def fit(self, rows: Rows, target: str) -> Self:
         """Choose the penalty and fit; with fewer than three sources it is the largest.
