@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 Array = Any  # numpy.ndarray or torch.Tensor
 
@@ -122,6 +121,8 @@ def match_boxes(
     if cost not in OVERLAPS:
         raise ValueError(f"Expected `cost` to be one of {sorted(OVERLAPS)} but got {cost!r}.")
     overlaps = OVERLAPS[cost](np.asarray(a, np.float64), np.asarray(b, np.float64))
+    from scipy.optimize import linear_sum_assignment  # half a second that most commands can save
+
     rows, columns = linear_sum_assignment(overlaps, maximize=True)
     return rows, columns, overlaps[rows, columns]
 

@@ -28,6 +28,8 @@ COMMANDS = {
     "count label-free": "estimate how far a detector miscounts on unlabelled images",
     "count run": "count in every image of a folder with any counter, and write predictions",
     "count praco": "test whether a counter understands the prompt it is asked with",
+    "fit": "fit an estimator to labels and the predictions of any detector",
+    "estimate": "estimate accuracy on new images from predictions, by a saved estimator",
     "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
     "list": "list scores, methods, detectors, transforms, studies or counters by name",
     "search-dropout": "search the feature dropout whose box stability says most about mAP",

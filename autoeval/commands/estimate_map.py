@@ -14,6 +14,7 @@ from autoeval.commands.detector_options import (
     detector_name,
     load_named_detector,
 )
+from autoeval.commands.estimate_map_predictions import run_on_predictions
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import (
@@ -21,6 +22,7 @@ from autoeval.commands.meta_set_options import (
     add_pass_options,
     make_observer,
 )
+from autoeval.commands.predictions_options import add_predictions_options
 from autoeval.errors import InputError
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.shards import Shards
@@ -49,6 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     method.add_argument("--estimator", metavar="FILE", help="use a saved one instead of fitting")
     add_pass_options(parser)
     add_execution_options(parser)
+    add_predictions_options(parser, "folder with NAME.json for each source, instead of a detector")
+    parser.add_argument(
+        "--images-predictions", metavar="FILE", help="with --predictions: those of the new images"
+    )
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="default: report.html in the work dir"
     )
@@ -57,6 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the detector, fit or load the estimator, estimate, and tell."""
+    if args.predictions:
+        return run_on_predictions(args)
     with launched(args) as shards:
         return _run(args, shards)
 

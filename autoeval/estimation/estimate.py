@@ -24,7 +24,7 @@ class Estimate:
     value : float
         Mean over the dropout repeats, in the range of the target.
     std : float
-        Standard deviation over the repeats; 0 for one repeat.
+        Standard deviation over the repeats; 0 for one repeat, NaN where nothing is repeated.
     lower, upper : float
         Prediction interval, NaN where none can be formed: that by source, widened by the sampling
         error of the images where it is known.
@@ -70,7 +70,8 @@ class Estimate:
     def __str__(self) -> str:
         target = find_target(self.target)
         value, std, lower, upper = map(target.text, (self.value, self.std, self.lower, self.upper))
-        head = f"estimated {target.title}: {value} ± {std} (repeats)"
+        repeats = f" ± {std} (repeats)" if self.std == self.std else ""
+        head = f"estimated {target.title}: {value}{repeats}"
         if self.lower == self.lower:
             interval = f"{lower} to {upper} ({self.interval_method})"
         else:

@@ -15,6 +15,7 @@ VALIDATED_BACKBONES = {
     "ResNet": "the paper, table 4",
     "SwinTransformer": "the paper, table 4",
     "CSPDarknet": "docs/results/real_vehicle_yolox_nano.md",
+    "black box": "docs/results/predictions.md",
 }
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from autoeval.errors import InputError
 
@@ -132,7 +132,7 @@ def widened(
     """
     if not math.isfinite(sampling_std) or not math.isfinite(interval.lower):
         return interval
-    reach = float(stats.t.ppf((1 + level) / 2, n_images - 1)) * sampling_std
+    reach = float(stdtrit(n_images - 1, (1 + level) / 2)) * sampling_std
     below, above = (max(d, 0.0) for d in (estimate - interval.lower, interval.upper - estimate))
     return replace(
         interval,
@@ -144,5 +144,5 @@ def widened(
 def _student(estimate: float, residuals: np.ndarray, level: float) -> Interval:
     m = len(residuals)
     spread = math.sqrt(np.mean(np.square(residuals)))
-    reach = float(stats.t.ppf((1 + level) / 2, m - 1)) * spread
+    reach = float(stdtrit(m - 1, (1 + level) / 2)) * spread
     return Interval(estimate - reach, estimate + reach, "student-t")

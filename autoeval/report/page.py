@@ -10,17 +10,19 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from matplotlib.figure import Figure
 
 from autoeval.report.cells import Table
-from autoeval.report.chart import ScatterChart
-from autoeval.report.embed import figure_uri, thumbnail_uri
 from autoeval.runtime.files import write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from autoeval.report.chart import ScatterChart
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ class Page:
         image_format : {"svg", "png"}
             ``"png"`` keeps a chart of many thousand marks small.
         """
+        from autoeval.report.embed import figure_uri
+
         self.blocks.append(Block("figure", figure_uri(figure, image_format), caption))
 
     def add_scatter(self, chart: ScatterChart, caption: str = "") -> None:
@@ -179,6 +183,8 @@ class Page:
         side : int
             Longer side of a thumbnail in pixels; larger pictures are shrunk to it.
         """
+        from autoeval.report.embed import thumbnail_uri
+
         listed = [(thumbnail_uri(image, side), text) for image, text in images]
         self.blocks.append(Block("thumbnails", listed, caption))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
 from autoeval.runtime.writers import write_figure, write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Section:

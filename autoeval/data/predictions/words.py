@@ -76,3 +76,39 @@ def _counted(
         f"{path} names categories by numbers that have no word: {listed(sorted(lost), 20)}.{known} "
         "Write the word of each box as 'category', or give the words with --names FILE."
     )
+
+
+def read_names(path: Path) -> dict[str, str]:
+    """Read the words for the numbers of categories.
+
+    Parameters
+    ----------
+    path : Path
+        YAML with ``names`` as a list or by number, as Ultralytics' ``data.yaml``, or a text file
+        with a word a line; lists count from 0.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or holds no names.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"Cannot read the names {path}: {error.strerror}.") from error
+    names = _names_of(text) if path.suffix in (".yaml", ".yml") else text.splitlines()
+    pairs = names.items() if isinstance(names, dict) else enumerate(names or ())
+    words = {str(number): str(word).strip() for number, word in pairs if str(word).strip()}
+    if not words:
+        raise InputError(f"{path} holds no names: expected `names` in YAML, or a word a line.")
+    return words
+
+
+def _names_of(text: str) -> Any:
+    import yaml
+
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"The names are no YAML: {error}") from error
+    return document.get("names") if isinstance(document, dict) else document

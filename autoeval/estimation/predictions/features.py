@@ -14,8 +14,7 @@ import numpy as np
 from autoeval.data.predictions import Predictions
 
 COUNTED = 0.05  # boxes with a lower score count in no score
-THRESHOLDS = (COUNTED, 0.1, 0.2, 0.3, 0.5)
-FEATURES = ("ac", "box_share@0.30", "confident_images@0.20", "confident_ratio")
+FEATURES = ("ac", "box_share@0.30", "confident_images@0.20")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +51,12 @@ def image_parts(found: Predictions, category: int) -> ImageParts:
     mine = found.label == category
     image, scores = found.image[mine], found.scores[mine]
     n_images = len(found.images)
-    counts = {t: np.bincount(image[scores > np.float32(t)], minlength=n_images) for t in THRESHOLDS}
+    boxes, sure, confident = (
+        np.bincount(image[scores > np.float32(t)], minlength=n_images) for t in (COUNTED, 0.2, 0.3)
+    )
     counted = scores > np.float32(COUNTED)
     sums = np.bincount(image[counted], scores[counted].astype(np.float64), minlength=n_images)
-    one, boxes = np.ones(n_images), counts[COUNTED]
-    above = (sums, counts[0.3] / np.maximum(boxes, 1), counts[0.2] > 0, counts[0.5])
-    below = (boxes, one, one, counts[0.1])
+    one = np.ones(n_images)
+    above = (sums, confident / np.maximum(boxes, 1), sure > 0)
+    below = (boxes, one, one)
     return ImageParts(*(np.stack(part, axis=1).astype(np.float64) for part in (above, below)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 HALVINGS = 50
 
@@ -43,7 +43,7 @@ class Mixture:
 
     def cdf(self, values: np.ndarray) -> np.ndarray:
         """Probability of each quantity to be below its value, (N,)."""
-        return self.weights @ norm.cdf((values - self.means) / self.stds)
+        return self.weights @ ndtr((values - self.means) / self.stds)
 
     def quantile(self, probability: float) -> np.ndarray:
         """Value that each quantity is below with a probability, (N,), by bisection."""

@@ -44,12 +44,15 @@ def _show(page: Page, estimate: Estimate, target: Target) -> None:
     if low == low:
         interval = f"{estimate.level:.0%} interval: {target.text(low)} to {target.text(high)}"
     images = counted(estimate.n_images, "unlabelled image")
+    repeats = f"; ± {target.text(estimate.std)} over the dropout repeats"
+    if estimate.std != estimate.std:
+        repeats = ""
     page.add_interval(
         f"Estimated {target.name}",
         target.text(value) if value == value else "–",
         interval,
-        f"In {target.unit}, from {images}, by the method ‘{estimate.method}’; "
-        f"± {target.text(estimate.std)} over the dropout repeats{_sampling(estimate, target)}.",
+        f"In {target.unit}, from {images}, by the method ‘{estimate.method}’"
+        f"{repeats}{_sampling(estimate, target)}.",
         on_scale=(100 * value, 100 * low, 100 * high) if target.upper == 1 else None,
     )
 

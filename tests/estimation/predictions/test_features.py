@@ -9,6 +9,7 @@ from autoeval.detections import Evidence
 from autoeval.estimation.predictions.features import FEATURES, image_parts
 from autoeval.scores.average_confidence import AverageConfidence
 from autoeval.scores.box_share import BoxShare
+from autoeval.scores.confident_images import ConfidentImages
 
 N_IMAGES = 30
 
@@ -25,7 +26,7 @@ def found():
 
 @pytest.mark.parametrize("category", [0, 1])
 def test_equal_to_the_score_classes(found, category):
-    scores = [AverageConfidence(), BoxShare()]
+    scores = [AverageConfidence(), BoxShare(), ConfidentImages()]
     for k in range(N_IMAGES):
         boxes = found.detections(k)
         mine = boxes[boxes.labels == category]
@@ -33,19 +34,8 @@ def test_equal_to_the_score_classes(found, category):
             score.update(Evidence(str(k), (40, 40), mine))
     expected = {name: value for score in scores for name, value in score.compute().items()}
     ours = dict(zip(FEATURES, image_parts(found, category).values(), strict=True))
-    for name in ("ac", "box_share@0.30"):
+    for name in FEATURES:
         assert ours[name] == pytest.approx(expected[name], abs=1e-12)
-
-
-def test_the_others_by_hand(found):
-    parts = image_parts(found, 2)
-    scores = found.scores[found.label == 2]
-    images = found.image[found.label == 2]
-    ours = dict(zip(FEATURES, parts.values(), strict=True))
-    sure = {int(k) for k in images[scores > np.float32(0.2)]}
-    assert ours["confident_images@0.20"] == pytest.approx(len(sure) / N_IMAGES)
-    ratio = (scores > np.float32(0.5)).sum() / (scores > np.float32(0.1)).sum()
-    assert ours["confident_ratio"] == pytest.approx(ratio)
 
 
 def test_images_drawn_again_are_images_that_are_there_twice(found):

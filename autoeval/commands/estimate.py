@@ -1,0 +1,71 @@
+"""Estimate how accurate a detector is on images that nobody has labelled, by a saved estimator."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from autoeval.commands.fit import ESTIMATOR, WORK_DIR
+from autoeval.commands.predictions_options import add_predictions_options, files_of
+from autoeval.errors import InputError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--estimator",
+        default=WORK_DIR / ESTIMATOR,
+        metavar="FILE",
+        help="what `autoeval fit` wrote (default: %(default)s)",
+    )
+    add_predictions_options(parser, "COCO results on the new images")
+    parser.add_argument(
+        "--images-list",
+        metavar="PATH",
+        help="all new images: a text file with a name a line, a COCO JSON, or a folder; those "
+        "without a box are not in the predictions",
+    )
+    parser.add_argument(
+        "--category",
+        action="append",
+        metavar="NAME[=WORD,...]",
+        help="a category to be expected in all images, with the detector's words for it; may be "
+        "given several times (default: every category that the detector is sure of)",
+    )
+    parser.add_argument(
+        "--work-dir",
+        type=Path,
+        default=Path("work_dirs/estimate"),
+        metavar="DIR",
+        help="default: %(default)s",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Load the estimator, estimate, and tell."""
+    from autoeval.estimation.predictions.asking import ask
+    from autoeval.estimation.predictions.estimator import PredictionsEstimator
+    from autoeval.report.sections import written_files
+    from autoeval.results.predictions.report import estimate_report
+
+    if not args.predictions:
+        raise InputError("Expected --predictions FILE.")
+    estimator = PredictionsEstimator.load(args.estimator)
+    asked = ask(
+        estimator, files_of(args), images=args.images_list, categories=_categories(args.category)
+    )
+    report = estimate_report(f"Estimate from {args.predictions}", estimator, asked)
+    written = report.write(args.work_dir)
+    if args.json:
+        print(json.dumps(report.to_dict(), indent=2))
+    else:
+        print(f"{report.text()}\n\n{written_files(written)}")
+    return 0
+
+
+def _categories(given: list[str] | None) -> dict[str, list[str]]:
+    """Read ``vehicle=car,bus`` as a category and the detector's words for it."""
+    pairs = [text.partition("=") for text in given or []]
+    return {name: [w for w in words.split(",") if w] or [name] for name, _, words in pairs}

@@ -1,0 +1,42 @@
+"""The side of ``estimate-map`` that needs no network: predictions of each source and new ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from autoeval.commands.predictions_options import files_by_source, files_of
+
+
+def run_on_predictions(args: argparse.Namespace) -> int:
+    """Fit on the sources of a task, estimate the new images where there are any, and tell."""
+    from autoeval.estimation.predictions.asking import ask
+    from autoeval.estimation.predictions.fitting import fit_sources
+    from autoeval.metasets.task import load_task
+    from autoeval.report.sections import written_files
+    from autoeval.results.predictions.report import task_report
+
+    task = load_task(args.task, args.data_root)
+    fit = fit_sources(task, files_by_source(args), target=args.target)
+    work_dir = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(args.predictions).name}"
+    work_dir.mkdir(parents=True, exist_ok=True)
+    fit.estimator.save(work_dir / "estimator.parquet")
+    asked = None
+    if args.images_predictions:
+        files = replace(files_of(args), clean=args.images_predictions, half_size=None)
+        words = {name: [name] for name in task.categories}
+        for word, name in task.detector_mapping.items():
+            words[name].append(word)
+        asked = ask(fit.estimator, files, images=args.images, categories=words)
+    report = task_report(f"{args.predictions} on {task.name}", fit, asked)
+    written = [work_dir / "estimator.parquet", *report.write(work_dir, args.report)]
+    for problem in fit.problems:
+        print(f"note: {problem}", file=sys.stderr)
+    if args.json:
+        print(json.dumps(report.to_dict(), indent=2))
+    else:
+        print(f"{report.text()}\n\n{written_files(written)}")
+    return 0

@@ -1,0 +1,69 @@
+"""Fit an estimator: from labels and predictions of any detector, or from labels and a detector."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoeval.commands.predictions_options import (
+    add_predictions_options,
+    files_by_source,
+    files_of,
+)
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.estimation.predictions.fitting import PredictionsFit
+
+WORK_DIR = Path("work_dirs/fit")
+ESTIMATOR = "estimator.parquet"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    labels = parser.add_argument_group("labels", "one labelled set, or the places of a task")
+    labels.add_argument("--labels", metavar="PATH", help="COCO JSON, or a folder of YOLO or VOC")
+    labels.add_argument("--img-dir", metavar="DIR", help="its images, where its format needs them")
+    labels.add_argument("--task", metavar="FILE", help="such as configs/tasks/vehicle.py")
+    labels.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
+    add_predictions_options(parser, "COCO results; with --task a folder of them, one a source")
+    parser.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
+    parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
+    parser.add_argument(
+        "--work-dir", type=Path, default=WORK_DIR, metavar="DIR", help="default: %(default)s"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, tell how far off the estimator is on what it has not seen, and save it."""
+    from autoeval.report.sections import written_files
+    from autoeval.results.predictions.report import fit_report
+
+    fit = _fit(args)
+    args.work_dir.mkdir(parents=True, exist_ok=True)
+    fit.estimator.save(args.work_dir / ESTIMATOR)
+    report = fit_report(f"Fit on {args.predictions}", fit)
+    written = [args.work_dir / ESTIMATOR, *report.write(args.work_dir)]
+    if args.json:
+        print(json.dumps(report.to_dict(), indent=2))
+    else:
+        print(f"{report.text()}\n\n{written_files(written)}")
+    return 0
+
+
+def _fit(args: argparse.Namespace) -> PredictionsFit:
+    from autoeval.estimation.predictions.fitting import fit_labels, fit_sources
+
+    if bool(args.labels) == bool(args.task):
+        raise InputError("Expected either --labels PATH or --task FILE.")
+    if not args.predictions:
+        raise InputError("Expected --predictions PATH.")
+    options = {"target": args.target, "level": args.level}
+    if args.labels:
+        return fit_labels(args.labels, files_of(args), img_dir=args.img_dir, **options)
+    from autoeval.metasets.task import load_task
+
+    return fit_sources(load_task(args.task, args.data_root), files_by_source(args), **options)

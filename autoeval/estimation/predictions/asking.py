@@ -1,0 +1,101 @@
+"""A saved estimator on the predictions of new images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from autoeval.data.predictions import Predictions, read_image_list, read_predictions
+from autoeval.errors import InputError
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.predictions.estimator import PredictionsEstimator
+from autoeval.estimation.predictions.fitting import Files
+from autoeval.estimation.predictions.memory import check_floor
+from autoeval.estimation.predictions.pairs import pairs_everywhere, pairs_where_found
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An estimate with what it was made from.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    found : Predictions
+        In the categories that were estimated.
+    problems : tuple of str
+        What was left out of the predictions.
+    """
+
+    estimate: Estimate
+    found: Predictions
+    problems: tuple[str, ...] = ()
+
+
+def ask(
+    estimator: PredictionsEstimator,
+    files: Files,
+    *,
+    images: str | os.PathLike[str] | None = None,
+    categories: Mapping[str, Sequence[str]] | None = None,
+) -> Asked:
+    """Estimate the accuracy of a detector on new images from what it has found there.
+
+    Parameters
+    ----------
+    estimator : PredictionsEstimator
+    files : Files
+    images : path-like, optional
+        All images that the detector was run on; see `read_image_list`. By default those that the
+        predictions name.
+    categories : mapping of str to sequence of str, optional
+        Categories that are to be expected in all images, each with the detector's words for it. By
+        default every category that the detector is sure of once is estimated on the images where
+        it sees any.
+
+    Returns
+    -------
+    Asked
+
+    Raises
+    ------
+    InputError
+        If predictions cannot be read, are of another detector, or hold nothing to go by.
+    """
+    memory = estimator.memory_
+    if memory.half_size != (files.half_size is not None):
+        raise InputError(
+            "This estimator was fitted with a pass at half the size: give that of these images, "
+            "too, with --half-size-predictions."
+            if memory.half_size
+            else "This estimator was fitted without a pass at half the size: leave it out."
+        )
+    known = None if images is None else read_image_list(images)
+    read = _read(files.clean, files, estimator, known, str(images))
+    doubts = [*memory.differences(read), *check_floor(read, "the file", truncated=files.truncated)]
+    if known is None:
+        doubts.append(
+            "images without a box are not known, and count as if there were none: list all images"
+        )
+    half = None
+    if files.half_size is not None:
+        half = _read(files.half_size, files, estimator, read.images, str(files.clean))
+    if categories:
+        names, words = list(categories), _words(categories)
+        read = read.as_categories(names, words)
+        half = half and half.as_categories(names, words)
+    elif half is not None:
+        half = half.as_categories(read.categories, {word: word for word in read.categories})
+    pairs = (pairs_everywhere if categories else pairs_where_found)(read, half)
+    problems = (*read.problems, *(half.problems if half else ()))
+    return Asked(estimator.estimate(pairs, doubts=doubts), read, problems)
+
+
+def _read(path, files: Files, estimator: PredictionsEstimator, images, where: str) -> Predictions:
+    numbers = files.names or estimator.memory_.numbers
+    return read_predictions(path, images=images, where=where, numbers=numbers)
+
+
+def _words(categories: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {word: name for name, words in categories.items() for word in (words or [name])}

@@ -1,0 +1,159 @@
+"""An estimator for a detector of which there are only predictions."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+
+import pandas as pd
+from typing_extensions import Self
+
+from autoeval.errors import InputError
+from autoeval.estimation.artefact import read_artefact, write_artefact
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.guards import guards
+from autoeval.estimation.intervals import Interval, widened
+from autoeval.estimation.pair_estimator import PairEstimator
+from autoeval.estimation.predictions.memory import Memory
+from autoeval.estimation.predictions.pairs import Pair
+from autoeval.estimation.predictions.spread import sampling_std
+from autoeval.estimation.regression import Told
+from autoeval.targets import find_target
+
+METHOD = "pairs"
+BACKBONE = "black box"
+
+
+class PredictionsEstimator:
+    """Estimates the accuracy of a detector from what it has found, by `PairEstimator`.
+
+    Parameters
+    ----------
+    target : {"mAP", "mAP50", "mAP75"}
+    level : float
+        Nominal coverage of the intervals.
+
+    Attributes
+    ----------
+    pairs_ : PairEstimator
+    memory_ : Memory
+        How the predictions of the fit looked.
+    """
+
+    def __init__(self, *, target: str = "mAP", level: float = 0.9) -> None:
+        self.target = target
+        self.level = level
+
+    def fit(self, table: pd.DataFrame, memory: Memory) -> Self:
+        """Fit on a pair table; see `labelled_pairs`.
+
+        Raises
+        ------
+        InputError
+            If no pair has a finite accuracy.
+        """
+        self.pairs_ = PairEstimator(target=self.target, level=self.level).fit(table)
+        self.memory_ = memory
+        return self
+
+    def estimate(self, pairs: Sequence[Pair], *, doubts: Sequence[str] = ()) -> Estimate:
+        """Estimate the mean accuracy over the categories of a new place, and that of each.
+
+        Parameters
+        ----------
+        pairs : sequence of Pair
+        doubts : sequence of str
+            Reasons for doubt that are known already.
+
+        Raises
+        ------
+        InputError
+            If there is no pair.
+        """
+        if not pairs:
+            raise InputError(
+                "Nothing to estimate from: no category has a box over .3 in these predictions. "
+                "Name those to be expected with --category."
+            )
+        rows = pd.DataFrame([pair.row() for pair in pairs])
+        told, n_images = self.pairs_.predict_mean(rows), len(pairs[0].parts.above)
+        features = {name: float(rows[name].mean()) for name in self.pairs_.features_}
+        spread = sampling_std(self.pairs_, pairs, rows)
+        found = Interval(told.lower, told.upper, _method(told))
+        interval = widened(found, told.value, spread, n_images=n_images, level=self.level)
+        target = find_target(self.target)
+        doubted = guards(
+            float(target.clip(told.raw)),
+            features,
+            self._training_range(),
+            n_images=n_images,
+            skipped_share=0.0,
+            backbone=BACKBONE,
+            doubtful=target.doubtful,
+        )
+        return Estimate(
+            value=told.value,
+            std=math.nan,
+            lower=float(target.clip(interval.lower)),
+            upper=float(target.clip(interval.upper)),
+            level=self.level,
+            interval_method=interval.method,
+            target=self.target,
+            method=METHOD,
+            n_images=n_images,
+            features=features,
+            guards=(*doubts, *_outside(told), *doubted),
+            sampling_std=spread,
+            source_lower=told.lower,
+            source_upper=told.upper,
+            per_category=self._each(rows) if len(pairs) > 1 else {},
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one Parquet file: the pair table and what is remembered."""
+        settings = {"method": METHOD, "target": self.target, "level": self.level}
+        context = {"predictions": self.memory_.to_dict()}
+        write_artefact(path, self.pairs_.rows_, {"estimator": settings, "context": context})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an estimator and fit it again on the table it carries.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, is no saved estimator, or one of a detector that is at hand.
+        """
+        table, metadata = read_artefact(path)
+        memory = metadata.get("context", {}).get("predictions")
+        if memory is None:
+            raise InputError(
+                f"{path} was fitted with a detector, not with predictions: estimate from images."
+            )
+        settings = metadata["estimator"]
+        estimator = cls(target=settings["target"], level=settings["level"])
+        return estimator.fit(table, Memory.from_dict(memory))
+
+    def _each(self, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+        told = self.pairs_.predict(rows)
+        return {
+            category: {"value": t.value, "lower": t.lower, "upper": t.upper}
+            for category, t in zip(rows["category"], told, strict=True)
+        }
+
+    def _training_range(self) -> dict[str, tuple[float, float]]:
+        rows = self.pairs_.rows_
+        return {n: (float(rows[n].min()), float(rows[n].max())) for n in self.pairs_.features_}
+
+
+def _method(told: Told) -> str:
+    if told.refused:
+        return f"none: it would reach {100 * told.reach:.0f} points to each side"
+    return "Bayesian"
+
+
+def _outside(told: Told) -> list[str]:
+    if not told.outside:
+        return []
+    return [f"the scores point {told.outside} what the sources can tell ({100 * told.raw:.1f})"]

@@ -1,0 +1,251 @@
+"""From labels and predictions to a fitted estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from autoeval.data.coco import read_coco
+from autoeval.data.labels.content import LabelSet
+from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.errors import InputError
+from autoeval.estimation.predictions.estimator import PredictionsEstimator
+from autoeval.estimation.predictions.held_out import held_out_pairs
+from autoeval.estimation.predictions.memory import Memory, check_floor
+from autoeval.estimation.predictions.pairs import labelled_pairs
+from autoeval.estimation.predictions.truth import Truth
+
+if TYPE_CHECKING:
+    from autoeval.metasets.task import SeedSetFiles, Task
+
+PathLike = str | os.PathLike[str]
+HOPELESS = 0.01
+
+
+@dataclass(frozen=True)
+class Files:
+    """The predictions of one set of images, and how to read them.
+
+    Parameters
+    ----------
+    clean : path-like
+    half_size : path-like, optional
+        Those of a second pass at half the size, in pixels of the full size.
+    names : mapping of str to str
+        Word of each category number, where neither the file nor the labels have it.
+    truncated : bool
+        Whether it is known that low scores were cut off.
+    """
+
+    clean: PathLike
+    half_size: PathLike | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
+class PredictionsFit:
+    """A fitted estimator with the evidence for and against it.
+
+    Parameters
+    ----------
+    estimator : PredictionsEstimator
+    held_out : DataFrame
+        See `held_out_pairs`.
+    problems : tuple of str
+        What was left out on the way, or is doubtful.
+    """
+
+    estimator: PredictionsEstimator
+    held_out: pd.DataFrame
+    problems: tuple[str, ...] = ()
+
+
+def fit_labels(
+    labels: PathLike,
+    files: Files,
+    *,
+    img_dir: PathLike | None = None,
+    target: str = "mAP",
+    level: float = 0.9,
+) -> PredictionsFit:
+    """Fit on one labelled set, every category of which is a source.
+
+    Parameters
+    ----------
+    labels : path-like
+        In any format that `load_labels` reads.
+    files : Files
+    img_dir : path-like, optional
+        Folder of the images, for label formats that need it.
+    target : {"mAP", "mAP50", "mAP75"}
+    level : float
+        Nominal coverage of the intervals.
+
+    Raises
+    ------
+    InputError
+        If labels or predictions cannot be read or do not belong together, or no category has boxes
+        enough.
+    """
+    content = _labels(Path(labels), img_dir)
+    place = _Place(Path(labels).stem, content)
+    table, memory, problems = place.pairs(files, content.categories, {}, everywhere=False)
+    return _fit(table, memory, problems, target, level)
+
+
+def fit_sources(
+    task: Task,
+    files: Mapping[str, Files],
+    *,
+    target: str = "mAP",
+    level: float = 0.9,
+) -> PredictionsFit:
+    """Fit on the sources of a task.
+
+    Parameters
+    ----------
+    task : Task
+    files : mapping of str to Files
+        By the name of the source.
+    target, level
+        As in `fit_labels`.
+
+    Raises
+    ------
+    InputError
+        If a source has no predictions, or as `fit_labels`.
+    """
+    lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
+    if lost:
+        raise InputError(f"No predictions of the sources {', '.join(lost)}: expected NAME.json.")
+    tables, memories, problems = [], [], []
+    words = {**{name: name for name in task.categories}, **task.detector_mapping}
+    for seed_set in task.seed_sets:
+        place = _Place(seed_set.name, _labels_of(seed_set), getattr(seed_set, "family", None))
+        own = place.pairs(
+            files[seed_set.name],
+            task.categories,
+            words,
+            everywhere=True,
+            label_words=seed_set.mapping or words,
+        )
+        tables.append(own[0])
+        memories.append(own[1])
+        problems += own[2]
+    problems += _unlike(memories, [seed_set.name for seed_set in task.seed_sets])
+    return _fit(pd.concat(tables), _joined(memories), problems, target, level)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A labelled place."""
+
+    name: str
+    content: LabelSet
+    family: str | None = None
+
+    def pairs(
+        self,
+        files: Files,
+        categories: Sequence[str],
+        words: Mapping[str, str],
+        *,
+        everywhere: bool,
+        label_words: Mapping[str, str] | None = None,
+    ) -> tuple[pd.DataFrame, Memory, list[str]]:
+        """Score and judge it; words translate the detector's words into categories."""
+        found = self._read(files.clean, files)
+        problems = [*self.content.problems, *found.problems]
+        problems += check_floor(found, str(files.clean), truncated=files.truncated)
+        truth = Truth.of(self.content, categories, label_words)
+        mine = found.as_categories(categories, dict(words) or {name: name for name in categories})
+        half = None
+        if files.half_size is not None:
+            read = self._read(files.half_size, files)
+            problems += read.problems
+            half = read.as_categories(categories, dict(words) or {n: n for n in categories})
+        table = labelled_pairs(
+            mine,
+            truth,
+            source=self.name,
+            family=self.family,
+            half=half,
+            everywhere=everywhere,
+        )
+        problems += [*truth.problems, *_hopeless(table, files)]
+        told = [f"{self.name}: {problem}" for problem in problems]
+        return table, Memory.of(found, half_size=half is not None), told
+
+    def _read(self, path: PathLike, files: Files) -> Predictions:
+        content = self.content
+        given = content.numbers or tuple(str(k) for k in range(len(content.categories)))
+        numbers = dict(zip(given, content.categories, strict=True))
+        return read_predictions(
+            path,
+            images=content.images,
+            where=str(content.path),
+            numbers=files.names or numbers,
+        )
+
+
+def _labels(
+    path: Path, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
+) -> LabelSet:
+    """Read labels; a COCO file needs no library that reads images."""
+    if path.suffix == ".json" and path.is_file() and layout in (None, "coco"):
+        return read_coco(path)
+    from autoeval.data.labels.loading import load_labels
+
+    return load_labels(path, img_dir, layout=layout, **options)
+
+
+def _labels_of(files: SeedSetFiles) -> LabelSet:
+    return _labels(files.labels, files.img_dir, layout=files.layout, **files.options)
+
+
+def _hopeless(table: pd.DataFrame, files: Files) -> list[str]:
+    """Doubt predictions that are right nowhere: their categories or images may be shifted."""
+    if table["mAP50"].max() > HOPELESS:
+        return []
+    return [
+        f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "
+        "and image ids mean what the labels mean? Write words and file names into it"
+    ]
+
+
+def _unlike(memories: Sequence[Memory], names: Sequence[str]) -> list[str]:
+    """Say which sources' files look as if they came from another detector than the others."""
+    floors = pd.Series([memory.floor for memory in memories], index=names)
+    odd = floors[(floors > 3 * floors.median()) & (floors > 0.05)]
+    return [
+        f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
+        "another threshold, or another detector?"
+        for name, floor in odd.items()
+    ]
+
+
+def _joined(memories: Sequence[Memory]) -> Memory:
+    words = dict.fromkeys(word for memory in memories for word in memory.categories)
+    numbers = {k: word for memory in memories for k, word in memory.numbers.items()}
+    return Memory(
+        tuple(words),
+        numbers,
+        min(memory.floor for memory in memories),
+        max(memory.most_boxes for memory in memories),
+        all(memory.half_size for memory in memories),
+    )
+
+
+def _fit(
+    table: pd.DataFrame, memory: Memory, problems: Sequence[str], target: str, level: float
+) -> PredictionsFit:
+    table = table.reset_index(drop=True)
+    estimator = PredictionsEstimator(target=target, level=level).fit(table, memory)
+    held_out = held_out_pairs(estimator.pairs_.rows_, target=target, level=level)
+    return PredictionsFit(estimator, held_out, tuple(problems))

@@ -1,0 +1,156 @@
+"""Pairs of a place and a category out of predictions: the rows that the regression reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.predictions import Predictions
+from autoeval.errors import InputError
+from autoeval.estimation.predictions.accuracy import Ranked, rank_categories, summarise
+from autoeval.estimation.predictions.features import COUNTED, FEATURES, ImageParts, image_parts
+from autoeval.estimation.predictions.half_size import AGREEMENT, agreement, rank_half_size
+from autoeval.estimation.predictions.truth import Truth
+
+FEWEST_IMAGES, FEWEST_BOXES = 5, 8
+CONFIDENT = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """One category on some of the images of a place.
+
+    Parameters
+    ----------
+    category : str
+    images : ndarray of shape (m,), int64
+        Which of the place's M images it is judged on.
+    parts : ImageParts
+        Of all M images.
+    again : Ranked, optional
+        What was found at half the size.
+    """
+
+    category: str
+    images: np.ndarray
+    parts: ImageParts
+    again: Ranked | None = None
+
+    def scores(self, times: np.ndarray) -> np.ndarray:
+        """Return the scores where images count so often, (B, M), as (B, F)."""
+        chosen = np.zeros_like(times)
+        chosen[:, self.images] = times[:, self.images]
+        values = self.parts.values(chosen)
+        if self.again is None:
+            return values
+        return np.column_stack([values, agreement(self.again, chosen)])
+
+    def row(self) -> dict[str, Any]:
+        """Return the category, the number of images and the scores by name."""
+        once = np.ones((1, len(self.parts.above)))
+        names = [*FEATURES, *([] if self.again is None else [AGREEMENT])]
+        scores = dict(zip(names, map(float, self.scores(once)[0]), strict=True))
+        return {"category": self.category, "n_images": len(self.images), **scores}
+
+
+def pairs_everywhere(found: Predictions, half: Predictions | None = None) -> list[Pair]:
+    """Take every category on all images, where each is to be expected in all of them."""
+    everywhere = np.arange(len(found.images))
+    return _pairs(found, half, [everywhere] * len(found.categories))
+
+
+def pairs_where_found(found: Predictions, half: Predictions | None = None) -> list[Pair]:
+    """Take the categories that the detector is sure of once, on the images where it sees any.
+
+    At a new place nobody knows which images hold a category. Those with a box of it over .05 are a
+    stand-in; on all images the many that hold none would speak for blindness.
+    """
+    sure = np.unique(found.label[found.scores > np.float32(CONFIDENT)])
+    seen = found.where(found.scores > np.float32(COUNTED))
+    images = [np.unique(seen.image[seen.label == k]) for k in range(len(found.categories))]
+    pairs = _pairs(found, half, images)
+    return [pairs[k] for k in sure]
+
+
+def labelled_pairs(
+    found: Predictions,
+    truth: Truth,
+    *,
+    source: str,
+    family: str | None = None,
+    half: Predictions | None = None,
+    everywhere: bool = False,
+) -> pd.DataFrame:
+    """Score and judge the categories of a labelled set.
+
+    Parameters
+    ----------
+    found : Predictions
+    truth : Truth
+        Of the same images and categories.
+    source : str
+        Name of the place.
+    family : str, optional
+        What it shares with others of the same origin; by default its name.
+    half : Predictions, optional
+        What was found at half the size.
+    everywhere : bool
+        Whether categories are to be expected in all images; else each is judged on those that hold
+        it.
+
+    Returns
+    -------
+    DataFrame
+        A pair table, see `autoeval.estimation.pair_table`, with ``n_boxes``. Categories in fewer
+        than 5 images or with fewer than 8 boxes are left out where images are chosen by category.
+
+    Raises
+    ------
+    InputError
+        If no category is left.
+    """
+    rows = []
+    whole = rank_categories(found, truth)
+    images = [np.unique(ranked.true_image) for ranked in whole]
+    if everywhere:
+        images = [np.arange(len(found.images))] * len(whole)
+    for pair, ranked in zip(_pairs(found, half, images), whole, strict=True):
+        held = len(np.unique(ranked.true_image))
+        n_boxes = len(ranked.true_image)
+        if not everywhere and (held < FEWEST_IMAGES or n_boxes < FEWEST_BOXES):
+            continue
+        precision = _on(ranked, pair.images, len(found.images)).precision()
+        rows.append({**pair.row(), "n_boxes": n_boxes, **summarise(precision)})
+    if not rows:
+        raise InputError(
+            f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
+            "more images."
+        )
+    return pd.DataFrame(rows).assign(source=source, family=source if family is None else family)
+
+
+def _pairs(
+    found: Predictions, half: Predictions | None, images: Sequence[np.ndarray]
+) -> list[Pair]:
+    again = [None] * len(images) if half is None else rank_half_size(found, half)
+    return [
+        Pair(category, images[k], image_parts(found, k), again[k])
+        for k, category in enumerate(found.categories)
+    ]
+
+
+def _on(ranked: Ranked, images: np.ndarray, n_images: int) -> Ranked:
+    """Keep what was found on some images."""
+    chosen = np.zeros(n_images, bool)
+    chosen[images] = True
+    kept = chosen[ranked.image]
+    return Ranked(
+        ranked.matched[:, kept],
+        ranked.ignored[:, kept],
+        ranked.image[kept],
+        ranked.true_image[chosen[ranked.true_image]],
+    )

@@ -1,0 +1,157 @@
+"""Two prediction files and one label file in, an estimate with an interval out."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from predicted_world import write_world
+
+from autoeval.cli import main
+from autoeval.data.coco import read_coco
+from autoeval.data.predictions import read_predictions
+from autoeval.estimation.predictions.accuracy import rank_categories
+from autoeval.estimation.predictions.truth import Truth
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("world")
+    labels, predictions = write_world(folder, "val", seed=0)
+    assert main(["fit", *words(folder / "fit", labels=labels, predictions=predictions)]) == 0
+    return folder
+
+
+def words(work_dir, **options):
+    pairs = [(f"--{name.replace('_', '-')}", str(value)) for name, value in options.items()]
+    return ["--work-dir", str(work_dir), *(word for pair in pairs for word in pair)]
+
+
+def truth_of(labels, predictions):
+    content = read_coco(labels)
+    truth = Truth.of(content)
+    numbers = dict(zip(content.numbers, content.categories, strict=True))
+    found = read_predictions(predictions, images=content.images, numbers=numbers)
+    return {
+        name: ranked.precision().mean()
+        for name, ranked in zip(truth.categories, rank_categories(found, truth), strict=True)
+    }
+
+
+def test_fit_leaves_out_each_category_and_beats_a_constant(world):
+    result = json.loads((world / "fit/result.json").read_text())
+    ours, constant = result["held_out"]
+    assert len(result["per_source"]) == 12
+    assert ours["mean_absolute_error"] < constant["mean_absolute_error"]
+    truth = truth_of(world / "val_labels.json", world / "val_predictions.json")
+    for row in result["per_source"]:
+        assert row["lower"] < row["upper"]
+        assert row["true"] == pytest.approx(truth[row["source"]], abs=0.05)  # on fewer images
+
+
+@pytest.mark.parametrize("skill", [0.5, 0.8])
+def test_the_truth_is_in_the_interval_of_another_place(world, tmp_path, capsys, skill):
+    labels, predictions = write_world(tmp_path, "new", seed=1, skill=skill)
+    options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
+    assert main(["estimate", *words(tmp_path, images_list=labels, **options)]) == 0
+    estimate = json.loads((tmp_path / "result.json").read_text())["estimate"]
+    true = np.mean(list(truth_of(labels, predictions).values()))
+    assert estimate["lower"] < true < estimate["upper"]
+    assert estimate["n_images"] == 60
+    assert len(estimate["per_category"]) == 12
+    assert "estimated mAP" in capsys.readouterr().out
+    assert (tmp_path / "report.html").read_text().count("thing 3") >= 1
+
+
+def test_one_category_of_several_words(world, tmp_path):
+    labels, predictions = write_world(tmp_path, "new", seed=2)
+    options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
+    options["category"] = "any=thing 1,thing 2"
+    assert main(["estimate", *words(tmp_path, images_list=labels, **options)]) == 0
+    estimate = json.loads((tmp_path / "result.json").read_text())["estimate"]
+    assert estimate["per_category"] == {}
+    assert 0 < estimate["value"] < 1
+
+
+def test_ultralytics_numbers_and_stems(world, tmp_path):
+    """Classes from 0 and stems as ids give the same fit to the last bit."""
+    entries = json.loads((world / "val_predictions.json").read_text())
+    for entry in entries:
+        entry["category_id"] -= 1
+    (tmp_path / "predictions.json").write_text(json.dumps(entries))
+    document = json.loads((world / "val_labels.json").read_text())
+    for entry in (*document["images"], *document["annotations"]):
+        entry["id" if "file_name" in entry else "image_id"] += 1000
+    (tmp_path / "val_labels.json").write_text(json.dumps(document))
+    files = {"labels": tmp_path / "val_labels.json", "predictions": tmp_path / "predictions.json"}
+    assert main(["fit", *words(tmp_path, **files)]) == 0
+    results = [
+        json.loads((folder / "result.json").read_text()) for folder in (tmp_path, world / "fit")
+    ]
+    assert results[0]["per_source"] == results[1]["per_source"]
+
+
+def changed(world, tmp_path, change):
+    entries = [change(entry) for entry in json.loads((world / "val_predictions.json").read_text())]
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps([entry for entry in entries if entry]))
+    return path
+
+
+def only_over(least):
+    return lambda entry: entry if entry["score"] > least else None
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (only_over(0.35), "he lowest score in .* is 0.35.*--truncated"),
+        (lambda entry: {**entry, "category_id": entry["category_id"] + 40}, "have no word: 41"),
+        (lambda entry: {**entry, "image_id": f"x{entry['image_id']}"}, "are of other images than"),
+    ],
+)
+def test_what_a_fit_refuses(world, tmp_path, capsys, change, told):
+    files = {"labels": world / "val_labels.json", "predictions": changed(world, tmp_path, change)}
+    assert main(["fit", *words(tmp_path, **files)]) == 2
+    assert re.search(told, capsys.readouterr().err)
+
+
+def test_low_scores_cut_off_are_told(world, tmp_path, capsys):
+    files = {"labels": world / "val_labels.json"}
+    files["predictions"] = changed(world, tmp_path, only_over(0.1))
+    assert main(["fit", *words(tmp_path, **files)]) == 0
+    assert "boxes below it are missing" in capsys.readouterr().out
+    files["predictions"] = changed(world, tmp_path, only_over(0.4))
+    assert main(["fit", *words(tmp_path, **files), "--truncated"]) == 0
+
+
+def test_shifted_images_are_told(world, tmp_path, capsys):
+    files = {"labels": world / "val_labels.json"}
+    files["predictions"] = changed(
+        world, tmp_path, lambda entry: {**entry, "image_id": (entry["image_id"] + 1) % 60}
+    )
+    assert main(["fit", *words(tmp_path, **files)]) == 0
+    assert "is right anywhere" in capsys.readouterr().out
+
+
+def test_an_estimate_doubts_another_detector(world, tmp_path, capsys):
+    estimator = world / "fit/estimator.parquet"
+    predictions = changed(world, tmp_path, only_over(0.12))
+    assert main(["estimate", *words(tmp_path, estimator=estimator, predictions=predictions)]) == 0
+    printed = capsys.readouterr().out
+    assert "in the fit it was 0.01" in printed
+    assert "images without a box are not known" in printed
+    words_of_another = changed(
+        world, tmp_path, lambda entry: {**entry, "category": f"word {entry['category_id']}"}
+    )
+    options = words(tmp_path, estimator=estimator, predictions=words_of_another)
+    assert main(["estimate", *options]) == 2
+    assert "are of another detector" in capsys.readouterr().err
+
+
+def test_options_that_do_not_fit(world, tmp_path, capsys):
+    assert main(["fit", "--predictions", "p.json"]) == 2
+    assert "either --labels PATH or --task FILE" in capsys.readouterr().err
+    assert main(["fit", "--labels", "l.json"]) == 2
+    assert main(["estimate", "--estimator", str(tmp_path / "none"), "--predictions", "p.json"]) == 2
+    assert "no such file" in capsys.readouterr().err
