@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_image_list, read_predictions
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.predictions.estimator import PredictionsEstimator
-from autoeval.estimation.predictions.fitting import Files
+from autoeval.estimation.predictions.fitting import Files, PathLike
 from autoeval.estimation.predictions.memory import check_floor
 from autoeval.estimation.predictions.pairs import pairs_everywhere, pairs_where_found
 
@@ -37,7 +37,7 @@ def ask(
     estimator: PredictionsEstimator,
     files: Files,
     *,
-    images: str | os.PathLike[str] | None = None,
+    images: PathLike | None = None,
     categories: Mapping[str, Sequence[str]] | None = None,
 ) -> Asked:
     """Estimate the accuracy of a detector on new images from what it has found there.
@@ -92,7 +92,13 @@ def ask(
     return Asked(estimator.estimate(pairs, doubts=doubts), read, problems)
 
 
-def _read(path, files: Files, estimator: PredictionsEstimator, images, where: str) -> Predictions:
+def _read(
+    path: PathLike,
+    files: Files,
+    estimator: PredictionsEstimator,
+    images: Sequence[LabelledImage] | None,
+    where: str,
+) -> Predictions:
     numbers = files.names or estimator.memory_.numbers
     return read_predictions(path, images=images, where=where, numbers=numbers)
 
