@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from autoeval.detectors.loading import load_detector
+    from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import MapEstimator
+    from autoeval.estimation.fitting import fit
+    from autoeval.metasets.task import load_task
 
 __version__ = "0.1.0"
-__all__ = ["MapEstimator", "__version__"]
+
+_HOMES = {
+    "Estimate": "estimation.estimate",
+    "MapEstimator": "estimation.estimator",
+    "fit": "estimation.fitting",
+    "load_detector": "detectors.loading",
+    "load_task": "metasets.task",
+}
+
+__all__ = ["Estimate", "MapEstimator", "__version__", "fit", "load_detector", "load_task"]
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: this package itself is light."""
-    if name == "MapEstimator":
-        from autoeval.estimation.estimator import MapEstimator
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
-        return MapEstimator
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    """Name what can be asked for."""
+    return sorted(__all__)

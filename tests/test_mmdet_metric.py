@@ -87,7 +87,7 @@ def detector(folder):
 
 @pytest.fixture(scope="module")
 def estimator(folder, detector):
-    fitted = MapEstimator("bos").fit(
+    fitted = MapEstimator("bos").fit_rows(
         score_table(), context=Observer(detector, TASK, SETTINGS).context()
     )
     fitted.save(folder / "estimator.parquet")
@@ -141,7 +141,7 @@ def test_a_counting_estimator_serves_the_metric_too(folder, detector):
     counting = replace(SETTINGS, measures=(CountingErrorSettings(),))
     made = Observer(detector, TASK, counting).context()
     path = folder / "counting.parquet"
-    MapEstimator("bos", target="count_mae").fit(table, context=made).save(path)
+    MapEstimator("bos", target="count_mae").fit_rows(table, context=made).save(path)
     metric = LabelFreeMAP(path)
     metric.borrow(detector)
     metrics = metric.compute_metrics(list(load_image_folder(folder / "images.json")))

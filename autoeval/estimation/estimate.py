@@ -5,17 +5,35 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pandas as pd
 
+from autoeval.errors import InputError
 from autoeval.targets import find_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
+STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
+
+
+class Trained(Protocol):
+    """What a plot of the training takes of an estimator."""
+
+    @property
+    def table_(self) -> pd.DataFrame:
+        """The score table that it was fitted on."""
+        ...
+
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each row of it without its source."""
+        ...
+
+
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """Estimated accuracy of a detector on images without labels.
 
@@ -121,43 +139,77 @@ class Estimate:
                 around = f"{text(of['lower'])} to {text(of['upper'])}"
             yield f"{category}: {text(of['value'])} ({around})"
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def __repr__(self) -> str:
+        head, interval = str(self).splitlines()[:2]
+        cautions = f", cautions: {len(self.guards)}" if self.guards else ""
+        return f"<{head}; {interval}{cautions}>"
+
+    def plot(self, ax: Axes | None = None, *, training: Trained | None = None) -> Axes:
         """Draw the value, its spread over the repeats and its interval, in the target's unit.
 
         Parameters
         ----------
         ax : Axes, optional
             A new figure by default.
+        training : Trained, optional
+            The estimator: the value then stands among the sample sets that it was fitted on, each
+            at what was estimated of it without its source, and at its true value.
+
+        Raises
+        ------
+        InputError
+            If fewer than three sources leave nothing to draw of the training.
         """
         from matplotlib.figure import Figure
 
         if ax is None:
-            ax = Figure(figsize=(7, 2), layout="constrained").subplots()
-        target = find_target(self.target)
-        value, std, *ends = (
-            target.scale * v for v in (self.value, self.std, self.lower, self.upper)
-        )
-        band = f"{self.level:.0%} interval"
-        ax.plot(ends, [0, 0], color="0.8", lw=14, solid_capstyle="butt", label=band)
-        mark: dict[str, Any] = {
-            "fmt": "*",
-            "color": "red",
-            "ms": 16,
-            "mec": "black",
-            "ecolor": "black",
-        }
-        text = f"{target.text(self.value)} ± {target.text(self.std)} (repeats)"
-        ax.errorbar(value, 0, xerr=std, capsize=4, label=text, **mark)
+            size = (7, 2) if training is None else (7, 6)
+            ax = Figure(figsize=size, layout="constrained").subplots()
+        if training is None:
+            self._draw_bar(ax)
+        else:
+            self._draw_among(ax, training)
         cautions = f", cautions: {len(self.guards)}" if self.guards else ""
-        ax.set(
-            xlabel=f"estimated {target.name} ({target.unit})",
-            yticks=[],
-            title=f"{self.n_images} images by '{self.method}'{cautions}",
-        )
-        if target.upper < math.inf:
-            ax.set_xlim(0, target.scale * target.upper)
+        ax.set_title(f"{self.n_images} images by '{self.method}'{cautions}")
         ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return ax
+
+    def _draw_bar(self, ax: Axes) -> None:
+        target = find_target(self.target)
+        value, std, *ends = self._scaled()
+        ax.plot(ends, [0, 0], color="0.8", lw=14, solid_capstyle="butt", label=self._band)
+        text = f"{target.text(self.value)} ± {target.text(self.std)} (repeats)"
+        ax.errorbar(value, 0, xerr=std, capsize=4, label=text, ecolor="black", **STAR)
+        ax.set(xlabel=f"estimated {target.name} ({target.unit})", yticks=[])
+        if target.upper < math.inf:
+            ax.set_xlim(0, target.scale * target.upper)
+
+    def _draw_among(self, ax: Axes, training: Trained) -> None:
+        from autoeval.estimation.training_scatter import draw_training
+
+        target, estimates = find_target(self.target), training.predict_left_out()
+        if not np.isfinite(estimates).any():
+            raise InputError(
+                "Nothing was estimated of the training sources: leaving one out takes three. Call "
+                "`plot` without `training`."
+            )
+        draw_training(ax, training.table_, estimates, self.target, scale=target.scale)
+        value, _, lower, upper = self._scaled()
+        ax.plot([value, value], [lower, upper], color="0.8", lw=6, zorder=0, label=self._band)
+        ax.plot(value, value, label=target.text(self.value), **STAR)
+        ax.set(
+            xlabel=f"estimated {target.name} ({target.unit}), without its source",
+            ylabel=f"true {target.name}",
+        )
+
+    @property
+    def _band(self) -> str:
+        return f"{self.level:.0%} interval"
+
+    def _scaled(self) -> tuple[float, ...]:
+        """Return value, spread and ends of the interval in the target's unit."""
+        scale = find_target(self.target).scale
+        return tuple(scale * v for v in (self.value, self.std, self.lower, self.upper))
 
 
 def _plain(value: Any) -> Any:

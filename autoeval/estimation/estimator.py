@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
@@ -45,7 +46,7 @@ class MapEstimator:
     regression_ : SourceRegression
         What turns scores into an estimate.
     context_ : dict
-        What the rows were made with; see `fit`.
+        What the rows were made with; see `fit_rows`.
     """
 
     def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
@@ -58,7 +59,7 @@ class MapEstimator:
         state = f"fitted on {len(fitted.sources_)} sources" if fitted else "not fitted"
         return f"<MapEstimator of {self.target} by '{self.method}', level {self.level}, {state}>"
 
-    def fit(self, table: pd.DataFrame, *, context: Mapping[str, Any] | None = None) -> Self:
+    def fit_rows(self, table: pd.DataFrame, *, context: Mapping[str, Any] | None = None) -> Self:
         """Fit on a score table.
 
         Parameters
@@ -221,6 +222,10 @@ class MapEstimator:
         """Estimate from the scores of one set of images; see `SourceRegression.predict_rows`."""
         return self._fitted.predict_rows(rows, backbone=backbone)
 
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each row of `table_` without its source; see `SourceRegression`."""
+        return self._fitted.predict_left_out()
+
     def check_context(self, context: Mapping[str, Any]) -> None:
         """Make sure that rows made with ``context`` may be given to `predict_rows`.
 
@@ -253,14 +258,17 @@ class MapEstimator:
         settings = metadata["estimator"]
         estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
         try:
-            return estimator.fit(table, context=metadata["context"])
+            return estimator.fit_rows(table, context=metadata["context"])
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
 
     @property
     def _fitted(self) -> SourceRegression:
         if not hasattr(self, "regression_"):
-            raise InputError(f"{self!r} is not fitted: `fit` it on a score table, or `load` one.")
+            raise InputError(
+                f"This estimator by '{self.method}' is not fitted: `fit_rows` of a score table, or "
+                "`load` one."
+            )
         return self.regression_
 
     def _per_category(self, rows: pd.DataFrame) -> dict[str, dict[str, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,19 +14,21 @@ from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.methods import make_method
-from autoeval.estimation.observing import Observer
+from autoeval.estimation.observing import ImageDetector, Observer
+from autoeval.estimation.presets import PassSettings, preset
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import seed_rows, sources
 from autoeval.estimation.scorer import LoadDetector
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
+from autoeval.metasets.task import Task
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.store import OK, RowStore
 from autoeval.runtime.writers import write_table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit:
     """A fitted estimator with the evidence for and against it.
 
@@ -47,6 +50,62 @@ class Fit:
     held_out: tuple[LeaveOneSourceOut, ...]
     problems: tuple[str, ...]
     files: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        judged = ", ".join(f"'{held.method}'" for held in self.held_out) or "nothing"
+        return f"<Fit of {self.estimator!r}, judged: {judged}, left out: {len(self.problems)}>"
+
+
+def fit(
+    detector: ImageDetector,
+    task: Task,
+    *,
+    work_dir: str | os.PathLike[str],
+    methods: Sequence[str] = ("fused",),
+    target: str = "mAP",
+    level: float = 0.9,
+    meta_set: MetaSetConfig | None = None,
+    settings: PassSettings | None = None,
+    batch_size: int = 4,
+) -> Fit:
+    """Fit an estimator for a detector on the labelled seed sets of a task.
+
+    Parameters
+    ----------
+    detector : ImageDetector
+        From `autoeval.load_detector`.
+    task : Task
+        From `autoeval.load_task`.
+    work_dir : path-like
+        Keeps what is scored: the same call goes on where one was interrupted.
+    methods, target, level
+        See `fit_task`.
+    meta_set : MetaSetConfig, optional
+        Number, size and transforms of the sample sets; those of the paper by default.
+    settings : PassSettings, optional
+        From `autoeval.estimation.presets.preset`; those of the paper by default.
+    batch_size : int
+        Changes no number.
+
+    Returns
+    -------
+    Fit
+        With the estimator, which ``estimator.predict(images, detector)`` applies.
+
+    Raises
+    ------
+    InputError
+        As `fit_task`, and if a seed set cannot be read.
+    """
+    return fit_task(
+        Observer(detector, task, settings or preset("paper"), batch_size=batch_size),
+        task.load_seed_sets(),
+        meta_set=meta_set or MetaSetConfig(),
+        work_dir=Path(work_dir),
+        methods=methods,
+        target=target,
+        level=level,
+    )
 
 
 def fit_task(
@@ -107,7 +166,7 @@ def fit_task(
     files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
     write_table(files[0], table)
     estimator = MapEstimator(methods[0], target=target, level=level)
-    estimator.fit(table, context=observer.context())
+    estimator.fit_rows(table, context=observer.context())
     estimator.save(files[1])
     enough = len(sources(table)) >= MIN_SOURCES
     held_out = []

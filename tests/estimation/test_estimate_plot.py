@@ -1,9 +1,13 @@
 import math
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from test_protocol import WORLDS, make_table
 
+from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.source_regression import SourceRegression
 
 ESTIMATE = Estimate(0.4, 0.02, 0.3, 0.55, 0.9, "by source", "mAP", "bos", 12, guards=("few",))
 
@@ -28,3 +32,27 @@ def test_what_is_missing_is_not_drawn(target):
     ax = Estimate(nan, nan, nan, nan, 0.9, "none", target, "bos", 12).plot()
     ax.figure.canvas.draw()
     assert "caution" not in ax.get_title()
+
+
+def test_among_the_training_it_stands_at_what_was_estimated_and_what_was_true():
+    table = make_table(WORLDS, noise=0.02)
+    regression = SourceRegression("bos").fit(table)
+    ax = ESTIMATE.plot(training=regression)
+    drawn = np.concatenate([np.asarray(marks.get_offsets()) for marks in ax.collections])
+    expected = np.stack([regression.predict_left_out(), table["mAP"]], axis=1) * 100
+    np.testing.assert_allclose(drawn, expected)
+    assert [line.get_label() for line in ax.lines[1:]] == ["90% interval", "40.0"]
+    assert list(ax.lines[1].get_ydata()) == pytest.approx([30, 55])
+
+
+def test_two_sources_have_nothing_to_draw():
+    few = make_table({"a": 0.2, "b": 0.4})
+    with pytest.raises(InputError, match="takes three"):
+        ESTIMATE.plot(training=SourceRegression("bos").fit(few))
+
+
+def test_its_representation_says_what_it_is():
+    assert repr(ESTIMATE) == (
+        "<estimated mAP: 40.0 ± 2.0 (repeats), from 12 images by 'bos'; "
+        "90% interval: 30.0 to 55.0 (by source), cautions: 1>"
+    )

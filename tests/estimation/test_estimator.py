@@ -21,7 +21,7 @@ def unlabelled(bos, *, n_images=100, skipped=0.0, repeats=1):
 
 
 def test_estimates_on_the_fitted_line_and_clips():
-    estimator = MapEstimator("bos").fit(make_table(WORLDS))
+    estimator = MapEstimator("bos").fit_rows(make_table(WORLDS))
     assert estimator.predict_rows(unlabelled(0.6)).value == pytest.approx(0.4)
     assert estimator.predict_rows(unlabelled(9.0)).value == 1
     assert estimator.predict_rows(unlabelled(-9.0)).value == 0
@@ -39,7 +39,7 @@ def test_estimates_on_the_fitted_line_and_clips():
     ],
 )
 def test_every_guard_speaks_alone(rows, backbone, reason):
-    estimator = MapEstimator("bos").fit(make_table(WORLDS))
+    estimator = MapEstimator("bos").fit_rows(make_table(WORLDS))
     estimate = estimator.predict_rows(rows, backbone=backbone)
     matching = [guard for guard in estimate.guards if reason in guard]
     assert len(matching) == 1 and f"caution: {matching[0]}" in str(estimate)
@@ -48,13 +48,13 @@ def test_every_guard_speaks_alone(rows, backbone, reason):
 
 
 def test_a_trustworthy_estimate_has_no_guard():
-    estimate = MapEstimator("bos").fit(make_table(WORLDS)).predict_rows(unlabelled(0.6))
+    estimate = MapEstimator("bos").fit_rows(make_table(WORLDS)).predict_rows(unlabelled(0.6))
     assert estimate.guards == ()
 
 
 def test_saved_and_loaded_estimators_agree(tmp_path):
     path = tmp_path / "estimator.parquet"
-    estimator = MapEstimator("bos", level=0.8).fit(
+    estimator = MapEstimator("bos", level=0.8).fit_rows(
         make_table(WORLDS, repeats=2, noise=0.1), context=CONTEXT
     )
     estimator.save(path)
@@ -66,7 +66,7 @@ def test_saved_and_loaded_estimators_agree(tmp_path):
 
 
 def test_another_detector_is_refused_and_the_difference_is_named():
-    estimator = MapEstimator("bos").fit(make_table(WORLDS), context=CONTEXT)
+    estimator = MapEstimator("bos").fit_rows(make_table(WORLDS), context=CONTEXT)
     other = {"detector": {"weights": "abc", "score_thr": 0.3}, "dropout": {"stages": [1, 2]}}
     with pytest.raises(InputError, match=r"detector.score_thr: fitted with 0.05, now 0.3") as error:
         estimator.check_context(other)
@@ -74,7 +74,7 @@ def test_another_detector_is_refused_and_the_difference_is_named():
 
 
 def test_more_repeats_than_fitted_are_refused():
-    estimator = MapEstimator("bos").fit(make_table(WORLDS, repeats=2))
+    estimator = MapEstimator("bos").fit_rows(make_table(WORLDS, repeats=2))
     with pytest.raises(InputError, match="at most as many repeats"):
         estimator.predict_rows(unlabelled(0.6, repeats=3))
 
@@ -116,7 +116,7 @@ def spoiled(path, **changes):
 )
 def test_a_spoiled_file_is_one_clear_error_with_its_name(tmp_path, changes, message):
     path = tmp_path / "spoiled.parquet"
-    MapEstimator("bos").fit(make_table(WORLDS)).save(path)
+    MapEstimator("bos").fit_rows(make_table(WORLDS)).save(path)
     spoiled(path, **changes)
     with pytest.raises(InputError, match=rf"spoiled\.parquet.*{message}"):
         MapEstimator.load(path)
@@ -133,7 +133,7 @@ def test_a_spoiled_file_is_one_clear_error_with_its_name(tmp_path, changes, mess
 def test_a_table_that_cannot_be_is_refused(tmp_path, change, message):
     table = change(make_table(WORLDS))
     with pytest.raises(InputError, match=message):
-        MapEstimator("bos").fit(table)
+        MapEstimator("bos").fit_rows(table)
     write_artefact(
         tmp_path / "x.parquet",
         table,
@@ -146,7 +146,7 @@ def test_a_table_that_cannot_be_is_refused(tmp_path, change, message):
 @pytest.mark.parametrize("level", [1.5, 0, 1, True, "0.9", math.nan])
 def test_a_level_that_is_none_is_refused(level):
     with pytest.raises(InputError, match="over 0 and under 1"):
-        MapEstimator("bos", level=level).fit(make_table(WORLDS))
+        MapEstimator("bos", level=level).fit_rows(make_table(WORLDS))
 
 
 def test_an_unfitted_estimator_says_so(tmp_path):
@@ -157,10 +157,10 @@ def test_an_unfitted_estimator_says_so(tmp_path):
         lambda: estimator.table_,
         lambda: SourceRegression("bos").predict_rows(unlabelled(0.6)),
     ):
-        with pytest.raises(InputError, match="not fitted: `fit` it"):
+        with pytest.raises(InputError, match="not fitted: `fit"):
             use()
     assert repr(estimator) == "<MapEstimator of mAP by 'bos', level 0.9, not fitted>"
-    assert "fitted on 3 sources>" in repr(estimator.fit(make_table(WORLDS)))
+    assert "fitted on 3 sources>" in repr(estimator.fit_rows(make_table(WORLDS)))
 
 
 def test_a_score_table_is_no_estimator(tmp_path):
@@ -172,16 +172,16 @@ def test_a_score_table_is_no_estimator(tmp_path):
 
 def test_missing_columns_and_unknown_methods_are_named():
     with pytest.raises(InputError, match="bos but they are missing"):
-        MapEstimator("bos").fit(make_table(WORLDS).drop(columns="bos"))
+        MapEstimator("bos").fit_rows(make_table(WORLDS).drop(columns="bos"))
     with pytest.raises(InputError, match="'astrology'"):
-        MapEstimator("astrology").fit(make_table(WORLDS))
+        MapEstimator("astrology").fit_rows(make_table(WORLDS))
     with pytest.raises(InputError, match="finite bos"):
-        MapEstimator("bos").fit(make_table(WORLDS).assign(bos=math.nan))
+        MapEstimator("bos").fit_rows(make_table(WORLDS).assign(bos=math.nan))
 
 
 def test_estimates_turn_into_json_and_rows():
     estimate = (
-        MapEstimator("bos").fit(make_table({"a": 0.2, "b": 0.3})).predict_rows(unlabelled(0.6))
+        MapEstimator("bos").fit_rows(make_table({"a": 0.2, "b": 0.3})).predict_rows(unlabelled(0.6))
     )
     plain = json.loads(json.dumps(estimate.to_dict()))
     assert plain["lower"] is None and plain["interval_method"] == "none: fewer than 3 sources"

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from rectangles import RectangleDetector, rectangle_task, write_world
 
+import autoeval
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
@@ -147,3 +148,22 @@ def test_two_sources_give_an_estimator_without_interval(detector, task, tmp_path
     assert result.held_out == ()
     rows = result.table[result.table["kind"] == "seed"].head(2)
     assert result.estimator.predict_rows(rows).interval_method == "none: fewer than 3 sources"
+
+
+def test_one_call_fits_as_the_parts_do(detector, task, tmp_path):
+    result = autoeval.fit(
+        detector,
+        task,
+        work_dir=tmp_path / "one",
+        methods=["bos"],
+        meta_set=META_SET,
+        settings=SETTINGS,
+    )
+    parts = fit(detector, task, tmp_path / "parts", methods=["bos"])
+    pd.testing.assert_frame_equal(
+        result.table.drop(columns=TIMINGS), parts.table.drop(columns=TIMINGS)
+    )
+    assert repr(result) == (
+        "<Fit of <MapEstimator of mAP by 'bos', level 0.9, fitted on 4 sources>, "
+        "judged: 'bos', 'constant', left out: 0>"
+    )

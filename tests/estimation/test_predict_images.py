@@ -36,7 +36,7 @@ TASK = Task("boxes", ("box",), (), {"crate": "box"})
 
 @pytest.fixture
 def estimator(tmp_path):
-    fitted = MapEstimator("bos").fit(
+    fitted = MapEstimator("bos").fit_rows(
         make_table(WORLDS, repeats=2, noise=0.01),
         context=Observer(Crates(), TASK, SETTINGS).context(),
     )
@@ -83,7 +83,7 @@ def test_no_more_passes_than_an_estimate_needs():
         ("constant", []),
         ("scale_ap", ["half_size"]),
     ):
-        fitted = MapEstimator(method).fit(table, context=made)
+        fitted = MapEstimator(method).fit_rows(table, context=made)
         settings = fitted.observer(Crates()).settings
         assert list(settings.wants) == [*BY_PRODUCTS, *more] and settings.repeats == 1
 
@@ -96,7 +96,7 @@ def test_another_detector_is_refused_and_what_differs_is_named(estimator, world)
 
 
 def test_an_estimator_that_does_not_know_its_pass_says_so(world):
-    for estimator in (MapEstimator("bos"), MapEstimator("bos").fit(make_table(WORLDS))):
+    for estimator in (MapEstimator("bos"), MapEstimator("bos").fit_rows(make_table(WORLDS))):
         with pytest.raises(InputError, match="does not know how its scores were made"):
             estimator.predict(world / "images", Crates())
 
@@ -113,7 +113,7 @@ def test_scores_of_the_training_domain_need_it():
     domain = SourceDomain("there", None, 0.4)
     table = make_table(WORLDS).rename(columns={"bos": "fd"})
     made = Observer(Crates(), TASK, replace(SETTINGS, domain=domain)).context()
-    estimator = MapEstimator("fd").fit(table, context=made)
+    estimator = MapEstimator("fd").fit_rows(table, context=made)
     with pytest.raises(InputError, match=r"uses fd.*--reference"):
         estimator.observer(Crates())
     assert estimator.observer(Crates(), domain=domain).settings.domain is domain
@@ -131,7 +131,10 @@ def test_words_that_task_and_detector_share_need_no_mapping(tmp_path):
     task = rectangle_task(tmp_path)
     made = Observer(RectangleDetector(), task, SETTINGS).context()
     restored = (
-        MapEstimator("bos").fit(make_table(WORLDS), context=made).observer(RectangleDetector()).task
+        MapEstimator("bos")
+        .fit_rows(make_table(WORLDS), context=made)
+        .observer(RectangleDetector())
+        .task
     )
     assert restored.lookup(("box",)).tolist() == [0]
 
@@ -141,7 +144,7 @@ def test_a_damaged_memory_of_the_pass_is_told(part):
     made = Observer(Crates(), TASK, SETTINGS).context()
     del made["pass"][part]
     with pytest.raises(InputError, match=f"damaged.*{part}.*fit it again"):
-        MapEstimator("bos").fit(make_table(WORLDS), context=made).observer(Crates())
+        MapEstimator("bos").fit_rows(make_table(WORLDS), context=made).observer(Crates())
 
 
 def test_a_counting_estimator_predicts_from_images(world):
@@ -150,7 +153,7 @@ def test_a_counting_estimator_predicts_from_images(world):
     table = table.assign(count_mae=10 * (1 - table["mAP"]))
     measured = replace(SETTINGS, measures=(CountingErrorSettings(),))
     made = Observer(Crates(), TASK, measured).context()
-    fitted = MapEstimator("bos", target="count_mae").fit(table, context=made)
+    fitted = MapEstimator("bos", target="count_mae").fit_rows(table, context=made)
     estimate = fitted.predict(world / "images", Crates())
     assert estimate.target == "count_mae" and estimate.value >= 0
     other = replace(SETTINGS, measures=(CountingErrorSettings(score_thr=0.7),))

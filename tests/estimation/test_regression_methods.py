@@ -144,7 +144,7 @@ def test_a_score_that_never_varies_is_refused():
     table = pd.DataFrame(world(mAP=rng_column(9), bos=np.full(n, 0.5), repeat=np.zeros(n)))
     table = table.assign(sample_set=np.arange(n).astype(str), n_images=60)
     with pytest.raises(InputError, match="Expected bos to vary"):
-        MapEstimator("bos").fit(table)
+        MapEstimator("bos").fit_rows(table)
 
 
 def test_one_sample_set_of_a_source_is_enough():

@@ -28,7 +28,7 @@ def fitted(rng):
             {**ids, "kind": kind, "sample_set": f"{source}-{k}", "ac": level, "mAP": accuracy}
             for k, kind in enumerate(kinds)
         ]
-    return MapEstimator("ac").fit(pd.DataFrame(rows))
+    return MapEstimator("ac").fit_rows(pd.DataFrame(rows))
 
 
 def estimate(estimator, rng, level, n_images):

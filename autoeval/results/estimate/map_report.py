@@ -57,7 +57,7 @@ def map_report(
     ...         for s, v in rows for k, d in kinds
     ...     ]
     ... )
-    >>> report = map_report("a table of mine", MapEstimator("bos").fit(table))
+    >>> report = map_report("a table of mine", MapEstimator("bos").fit_rows(table))
     >>> report.text()[:58]
     'The estimator missed the mAP of its 3 sources by 0.0 (poin'
     """

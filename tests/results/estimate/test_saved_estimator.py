@@ -18,7 +18,7 @@ from autoeval.results.estimate.map_report import map_report
     ],
 )
 def test_a_saved_estimator_says_what_is_known_of_its_error(sources, said, tmp_path):
-    report = map_report("t", MapEstimator("bos").fit(score_table(*sources)))
+    report = map_report("t", MapEstimator("bos").fit_rows(score_table(*sources)))
     page, folder, result = report.write(tmp_path, tmp_path / "elsewhere" / "page.html")
     assert said in page.read_text() and said in report.text()
     assert page == tmp_path / "elsewhere" / "page.html" and folder == page.with_suffix("")
@@ -32,9 +32,9 @@ def test_an_estimator_tells_what_it_remembers_of_its_making():
         "pass": {"dropout": {"position": "after", "stages": [1, 2], "rate": 0.15}, "seed": 7},
         "task": {"name": "vehicle"},
     }
-    estimator = MapEstimator("bos").fit(score_table(*"abc"), context=made_with)
+    estimator = MapEstimator("bos").fit_rows(score_table(*"abc"), context=made_with)
     facts = map_report("t", estimator, detector="nano").to_dict()["facts"]
     assert facts["detector"] == "nano" and facts["task"] == "vehicle" and facts["seed"] == "7"
     assert facts["dropout"] == "after stages [1, 2], rate 0.15" and facts["repeats"] == "2"
-    bare = map_report("t", MapEstimator("bos").fit(score_table(*"abc"))).to_dict()["facts"]
+    bare = map_report("t", MapEstimator("bos").fit_rows(score_table(*"abc"))).to_dict()["facts"]
     assert "dropout" not in bare and bare["sources"] == "a, b, c"
