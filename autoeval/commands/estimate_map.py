@@ -7,7 +7,7 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from autoeval.commands.detector_options import (
     add_detector_options,
@@ -21,18 +21,24 @@ from autoeval.commands.meta_set_options import (
     add_data_options,
     add_pass_options,
     make_observer,
+    named_task,
+    saved_observer,
 )
 from autoeval.commands.predictions_options import add_predictions_options
 from autoeval.errors import InputError
-from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from autoeval.data.unlabelled import UnlabelledImage
+    from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import Fit
     from autoeval.estimation.observing import Observer
     from autoeval.metasets.seed_set import SeedSet
+
+OF_FIT = ("metaset", "n_sets", "n_images", "method", "target", "preset", "dropout", "seed")
+OF_FIT += ("class_aware", "views")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="regressor (default: fused); more names are judged beside the first",
     )
     method.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
-    method.add_argument("--estimator", metavar="FILE", help="use a saved one instead of fitting")
+    method.add_argument(
+        "--estimator",
+        metavar="FILE",
+        help="use a saved one instead of fitting; needs the detector and --images alone",
+    )
     add_pass_options(parser)
     add_execution_options(parser)
     add_predictions_options(parser, "folder with NAME.json for each source, instead of a detector")
@@ -70,38 +80,25 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
-    from autoeval.estimation.estimator import MapEstimator
-    from autoeval.metasets import load_task
     from autoeval.metasets.overlap import shared_with_sources
     from autoeval.report.sections import written_files
     from autoeval.results.estimate.map_report import map_report
     from autoeval.results.estimate.observed import observe_unlabelled
 
-    if args.estimator and not args.images:
-        raise InputError("--estimator needs --images PATH, the images to estimate on.")
-    executor = make_executor(args)
-    task = load_task(args.task, args.data_root)
-    files = named_images(args)
-    name, observer = detector_name(args), make_observer(args, load_named_detector(args), task)
-    work_dir = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(name).stem}"
-    fit: Fit | None = None
-    seed_sets: Sequence[SeedSet] = ()
-    if args.estimator:
-        estimator = MapEstimator.load(args.estimator)
-    else:
-        seed_sets = task.load_seed_sets()
-        fit = _fit(args, observer, seed_sets, work_dir, executor)
-        estimator = fit.estimator
+    used = _saved(args) if args.estimator else _fitted(args)
+    name, task = detector_name(args), used.observer.task.name
     observed = None
-    if files is not None:
-        shared = shared_with_sources(seed_sets, [file.path for file in files])
-        observed = observe_unlabelled(observer, estimator, files, shards=shards).cautioned(shared)
+    if used.images is not None:
+        shared = shared_with_sources(used.seed_sets, [image.path for image in used.images])
+        observed = observe_unlabelled(used.observer, used.estimator, used.images, shards=shards)
+        observed = observed.cautioned(shared)
     if not shards.leads:
         return 0
     report = map_report(
-        f"{name} on {task.name}", estimator, detector=name, fit=fit, observed=observed
+        f"{name} on {task}", used.estimator, detector=name, fit=used.fit, observed=observed
     )
-    written = [*(fit.files if fit else ()), *report.write(work_dir, args.report)]
+    files = report.write(_work_dir(args, task), args.report)
+    written = [*(used.fit.files if used.fit else ()), *files]
     if args.json:
         print(json.dumps(report.to_dict(), indent=2))
     else:
@@ -109,22 +106,46 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     return 0
 
 
-def _fit(
-    args: argparse.Namespace,
-    observer: Observer,
-    seed_sets: Sequence[SeedSet],
-    work_dir: Path,
-    executor: Executor,
-) -> Fit:
+class _Used(NamedTuple):
+    """What an estimate starts from."""
+
+    images: Sequence[UnlabelledImage] | None
+    observer: Observer
+    estimator: MapEstimator
+    seed_sets: Sequence[SeedSet] = ()
+    fit: Fit | None = None
+
+
+def _saved(args: argparse.Namespace) -> _Used:
+    """Load an estimator, which brings everything but the detector and the images."""
+    from autoeval.estimation.estimator import MapEstimator
+
+    images = named_images(args)
+    if images is None:
+        raise InputError("--estimator needs --images PATH, the images to estimate on.")
+    fresh = argparse.ArgumentParser()
+    add_arguments(fresh)
+    given = [name for name in OF_FIT if getattr(args, name) != fresh.get_default(name)]
+    if given:
+        option = f"--{given[0].replace('_', '-')}"
+        raise InputError(f"{option} is for a fit, and --estimator carries its own: leave it out.")
+    estimator = MapEstimator.load(args.estimator)
+    observer = saved_observer(args, load_named_detector(args), estimator)
+    return _Used(images, observer, estimator)
+
+
+def _fitted(args: argparse.Namespace) -> _Used:
     from autoeval.estimation.fitting import fit_task
     from autoeval.metasets import load_metaset_config
 
-    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    executor, task, images = make_executor(args), named_task(args), named_images(args)
+    observer = make_observer(args, load_named_detector(args), task)
+    seed_sets = task.load_seed_sets()
     fit = fit_task(
         observer,
         seed_sets,
-        meta_set=meta_set,
-        work_dir=work_dir,
+        meta_set=load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images),
+        work_dir=_work_dir(args, task.name),
         methods=args.method,
         target=args.target,
         executor=executor,
@@ -132,4 +153,8 @@ def _fit(
     )
     for problem in fit.problems:
         print(f"note: {problem}", file=sys.stderr)
-    return fit
+    return _Used(images, observer, fit.estimator, seed_sets, fit)
+
+
+def _work_dir(args: argparse.Namespace, task: str) -> Path:
+    return args.work_dir or Path("work_dirs") / f"{task}_{Path(detector_name(args)).stem}"

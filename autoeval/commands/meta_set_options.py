@@ -12,12 +12,14 @@ from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.detectors import Detector
+    from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.observing import Observer
     from autoeval.estimation.source_domain import SourceDomain
     from autoeval.metasets.task import Task
 
 PRESET_NAMES = ("paper", "released", "replication")
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
+REPEATS = 10
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = None) -> None:
@@ -30,14 +32,30 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
         What is done with ``--images``; without it there is no such option.
     """
     data = parser.add_argument_group("data")
+    # Images alone will do for a saved estimator; `named_task` asks for the task where it is needed.
     data.add_argument(
-        "--task", metavar="FILE", required=True, help="such as configs/tasks/vehicle.py"
+        "--task", metavar="FILE", required=images is None, help="such as configs/tasks/vehicle.py"
     )
     data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
     if images is not None:
         add_image_options(data, images)
     data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
     add_size_options(data)
+
+
+def named_task(args: argparse.Namespace) -> Task:
+    """Load the task that the options name.
+
+    Raises
+    ------
+    InputError
+        If they name none, or it cannot be read.
+    """
+    from autoeval.metasets import load_task
+
+    if not args.task:
+        raise InputError("--task FILE is needed, such as configs/tasks/vehicle.py.")
+    return load_task(args.task, args.data_root)
 
 
 def add_size_options(group: argparse._ActionsContainer) -> None:
@@ -63,8 +81,8 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--repeats",
         type=int,
-        default=10,
-        help="dropout seeds; 0 leaves the scores that need none (default: %(default)s)",
+        help="dropout seeds; 0 leaves the scores that need none "
+        f"(default: {REPEATS}, or those of a saved estimator)",
     )
     run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
     run.add_argument(
@@ -99,7 +117,8 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
     from autoeval.estimation.presets import DEFAULT_WANTS, preset
 
     dropout = load_dropout(args.dropout) if args.dropout else None
-    settings = preset(args.preset, repeats=args.repeats, seed=args.seed, dropout=dropout)
+    repeats = REPEATS if args.repeats is None else args.repeats
+    settings = preset(args.preset, repeats=repeats, seed=args.seed, dropout=dropout)
     if args.class_aware:
         stability = replace(settings.stability, class_aware=True)
         settings = replace(settings, stability=stability)
@@ -110,6 +129,29 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
         return observer
     settings = replace(settings, domain=_source_domain(args.reference, observer))
     return Observer(detector, task, settings, batch_size=args.batch_size)
+
+
+def saved_observer(
+    args: argparse.Namespace, detector: Detector, estimator: MapEstimator
+) -> Observer:
+    """Make the pass that a saved estimator was fitted with.
+
+    Raises
+    ------
+    InputError
+        As `MapEstimator.observer`, or as `make_observer` of ``--reference``.
+    """
+    from autoeval.estimation.observing import Observer
+    from autoeval.estimation.presets import PassSettings
+
+    domain = None
+    if args.reference:
+        settings = PassSettings.from_dict(estimator.context_["pass"], repeats=1)
+        observer = Observer(detector, named_task(args), settings, batch_size=args.batch_size)
+        domain = _source_domain(args.reference, observer)
+    return estimator.observer(
+        detector, repeats=args.repeats, domain=domain, batch_size=args.batch_size
+    )
 
 
 def _source_domain(name: str, observer: Observer) -> SourceDomain:

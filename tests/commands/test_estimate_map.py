@@ -59,10 +59,18 @@ def test_a_saved_estimator_gives_the_same_estimate(command, tmp_path, capsys):
     assert main([*command, *images]) == 0
     first = json.loads(capsys.readouterr().out)["estimate"]
     saved = ["--estimator", str(tmp_path / "work" / "estimator.parquet")]
-    assert main([*command, *images, *saved]) == 0
+    alone = ["estimate-map", "--detector", "rectangles", "--work-dir", str(tmp_path / "again")]
+    assert main([*alone, *images, *saved]) == 0
     assert json.loads(capsys.readouterr().out)["estimate"] == first
-    assert main([*command, *images, *saved, "--preset", "released"]) == 2
-    assert "pass.dropout.position: fitted with 'after'" in capsys.readouterr().err
+    assert main([*alone, *images, *saved, "--preset", "released"]) == 2
+    assert "--preset is for a fit, and --estimator carries its own" in capsys.readouterr().err
+    assert main([*alone, *images, *saved, "--repeats", "3"]) == 2
+    assert "Expected 1 to 2 `repeats`" in capsys.readouterr().err
+
+
+def test_a_fit_needs_a_task(capsys):
+    assert main(["estimate-map", "--detector", "rectangles"]) == 2
+    assert "--task FILE is needed" in capsys.readouterr().err
 
 
 def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, capsys):

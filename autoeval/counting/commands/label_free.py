@@ -28,6 +28,7 @@ from autoeval.commands.meta_set_options import (
     add_data_options,
     add_pass_options,
     make_observer,
+    named_task,
 )
 from autoeval.counting.binning import load_bins
 from autoeval.counting.label_free import EDGES, CountingErrorSettings
@@ -89,12 +90,11 @@ def run(args: argparse.Namespace) -> int:
     """Fit and judge an estimator, or load one; estimate; tell."""
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.observing import Observer
-    from autoeval.metasets import load_task
 
     if args.estimator and not args.images:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     edges = load_bins(args.bins, args.bins_name).edges if args.bins else EDGES
-    task = load_task(args.task, args.data_root)
+    task = named_task(args)
     files = named_images(args)
     saved = MapEstimator.load(args.estimator) if args.estimator else None
     plain = make_observer(args, load_named_detector(args), task)

@@ -1,0 +1,67 @@
+"""The training domain and the altered views from the command line, with the demo's detector."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from autoeval.cli import main
+from autoeval.demo.roadworld import write_environment
+
+SOURCES, NEW = ["day_street", "overpass", "fog"], "rain"
+TASK = """
+name = "roads"
+categories = ["vehicle"]
+data_root = "worlds"
+detector_mapping = dict(vehicle="vehicle")
+seed_sets = [
+    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images",
+         mapping=dict(vehicle="vehicle"))
+    for n in {names}
+]
+"""
+DETECTOR = ["estimate-map", "--detector", "roadworld_nano", "--device", "cpu", "--json"]
+
+
+@pytest.fixture(scope="module")
+def roads(tmp_path_factory):
+    """Three small sources scored with a training domain and views, and a new place."""
+    folder = tmp_path_factory.mktemp("roads")
+    for name in (*SOURCES, NEW):
+        write_environment(folder / "worlds", name, 4, 0)
+    (folder / "task.py").write_text(TASK.format(names=SOURCES))
+    sizes = ["--n-sets", "2", "--n-images", "3", "--repeats", "1", "--method", "fd"]
+    task = ["--task", str(folder / "task.py"), "--reference", "day_street"]
+    fit = [*DETECTOR, *task, *sizes, "--views", "--work-dir", str(folder / "work")]
+    assert main([*fit, "--images", str(folder / "worlds" / NEW / "images")]) == 0
+    return folder
+
+
+def again(roads, *words):
+    """Estimate on the new place with the saved estimator."""
+    saved = ["--estimator", str(roads / "work" / "estimator.parquet")]
+    images = ["--images", str(roads / "worlds" / NEW / "images")]
+    return main([*DETECTOR, *saved, *images, "--work-dir", str(roads / "again"), *words])
+
+
+def test_both_add_their_scores(roads):
+    table = pd.read_parquet(roads / "work" / "scores.parquet")
+    assert table[["fd", "atc_source", "view_consistency"]].notna().all(axis=None)
+    own = table[(table["source"] == "day_street") & (table["kind"] == "seed")]
+    assert own["fd"].iloc[0] == pytest.approx(0, abs=1e-6)  # the domain against itself
+    assert (table.drop(own.index)["fd"] > 0.01).all()
+    assert table["view_consistency"].between(-1, 1).all()
+
+
+def test_a_saved_estimator_takes_the_domain_again_and_no_other(roads, capsys):
+    task = ["--task", str(roads / "task.py"), "--reference"]
+    assert again(roads, *task, "day_street") == 0
+    first = json.loads((roads / "work" / "result.json").read_text())["estimate"]
+    assert json.loads(capsys.readouterr().out)["estimate"] == first
+    for words, message in {
+        (): "training domain",
+        (*task, "overpass"): "pass.domain",
+        (*task, "nowhere"): "Expected --reference to name a seed set of task roads",
+    }.items():
+        assert again(roads, *words) == 2
+        assert message in capsys.readouterr().err
