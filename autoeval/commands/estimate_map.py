@@ -31,14 +31,17 @@ from autoeval.runtime.shards import Shards
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from autoeval.data.unlabelled import UnlabelledImage
+    from autoeval.data.film import FilmFrame
+    from autoeval.data.image_folder import ImageFile
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import Fit
     from autoeval.estimation.observing import Observer
     from autoeval.metasets.seed_set import SeedSet
 
-OF_FIT = ("metaset", "n_sets", "n_images", "method", "target", "preset", "dropout", "seed")
-OF_FIT += ("class_aware", "views")
+OF_FIT = (
+    *("metaset", "n_sets", "n_images", "method", "target"),
+    *("preset", "dropout", "seed", "class_aware", "views"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +112,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
 class _Used(NamedTuple):
     """What an estimate starts from."""
 
-    images: Sequence[UnlabelledImage] | None
+    images: Sequence[ImageFile | FilmFrame] | None
     observer: Observer
     estimator: MapEstimator
     seed_sets: Sequence[SeedSet] = ()

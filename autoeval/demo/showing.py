@@ -1,0 +1,114 @@
+"""The method at work on the road world: fitted on all environments but one, judged on that one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autoeval.data.image_folder import load_image_folder
+from autoeval.demo.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, write_environment
+from autoeval.detectors import load_detector
+from autoeval.errors import InputError
+from autoeval.estimation.fitting import fit_task
+from autoeval.estimation.observing import Observer
+from autoeval.estimation.presets import preset
+from autoeval.metasets import MetaSetConfig, SampleSet, own_images
+from autoeval.metasets.task import SeedSetFiles, Task
+from autoeval.report.sections import written_files
+from autoeval.results.estimate.map_report import map_report
+from autoeval.results.estimate.observed import observe_unlabelled
+from autoeval.runtime.progress import progress_bar
+
+SEED = 0
+METHODS = ("fused", "ac", "bos")
+
+
+@dataclass(frozen=True)
+class DemoSizes:
+    """How much there is of everything.
+
+    Parameters
+    ----------
+    images : int
+        Rendered in each environment.
+    sample_sets, sample_images : int
+        Sample sets of each environment, and images of each.
+    repeats : int
+        Dropout seeds.
+    """
+
+    images: int = 60
+    sample_sets: int = 8
+    sample_images: int = 20
+    repeats: int = 2
+
+
+def show_method(folder: Path, *, held_back: str, sizes: DemoSizes | None = None) -> str:
+    """Render, fit, estimate an environment held back, and compare with the truth there.
+
+    Parameters
+    ----------
+    folder : Path
+        For images, score table, estimator and report.
+    held_back : str
+        A key of `ENVIRONMENTS`.
+    sizes : DemoSizes, optional
+
+    Returns
+    -------
+    str
+        What the terminal shows.
+
+    Raises
+    ------
+    InputError
+        If there is no such environment.
+    """
+    if held_back not in ENVIRONMENTS:
+        raise InputError(f"--held-back is one of {', '.join(ENVIRONMENTS)}, got {held_back}.")
+    sizes = sizes or DemoSizes()
+    _render(folder / "data", sizes.images)
+    known = _task(folder / "data", [name for name in ENVIRONMENTS if name != held_back])
+    settings = preset("paper", repeats=sizes.repeats, seed=SEED)
+    observer = Observer(load_detector(DETECTOR), known, settings)
+    fit = fit_task(
+        observer,
+        known.load_seed_sets(),
+        meta_set=MetaSetConfig(n_sets=sizes.sample_sets, n_images=sizes.sample_images),
+        work_dir=folder,
+        methods=METHODS,
+    )
+    images = load_image_folder(folder / "data" / held_back / "images")
+    observed = observe_unlabelled(observer, fit.estimator, images)
+    title = f"{DETECTOR} on road world"
+    report = map_report(title, fit.estimator, detector=DETECTOR, fit=fit, observed=observed)
+    written = written_files([*fit.files, *report.write(folder)])
+    estimated, true = observed.estimate.value, _true_map(observer, folder / "data", held_back)
+    return (
+        f"{report.text()}\n\n{written}\n\nheld back: {held_back}, estimated mAP "
+        f"{100 * estimated:.1f}, true mAP {100 * true:.1f}, error "
+        f"{100 * abs(estimated - true):.1f} points"
+    )
+
+
+def _render(root: Path, images: int) -> None:
+    with progress_bar(len(ENVIRONMENTS), "rendering environments", unit="environment") as bar:
+        for name in ENVIRONMENTS:
+            write_environment(root, name, images, SEED)
+            bar.update()
+
+
+def _task(root: Path, names: Sequence[str]) -> Task:
+    files = tuple(
+        SeedSetFiles(
+            name, root / name / "annotations.json", root / name / "images", {CATEGORY: CATEGORY}
+        )
+        for name in names
+    )
+    return Task("road world", (CATEGORY,), files)
+
+
+def _true_map(observer: Observer, root: Path, name: str) -> float:
+    (seed_set,) = _task(root, [name]).load_seed_sets()
+    return observer.rows(SampleSet(seed_set, own_images(seed_set)))[0]["mAP"]
