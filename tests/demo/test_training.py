@@ -1,19 +1,19 @@
 """Training: the log, the exported file, and one tiny run."""
 
 import json
-from pathlib import Path
+import re
 
 import pandas as pd
-import pytest
 import torch
 
-import autoeval
+from autoeval.cli import main
+from autoeval.data.shipped import shipped_config
 from autoeval.demo import training
 from autoeval.demo.judging import describe_training
-from autoeval.demo.roadworld import DETECTOR
+from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.detectors import load_detector
 
-CONFIG = Path(autoeval.__file__).parents[1] / "configs/demo/train_roadworld_nano.py"
+CONFIG = shipped_config("demo", "train_roadworld_nano.py")
 
 
 def test_log_keeps_the_last_losses_of_every_epoch(tmp_path):
@@ -52,14 +52,30 @@ def test_page_marks_the_environments_of_training():
     assert "run it" in page and "- epochs: 1" in page
 
 
-@pytest.mark.slow
-def test_a_tiny_training_gives_a_checkpoint_that_loads(tmp_path):
-    from mmengine.config import Config
+TINY = """
+_base_ = {base!r}
+images_per_environment = 2
+data_root = {data!r}
+max_epochs = 1
+train_cfg = dict(max_epochs=1)
+default_hooks = dict(logger=dict(interval=1))
+"""
 
-    config = Config.fromfile(CONFIG)
-    config.merge_from_dict({"images_per_environment": 2, "data_root": str(tmp_path / "images"),
-                            "max_epochs": 1, "train_cfg.max_epochs": 1})  # fmt: skip
-    trained, log = training.train_detector(config, tmp_path / "work")
-    assert log["images"] == 8 and log["epochs"] == 1
-    training.export_checkpoint(trained, log, tmp_path / "tiny.pth")
-    assert load_detector(DETECTOR, checkpoint=tmp_path / "tiny.pth").categories == ("vehicle",)
+
+def test_the_command_trains_measures_and_tells(tmp_path, capsys):
+    config, checkpoint, page = (tmp_path / name for name in ("t.py", "tiny.pth", "page.md"))
+    config.write_text(TINY.format(base=str(CONFIG), data=str(tmp_path / "images")))
+    files = ["--config", str(config), "--checkpoint", str(checkpoint), "--report", str(page)]
+    options = ["--work-dir", str(tmp_path / "work"), "--images", "1", "--threads", "1"]
+    assert main(["train-demo-detector", *files, *options]) == 0
+    assert f"wrote {checkpoint}" in capsys.readouterr().out
+    log = training.read_training_log(checkpoint)
+    assert log["images"] == 8 and log["epochs"] == 1 and log["losses"][0]["loss"] > 0
+    assert load_detector(DETECTOR, checkpoint=checkpoint).categories == ("vehicle",)
+    said = page.read_text()
+    for name in ENVIRONMENTS:
+        trained = "yes" if name in log["environments"] else ""
+        assert re.search(rf"\| {name} \| 1 \|.*\| {trained} \|", said)
+    before = checkpoint.read_bytes()
+    assert main(["train-demo-detector", *files, *options, "--report-only"]) == 0
+    assert checkpoint.read_bytes() == before and "--report-only --images 1" in page.read_text()
