@@ -32,6 +32,7 @@ COMMANDS = {
     "estimate": "estimate accuracy on new images from predictions, by a saved estimator",
     "estimate-map": "fit an estimator for a detector and estimate mAP on unlabelled images",
     "list": "list scores, methods, detectors, transforms, studies or counters by name",
+    "reproduce bos": "make the tables of the paper on box stability, printed figures beside",
     "search-dropout": "search the feature dropout whose box stability says most about mAP",
     "status": "show how far a run is: jobs done, failed, running and left, and the rate",
     "study": "study the method: correlation, thresholds, sizes, repeats, severities, boxes",

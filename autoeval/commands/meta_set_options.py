@@ -160,7 +160,7 @@ def _source_domain(name: str, observer: Observer) -> SourceDomain:
     from autoeval.runtime.progress import announced_bar
 
     task = observer.task
-    known = [seed_set for seed_set in task.load_seed_sets() if seed_set.name == name]
+    known = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
     if not known:
         raise InputError(
             f"Expected --reference to name a seed set of task {task.name} out of "

@@ -1,0 +1,1 @@
+"""The tables of papers, printed and our own side by side."""

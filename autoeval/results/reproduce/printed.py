@@ -1,0 +1,113 @@
+"""The figures that a paper prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autoeval.data.config_file import read_config
+from autoeval.data.shipped import shipped_config
+from autoeval.errors import InputError
+
+MAIN_DETECTOR = "retinanet_r50"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a printed table.
+
+    Parameters
+    ----------
+    label : str
+    source : str
+        Source held out; empty for the average over all.
+    category : str
+        Where there are several.
+    target : str
+        What is estimated.
+    detector : str
+        Alias of the detector, where the columns of a table differ in it.
+    true : float, optional
+        Printed mAP of the detector there, in points.
+    """
+
+    label: str
+    source: str = ""
+    category: str = ""
+    target: str = "mAP"
+    detector: str = ""
+    true: float | None = None
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A printed table of errors.
+
+    Parameters
+    ----------
+    name, title : str
+    task : str
+        Name of its task file in ``configs/tasks``.
+    columns : tuple of Column
+    errors : mapping of str to sequence of float
+        For each method one error a column, in points.
+    detector : str
+        Alias of the detector of columns that name none.
+    """
+
+    name: str
+    title: str
+    task: str
+    columns: tuple[Column, ...]
+    errors: Mapping[str, Sequence[float]]
+    detector: str = MAIN_DETECTOR
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """All detectors that it needs."""
+        return tuple(dict.fromkeys(column.detector or self.detector for column in self.columns))
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints.
+
+    Parameters
+    ----------
+    tables : tuple of PrintedTable
+    downloads : mapping of str to str
+        Where people get each source.
+    """
+
+    tables: tuple[PrintedTable, ...]
+    downloads: Mapping[str, str]
+
+
+def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
+    """Read what a paper prints.
+
+    Parameters
+    ----------
+    paper : str
+        Name of a file in ``configs/papers``.
+    names : sequence of str
+        Numbers of the tables; all by default.
+
+    Raises
+    ------
+    InputError
+        If there is no such table.
+    """
+    content = read_config(shipped_config("papers", f"{paper}.py"))
+    known = {k.removeprefix("table_"): v for k, v in content.items() if k.startswith("table_")}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(f"Expected tables out of {', '.join(known)} but got {unknown[0]!r}.")
+    tables = tuple(_table(name, known[name]) for name in names or known)
+    return Printed(tables, content["downloads"])
+
+
+def _table(name: str, entry: Mapping[str, Any]) -> PrintedTable:
+    columns = tuple(Column(**column) for column in entry["columns"])
+    return PrintedTable(name, **{**entry, "columns": columns})

@@ -1,0 +1,184 @@
+"""A printed table of errors with our own figures beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.categories import stack_categories
+from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
+from autoeval.estimation.score_table import sources
+from autoeval.report.page import Page
+from autoeval.report.parts import Part
+from autoeval.report.sections import Section
+from autoeval.report.tables import format_cells, to_terminal
+from autoeval.results.reproduce.printed import Column, PrintedTable
+
+TRUE = "mAP"
+
+
+@dataclass(frozen=True)
+class SideBySide(Section):
+    """A printed table, and what our own score tables say.
+
+    Parameters
+    ----------
+    printed : PrintedTable
+    tables : mapping of str to DataFrame
+        Score table of each detector that was run, by the alias in `printed`.
+    n_sources : int
+        Sources that the table has in print.
+    instead : str
+        Detector that stands in for those in print.
+    """
+
+    printed: PrintedTable
+    tables: Mapping[str, pd.DataFrame]
+    n_sources: int
+    instead: str = ""
+    _held: dict[tuple[str, ...], LeaveOneSourceOut | None] = field(default_factory=dict)
+    _why_not: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """One row for each method and column.
+
+        ``method``, ``column``, ``printed``, ``own`` and ``difference`` (own less printed), in
+        points; ``own`` is NaN where it was not measured. The method ``mAP`` is the detector's
+        accuracy. An average of ours is over the columns measured, and so is the one in print that
+        stands beside it where single columns are printed.
+        """
+        rows = [
+            {"method": TRUE, "column": c.label, "printed": c.true, "own": self._true(c)}
+            for c in self.printed.columns
+            if c.source
+        ]
+        for method in self.printed.errors:
+            rows += self._of_method(method)
+        table = pd.DataFrame(rows).astype({"printed": float, "own": float})
+        return table.assign(difference=table["own"] - table["printed"])
+
+    @property
+    def marks(self) -> str:
+        """Say in what the table is partial or of another detector; empty where it is neither."""
+        parts = [f"own figures are those of {self.instead}"] if self.instead else []
+        for detector in self.printed.detectors:
+            table = self.tables.get(detector)
+            n = 0 if table is None else len(sources(table))
+            if n < self.n_sources:
+                name = self.instead or detector
+                parts.append(f"{name} on {n} of {self.n_sources} sources")
+        return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
+
+    def not_judged(self) -> list[str]:
+        """Say of each method that has no figure of ours why."""
+        assert len(self.rows)  # makes the figures
+        return [f"{method} was not judged: {why}" for method, why in self._why_not.items()]
+
+    def shown(self) -> pd.DataFrame:
+        """Return a table for people: a row a method, cells ``own (printed, difference)``."""
+        rows = self.rows.assign(
+            cell=[_cell(*values) for values in self.rows[["own", "printed"]].to_numpy()]
+        )
+        wide = rows.pivot(index="method", columns="column", values="cell").fillna("–")
+        order = list(dict.fromkeys(rows["method"]))
+        wide = wide.loc[order, [column.label for column in self.printed.columns]]
+        return wide.reset_index().rename_axis(columns=None)
+
+    def text(self) -> str:
+        """Return the table with its title."""
+        head = [self.printed.title, "own (printed, own less printed), in points of mAP"]
+        shown = to_terminal(format_cells(self.shown(), {}))
+        return "\n".join([*head, *filter(None, [self.marks]), shown, *self.not_judged()])
+
+    def show(self, page: Page) -> None:
+        """Add it to a page."""
+        page.add_heading(self.printed.title)
+        page.add_text(*filter(None, [self.marks]), *self.not_judged())
+        self.parts()[0].show(page, "own (printed, own less printed), in points of mAP")
+
+    def parts(self) -> Sequence[Part]:
+        """Return it as a part, in full and for people."""
+        return [Part(f"table_{self.printed.name}", self.rows, self.shown())]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows and the mark."""
+        rows = self.rows.astype(object)
+        told = {
+            "not_as_printed": self.marks,
+            "not_judged": self.not_judged(),
+            "rows": rows.where(rows.notna(), None).to_dict("records"),
+        }
+        return {f"table_{self.printed.name}": told}
+
+    def _of_method(self, method: str) -> list[dict[str, Any]]:
+        columns = self.printed.columns
+        printed = dict(zip(columns, self.printed.errors[method], strict=True))
+        own = {column: self._own(method, column) for column in columns if column.source}
+        rows = [
+            {"method": method, "column": c.label, "printed": printed[c], "own": own[c]} for c in own
+        ]
+        for column in (c for c in columns if not c.source):
+            measured = [c for c in own if np.isfinite(own[c])]
+            if own:
+                mean = float(np.mean([own[c] for c in measured])) if measured else np.nan
+                beside = printed[column]
+                if 0 < len(measured) < len(own):
+                    beside = float(np.mean([printed[c] for c in measured]))
+            else:
+                mean, beside = self._average(method, column), printed[column]
+            rows.append({"method": method, "column": column.label, "printed": beside, "own": mean})
+        return rows
+
+    def _own(self, method: str, column: Column) -> float:
+        held = self._result(method, column)
+        return _of_source(held, column.source, "error") if held else np.nan
+
+    def _true(self, column: Column) -> float:
+        held = self._result("constant", column)
+        return _of_source(held, column.source, "true") if held else np.nan
+
+    def _average(self, method: str, column: Column) -> float:
+        held = self._result(method, column)
+        return 100 * float(held.per_source["error"].mean()) if held else np.nan
+
+    def _result(self, method: str, column: Column) -> LeaveOneSourceOut | None:
+        """Leave each source out; nothing where the detector was not run or cannot be judged."""
+        detector = column.detector or self.printed.detector
+        key = (detector, method, column.category, column.target)
+        if key not in self._held:
+            self._held[key] = self._judged(*key)
+        return self._held[key]
+
+    def _judged(
+        self, detector: str, method: str, category: str, target: str
+    ) -> LeaveOneSourceOut | None:
+        table = self.tables.get(detector)
+        if table is None:
+            return None
+        if category:
+            columns = {name.partition("/")[0] for name in table if name.endswith(f"/{category}")}
+            table = stack_categories(table, [category], sorted(columns))
+        try:
+            return leave_one_source_out(table, method, target=target)
+        except InputError as error:
+            self._why_not[method] = str(error)
+            return None
+
+
+def _of_source(held: LeaveOneSourceOut, source: str, figure: str) -> float:
+    own = held.per_source.set_index("source")
+    known = source in own.index and not (figure == "error" and own.loc[source, "missing"])
+    return 100 * float(own.loc[source, figure]) if known else np.nan
+
+
+def _cell(own: float, printed: float) -> str:
+    if not np.isfinite(own):
+        return f"– ({printed:.2f})"
+    return f"{own:.2f} ({printed:.2f}, {own - printed:+.2f})"

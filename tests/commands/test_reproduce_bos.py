@@ -1,0 +1,126 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from paper_layouts import SETS, coco, exdark, kitti, write_sets
+from rectangles import RectangleDetector
+
+import autoeval.detectors
+from autoeval.cli import main
+from autoeval.detections import Detections
+from autoeval.results.reproduce.printed import load_printed
+
+SMALL = ["--n-sets", "2", "--n-images", "3", "--repeats", "1"]
+
+
+class CarDetector(RectangleDetector):
+    """Is the surer, the brighter the rectangles are."""
+
+    categories = ("car", "person")
+
+    def _one(self, image, image_id, repeats, seed):
+        evidence = super()._one(image, image_id, repeats, seed)
+        return replace(
+            evidence,
+            clean=self._sure(evidence.clean, image),
+            perturbed=tuple(self._sure(found, image) for found in evidence.perturbed),
+        )
+
+    @staticmethod
+    def _sure(found, image):
+        return Detections(found.boxes, np.full(len(found), image.max() / 256), found.labels)
+
+
+@pytest.fixture
+def reproduce(tmp_path, monkeypatch, capsys):
+    """Run the command on a folder of data with a stand-in detector; return code, output, notes."""
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: CarDetector())
+
+    def run(*words):
+        work = ["--data-root", str(tmp_path / "data"), "--work-dir", str(tmp_path / "work")]
+        code = main(["reproduce", "bos", *work, *SMALL, *words])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    (tmp_path / "data").mkdir()
+    return run
+
+
+@pytest.mark.parametrize("name", ["1", "2", "3"])
+def test_printed_averages_are_those_of_the_printed_columns(name):
+    """A slip of the pen in a column would show; table 2 is off by rounding in two rows."""
+    (table,) = load_printed("bos", [name]).tables
+    for errors in table.errors.values():
+        assert len(errors) == len(table.columns)
+        assert np.mean(errors[:-1]) == pytest.approx(errors[-1], abs=0.011)
+
+
+def test_table_1_on_all_ten_layouts(reproduce, tmp_path):
+    write_sets(tmp_path / "data")
+    code, shown, told = reproduce("--json")
+    assert code == 0 and "10 of 10 sources at hand" in told and "missing" not in told
+    assert "100 images, 200 passes" in told
+    result = json.loads(shown)
+    assert result["table_1"]["not_as_printed"] == ""
+    rows = pd.DataFrame(result["table_1"]["rows"])
+    own = rows.pivot(index="method", columns="column", values="own").astype(float)
+    assert own.loc[["mAP", "bos", "ps", "ac"]].drop(columns="average").notna().all(axis=None)
+    assert own.loc["bos"].drop("average").mean() == pytest.approx(own.loc["bos", "average"])
+    truth = pd.read_parquet(tmp_path / "work" / "retinanet_r50_paper_vehicle" / "scores.parquet")
+    kitti_row = truth[(truth["source"] == "kitti") & (truth["kind"] == "seed")]
+    assert own.loc["mAP", "KITTI"] == pytest.approx(100 * kitti_row["mAP"].iloc[0])
+    printed = rows.set_index(["method", "column"])["printed"]
+    assert printed["bos", "KITTI"] == 4.38 and printed["mAP", "Traffic"] == 25.2
+    # 4 own images and 2 sets of 3 for each of ten sources, with one repeat and the plain pass.
+    (cost,) = result["cost"]
+    assert (cost["images"], cost["passes"]) == (100, 200) and cost["hours"] > 0
+    for name in ("report.html", "report/table_1.csv", "report/table_1.md"):
+        assert (tmp_path / "work" / name).is_file()
+
+
+def test_partial_data_gives_a_partial_table_and_says_where_the_rest_is_had(reproduce, tmp_path):
+    write_sets(tmp_path / "data", (coco, exdark, kitti))
+    (tmp_path / "data" / "cityscapes").mkdir()
+    code, shown, told = reproduce("--max-images", "3")
+    assert code == 0 and "3 of 10 sources at hand" in told
+    assert "kitti: 3 images" in told and "3 of 4 images, at equal distances" in told
+    assert "bdd: missing (No labels" in told and "bdd-data.berkeley.edu" in told
+    assert "cityscapes: missing (No label files" in told
+    assert "NOT AS PRINTED: retinanet_r50 on 3 of 10 sources" in shown
+    average = pd.read_csv(tmp_path / "work" / "report" / "table_1.csv").set_index(
+        ["method", "column"]
+    )
+    # The average in print is over the same three columns.
+    assert average.loc[("bos", "average"), "printed"] == pytest.approx((1.26 + 1.47 + 4.38) / 3)
+    assert np.isnan(average.loc[("bos", "BDD"), "own"])
+
+
+def test_a_dry_run_tells_data_and_cost_and_observes_no_sample_set(reproduce, tmp_path):
+    write_sets(tmp_path / "data", (coco, exdark, kitti))
+    code, _, told = reproduce("--dry-run", "--table", "1", "4")
+    assert code == 0 and "retinanet_swin_t on paper_vehicle: 30 images, 60 passes" in told
+    assert not (tmp_path / "work" / "retinanet_r50_paper_vehicle").exists()
+
+
+def test_no_data_and_no_such_table(reproduce):
+    code, shown, told = reproduce("--table", "2")
+    assert code == 0 and "0 of 9 sources at hand" in told and "NOT AS PRINTED" in shown
+    assert "fewer than 3 sources, so no table" in told
+    code, _, told = reproduce("--table", "5")
+    assert code == 2 and "tables out of 1, 2, 3, 4 but got '5'" in told
+
+
+def test_every_set_of_the_papers_says_where_it_is_had():
+    printed = load_printed("bos")
+    sources = {c.source for table in printed.tables for c in table.columns if c.source}
+    assert sources <= printed.downloads.keys() and len(SETS) == 10
+
+
+def test_another_detector_is_told(reproduce, tmp_path):
+    write_sets(tmp_path / "data", (coco, exdark, kitti))
+    code, shown, told = reproduce("--detector", "yolox_nano")
+    assert code == 0 and "yolox_nano on paper_vehicle: 30 images" in told
+    assert "NOT AS PRINTED: own figures are those of yolox_nano, yolox_nano on 3" in shown
+    assert "fd was not judged" in shown  # the stand-in gives no features

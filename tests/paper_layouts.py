@@ -1,0 +1,161 @@
+"""Miniature copies of published data sets, written from images and boxes xywh."""
+
+import json
+
+import cv2
+import numpy as np
+
+SIZE, N = 64, 4
+
+
+def rectangles(brightness, seed):
+    """Make dark images with one bright rectangle each."""
+    rng = np.random.default_rng(seed)
+    for _ in range(N):
+        x, y, w, h = (int(v) for v in rng.integers([4, 4, 16, 16], [20, 20, 36, 36]))
+        image = np.full((SIZE, SIZE, 3), 20, np.uint8)
+        image[y : y + h, x : x + w] = brightness
+        yield image, [(x, y, w, h)]
+
+
+def _image(path, image):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cv2.imwrite(str(path), image)
+
+
+def _text(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text if isinstance(text, str) else json.dumps(text))
+
+
+def coco(root, pictures):
+    images, annotations = [], []
+    for k, (image, boxes) in enumerate(pictures, 1):
+        _image(root / "coco" / "val2017" / f"{k:012}.png", image)
+        height, width = image.shape[:2]
+        entry = {"id": k, "file_name": f"{k:012}.png", "height": height, "width": width}
+        images.append(entry)
+        annotations += [{"image_id": k, "category_id": 3, "bbox": box} for box in boxes]
+    words = {1: "person", 3: "car", 6: "bus", 8: "truck"}
+    content = {
+        "images": images,
+        "annotations": [{"id": k, **each} for k, each in enumerate(annotations, 1)],
+        "categories": [{"id": number, "name": name} for number, name in words.items()],
+    }
+    _text(root / "coco" / "annotations" / "instances_val2017.json", content)
+
+
+def bdd(root, pictures):
+    frames = []
+    for k, (image, boxes) in enumerate(pictures):
+        _image(root / "bdd100k" / "images" / "100k" / "val" / f"{k}.jpg", image)
+        sides = [{"x1": x, "y1": y, "x2": x + w, "y2": y + h} for x, y, w, h in boxes]
+        labels = [{"category": "car", "box2d": box2d} for box2d in sides]
+        frames.append({"name": f"{k}.jpg", "labels": labels})
+    beyond = {"x1": 9990, "y1": 9990, "x2": 9995, "y2": 9995}  # only so that the words occur
+    frames[0]["labels"] += [{"category": word, "box2d": beyond} for word in ("bus", "truck")]
+    _text(root / "bdd100k" / "labels" / "det_20" / "det_val.json", frames)
+
+
+def cityscapes(root, pictures):
+    for k, (image, boxes) in enumerate(pictures):
+        _image(root / f"cityscapes/leftImg8bit/val/ulm/ulm_{k}_leftImg8bit.png", image)
+        corners = [[[x, y], [x + w, y], [x + w, y + h], [x, y + h]] for x, y, w, h in boxes]
+        objects = [{"label": "car", "polygon": polygon} for polygon in corners]
+        height, width = image.shape[:2]
+        content = {"imgHeight": height, "imgWidth": width, "objects": objects}
+        _text(root / f"cityscapes/gtFine/val/ulm/ulm_{k}_gtFine_polygons.json", content)
+
+
+def detrac(root, pictures):
+    frames = ""
+    for k, (image, boxes) in enumerate(pictures):
+        number = 1 + 25 * k
+        _image(root / f"detrac/Insight-MVT_Annotation_Test/MVI_1/img{number:05d}.jpg", image)
+        frames += f'<frame num="{number}"><target_list>'
+        for x, y, w, h in boxes:
+            box = f'<box left="{x}" top="{y}" width="{w}" height="{h}"/>'
+            frames += f'<target>{box}<attribute vehicle_type="van"/></target>'
+        frames += "</target_list></frame>"
+    text = f'<sequence name="MVI_1"><ignored_region/>{frames}</sequence>'
+    _text(root / "detrac" / "DETRAC-Test-Annotations-XML" / "MVI_1.xml", text)
+
+
+def exdark(root, pictures):
+    for k, (image, boxes) in enumerate(pictures):
+        _image(root / "exdark" / "ExDark" / "Car" / f"2015_{k}.png", image)
+        lines = [f"Car {' '.join(map(str, box))} 0 0 0 0 0 0 0" for box in boxes]
+        path = root / "exdark" / "ExDark_Annno" / "Car" / f"2015_{k}.png.txt"
+        _text(path, "\n".join(["% bbGt version=3", *lines]))
+
+
+def kitti(root, pictures):
+    for k, (image, boxes) in enumerate(pictures):
+        _image(root / "kitti" / "training" / "image_2" / f"{k:06d}.png", image)
+        lines = [
+            f"Car 0.00 0 -1.5 {x} {y} {x + w} {y + h} 1.5 1.6 3.7 1.0 1.8 30.0 -1.5"
+            for x, y, w, h in boxes
+        ]
+        _text(root / "kitti" / "training" / "label_2" / f"{k:06d}.txt", "\n".join(lines))
+
+
+def self_driving(root, pictures):
+    lines = ["frame,xmin,xmax,ymin,ymax,class_id"]
+    lines += [f"0.jpg,9990,9995,9990,9995,{number}" for number in (2, 3)]
+    for k, (image, boxes) in enumerate(pictures):
+        _image(root / "self_driving" / "images" / f"{k}.jpg", image)
+        lines += [f"{k}.jpg,{x},{x + w},{y},{y + h},1" for x, y, w, h in boxes]
+    _text(root / "self_driving" / "labels_trainval.csv", "\n".join(lines))
+
+
+def _yolo(images, labels, pictures):
+    for k, (image, boxes) in enumerate(pictures):
+        _image(images / f"{k}.jpg", image)
+        height, width = image.shape[:2]
+        lines = [
+            f"0 {(x + w / 2) / width} {(y + h / 2) / height} {w / width} {h / height}"
+            for x, y, w, h in boxes
+        ]
+        _text(labels / f"{k}.txt", "\n".join(lines))
+
+
+def roboflow(root, pictures):
+    _yolo(root / "roboflow/valid/images", root / "roboflow/valid/labels", pictures)
+    _text(root / "roboflow" / "data.yaml", "names: [Car, Person]")
+
+
+def udacity(root, pictures):
+    head = "filename,width,height,class,xmin,ymin,xmax,ymax"
+    lines = [head, "0.jpg,64,64,truck,9990,9990,9995,9995"]
+    for k, (image, boxes) in enumerate(pictures):
+        _image(root / "udacity" / "export" / f"{k}.jpg", image)
+        lines += [f"{k}.jpg,64,64,car,{x},{y},{x + w},{y + h}" for x, y, w, h in boxes]
+    _text(root / "udacity" / "export" / "_annotations.csv", "\n".join(lines))
+
+
+def traffic(root, pictures):
+    _yolo(root / "traffic/images/val", root / "traffic/labels/val", pictures)
+    path = root / "traffic/labels/val/0.txt"
+    beyond = [f"{number} 1.4 1.4 0.1 0.1" for number in (5, 6)]
+    _text(path, "\n".join([path.read_text(), *beyond]))
+
+
+SETS = (
+    coco,
+    bdd,
+    cityscapes,
+    detrac,
+    exdark,
+    kitti,
+    self_driving,
+    roboflow,
+    udacity,
+    traffic,
+)
+
+
+def write_sets(root, sets=SETS):
+    """Write data sets of rectangles, each darker than the one before."""
+    for k, write in enumerate(sets):
+        write(root, list(rectangles(250 - 9 * k, seed=k)))
+    return root
