@@ -8,12 +8,16 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    from autoeval.data.labels.loading import FORMATS
+
     parser.add_argument("labels", type=Path, help="file or folder: COCO, YOLO, Pascal VOC ...")
     parser.add_argument("out", type=Path, help="COCO JSON file to write")
     parser.add_argument(
         "--img-dir", type=Path, metavar="DIR", help="folder of the images (default: as the format)"
     )
-    parser.add_argument("--layout", metavar="NAME", help="name of the format (default: by looking)")
+    parser.add_argument(
+        "--layout", metavar="NAME", help=f"default: by looking; one of {', '.join(FORMATS)}"
+    )
     parser.add_argument(
         "--option", nargs="+", default=[], metavar="KEY=VALUE", help="of the format: split=val"
     )

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from autoeval.data.image_header import read_header
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -118,9 +119,11 @@ def _read(record: ImageRecord) -> np.ndarray:
     image = read_image(record.path)
     if image.shape[:2] != (record.height, record.width):
         height, width = image.shape[:2]
+        header = read_header(record.path)
+        turned = " once turned by its EXIF orientation" if header and header.turned else ""
         raise UnreadableImageError(
             record.path,
-            f"is {width} x {height} pixels where its annotation says {record.width} x "
+            f"is {width} x {height} pixels{turned} where its annotation says {record.width} x "
             f"{record.height}, so its boxes cannot be trusted",
         )
     return image

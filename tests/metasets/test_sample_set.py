@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
@@ -103,3 +104,16 @@ def test_recipes_that_do_not_fit(street):
         SampleSet(street, Recipe("field", ("1",), (), 0))
     with pytest.raises(InputError, match=r"names 2 images that seed set 'street' lacks.*8, 9"):
         SampleSet(street, Recipe("street", ("1", "8", "9"), (), 0))
+
+
+def test_a_photograph_on_its_side_is_told_to_be_turned(make_coco):
+    """Boxes drawn on the stored pixels do not fit the image as it is shown."""
+    ann_file, img_dir = make_coco(size=(40, 60))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    (img_dir / "1.png").unlink()
+    Image.new("RGB", (60, 40)).save(img_dir / "1.png", exif=exif)
+    seed_set = load_seed_set("street", ann_file, img_dir, ("vehicle",), {"car": "vehicle"})
+    samples = SampleSet(seed_set, own_images(seed_set))
+    with pytest.raises(UnreadableImageError, match="is 40 x 60 pixels once turned by its EXIF"):
+        samples[[record.image_id for record in samples.records].index("1")]
