@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test coverage lint clean
 
 setup: $(READY)
 
@@ -22,6 +22,10 @@ demo: $(READY)
 
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+coverage: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest
+	$(BIN)/python -m coverage report
 
 lint: $(READY)
 	$(BIN)/ruff check .
