@@ -1,0 +1,51 @@
+"""The benchmarks start: a changed interface is met here, not on the day that one measures."""
+
+import json
+import re
+import runpy
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+WITH_OPTIONS = [n for n in NAMES if "parse_args" in (FOLDER / f"{n}.py").read_text()]
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+
+
+def start(name, *words, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [name, *map(str, words)])
+    runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_that_a_benchmark_imports_is_there(name):
+    import_module(f"benchmarks.{name}")
+
+
+@pytest.mark.parametrize("name", WITH_OPTIONS)
+def test_a_benchmark_explains_itself(name, monkeypatch, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        start(name, "--help", monkeypatch=monkeypatch)
+    assert stopped.value.code == 0
+    assert re.match(r"usage: \S+ \[-h\] ", capsys.readouterr().out)
+
+
+def test_the_options_of_the_network_are_compared(tmp_path, monkeypatch, capsys):
+    small = ["--detector", "roadworld_nano", "--n-images", 1, "--rounds", 1]
+    start("network_options", *small, "--json", tmp_path / "found.json", monkeypatch=monkeypatch)
+    assert capsys.readouterr().out
+    assert json.loads((tmp_path / "found.json").read_text())
+
+
+def test_the_cost_of_the_pass_is_measured(tmp_path, monkeypatch, capsys):
+    small = ["--detector", "roadworld_nano", "--n-images", 1, "--rounds", 1, "--only", "one"]
+    start("pass_ratio", *small, "--json", tmp_path / "found.json", monkeypatch=monkeypatch)
+    assert capsys.readouterr().out
+    assert json.loads((tmp_path / "found.json").read_text())
