@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import cv2
@@ -71,6 +72,8 @@ def read_image(path: str | os.PathLike[str], *, max_megapixels: float | None = N
 
 def _content(path: str | os.PathLike[str], limit: float) -> bytes:
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
+            raise UnreadableImageError(path, "is no ordinary file")
         content = Path(path).read_bytes()
     except OSError as error:
         raise UnreadableImageError(path, _why(error)) from error

@@ -47,11 +47,16 @@ def test_says_why_a_file_cannot_be_used(tmp_path, content, reason):
     assert caught.value.path == path and "bad.jpg" in str(caught.value)
 
 
-@pytest.mark.parametrize(("make", "reason"), [("none", "no such file"), ("folder", "is a folder")])
-def test_missing_file_and_folder(tmp_path, make, reason):
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [("none", "no such file"), ("folder", "is a folder"), ("pipe", "is no ordinary file")],
+)
+def test_missing_file_folder_and_pipe(tmp_path, make, reason):
     path = tmp_path / "image.png"
     if make == "folder":
         path.mkdir()
+    if make == "pipe":
+        os.mkfifo(path)  # reading it would wait for ever
     with pytest.raises(UnreadableImageError, match=reason):
         read_image(path)
 

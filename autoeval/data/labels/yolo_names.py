@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
 _LISTS = ("classes.txt", "obj.names", "_darknet.labels")
@@ -65,9 +66,13 @@ def _from_yaml(path: Path) -> YoloNames | None:
 def _named(path: Path, names: Any) -> dict[int, str]:
     if isinstance(names, list):
         names = dict(enumerate(names))
+    words = list(names.values()) if isinstance(names, dict) else [None]
     try:
-        return {int(number): str(name) for number, name in names.items()}
-    except (AttributeError, ValueError, TypeError):
-        raise InputError(
-            f"{path}: expected `names` as a list or as numbers with names, got {names!r}."
-        ) from None
+        if all(isinstance(word, str | int | float) for word in words):
+            return {int(number): str(name) for number, name in names.items()}
+    except (ValueError, TypeError):
+        pass
+    raise InputError(
+        f"{path}: expected `names` as a list of words, or as numbers with words, got "
+        f"{listed(words)[:100]}."
+    )

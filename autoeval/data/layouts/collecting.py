@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,10 @@ class Marked:
     category: str
     xywh: Box
     ignored: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.category, str) or not all(map(math.isfinite, self.xywh)):
+            raise ValueError(f"no box: {self.category!r} at {self.xywh}")
 
 
 def collect_labels(

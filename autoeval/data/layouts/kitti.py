@@ -33,8 +33,8 @@ def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
     folder = first_folder(path, img_dir, [labels.parent / "image_2"])
     marked = {}
     for file in label_files(labels, ".txt"):
-        lines = file.read_text(encoding="utf-8").splitlines()
         with reading(file, "KITTI"):
+            lines = file.read_text(encoding="utf-8").splitlines()
             boxes = [_box(line.split()) for line in lines if line.strip()]
         marked[f"{file.stem}.png"] = boxes
     return collect_labels(path, folder, marked, categories=CLASSES)

@@ -138,6 +138,8 @@ def test_malformed_lines_are_named(write, line, message):
     ("files", "message"),
     [
         ({"labels/a.txt": BOX, "data.yaml": "names: 3"}, "expected `names` as a list"),
+        ({"labels/a.txt": BOX, "data.yaml": "names: [[car]]"}, "expected `names` as a list"),
+        ({"labels/a.txt": BOX, "data.yaml": "names: {car: 1}"}, "expected `names` as a list"),
         ({"labels/a.txt": BOX, "data.yaml": "names: ["}, "is not a YAML file"),
         ({"labels/b.txt": BOX}, r"None of the 1 images .*a\.png.* has a label file"),
     ],

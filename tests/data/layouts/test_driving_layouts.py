@@ -20,6 +20,10 @@ def bdd(*labels, name="a.jpg"):
     return {"name": name, "attributes": {"weather": "rainy"}, "labels": list(labels)}
 
 
+BDD_CAR = {"category": "car", "box2d": {"x1": 0, "y1": 0, "x2": 5, "y2": 5}}
+ENDLESS = {"x1": float("inf"), "y1": 0, "x2": 5, "y2": 5}
+
+
 def test_bdd100k(write):
     car = {"id": "1", "category": "car", "box2d": {"x1": 1.5, "y1": 2, "x2": 11.5, "y2": 6}}
     crowd = {**car, "category": "rider", "attributes": {"crowd": True}}
@@ -165,6 +169,9 @@ def test_udacity(write):
         ("bdd100k", "a.json", [{"labels": []}], "a.json: not as BDD100K publishes it .no field"),
         ("bdd100k", "a.json", [bdd({"category": "car", "box2d": {"x1": "a"}})], "not as BDD100K"),
         ("bdd100k", "a.json", 3, "not as BDD100K"),
+        ("bdd100k", "a.json", [bdd({**BDD_CAR, "category": ["car"]})], r"no box: \['car'\]"),
+        ("bdd100k", "a.json", [bdd({**BDD_CAR, "box2d": ENDLESS})], r"no box: 'car' at \(inf, 0"),
+        ("crowdhuman", "a.odgt", "[" * 100_000, "line 1: not as CrowdHuman"),
         ("bdd100k", "a.json", [bdd(name="x.jpg")], "x.jpg; none of them is in .*half-downloaded"),
         ("kitti", "a.txt", "Car 1 2", r"a\.txt: not as KITTI publishes it"),
         ("exdark", "a.png.txt", "Car 1 2 x 4", "not as ExDark"),
@@ -177,7 +184,9 @@ def test_udacity(write):
 def test_what_is_not_as_published_is_named(write, layout, path, content, message):
     text = content if isinstance(content, str) else json.dumps(content)
     folder = write({path: text, "img/a.jpg": IMAGE})
-    named = folder / path if path.endswith(("a.json", ".csv")) and "/" not in path else folder
+    named = (
+        folder / path if path.endswith(("a.json", ".csv", ".odgt")) and "/" not in path else folder
+    )
     with pytest.raises(InputError, match=message):
         load_labels(named, folder / "img", layout=layout)
 
