@@ -1,0 +1,169 @@
+"""How well the predictions of a foreign detector tell its accuracy: the tables of docs/results.
+
+    python benchmarks/foreign_predictions.py DATA PREDICTIONS > tables.md
+
+DATA holds ``<task>/<seed>/annotations.json`` and PREDICTIONS ``<task>/<seed>.json`` of one
+detector, for the tasks vehicle, person and two, and ``all/coco_mini`` with all categories.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.coco import read_coco
+from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.estimation.pair_estimator import PairEstimator
+from autoeval.estimation.predictions.accuracy import rank_categories
+from autoeval.estimation.predictions.pairs import labelled_pairs, pairs_where_found
+from autoeval.estimation.predictions.truth import Truth
+from autoeval.report.tables import format_cells, to_markdown
+
+WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
+JUDGED = {"car", "bus", "truck", "person"}
+TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
+ORIGINS = ("bdd", "hituav", "dawn", "coco", "trafficcam", "highway_id")
+
+
+def family(source: str) -> str:
+    """Name the origin that a source shares with others."""
+    return next((origin for origin in ORIGINS if source.startswith(origin)), source)
+
+
+def places(data: Path, predictions: Path) -> pd.DataFrame:
+    """Return a pair for every category of every place."""
+    tables = []
+    for task, categories in TASKS.items():
+        for path in sorted((predictions / task).glob("*.json")):
+            content = read_coco(data / task / path.stem / "annotations.json")
+            found = read_predictions(path, images=content.images).as_categories(categories, WORDS)
+            name = {"source": path.stem, "family": family(path.stem)}
+            truth = Truth.of(content, categories)
+            tables.append(labelled_pairs(found, truth, everywhere=True, **name))
+    return pd.concat(tables, ignore_index=True)
+
+
+def split(data: Path, predictions: Path, name: str) -> tuple[Predictions, Truth]:
+    """Return the images of coco_mini that a COCO split holds."""
+    path = data / "all/coco_mini/annotations.json"
+    content, entries = read_coco(path), json.loads(path.read_bytes())["images"]
+    kept = np.flatnonzero([entry["coco_split"] == name for entry in entries])
+    truth = Truth.of(content)
+    found = read_predictions(predictions / "all/coco_mini.json", images=content.images)
+    found = found.as_categories(truth.categories, {word: word for word in truth.categories})
+    place = np.full(len(content.images), -1)
+    place[kept] = np.arange(len(kept))
+    mine = truth.where(place[truth.image] >= 0)
+    images = tuple(content.images[k] for k in kept)
+    return found.on_images(kept), replace(mine, images=images, image=place[mine.image])
+
+
+def told(training: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
+    """Estimate pairs, each as of a new place."""
+    estimator = PairEstimator().fit(training)
+    found = [estimator.predict(asked.iloc[[k]])[0] for k in range(len(asked))]
+    return asked.assign(
+        estimate=[t.value for t in found],
+        lower=[t.lower for t in found],
+        upper=[t.upper for t in found],
+    )
+
+
+def without_families(table: pd.DataFrame, further: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
+    """Estimate every pair without its family, by the others and further tables."""
+    parts = []
+    for name in dict.fromkeys(table["family"]):
+        rest = [table[table["family"] != name], *(f[f["family"] != name] for f in further)]
+        parts.append(told(pd.concat(rest), table[table["family"] == name]))
+    return pd.concat(parts)
+
+
+def constant(table: pd.DataFrame) -> pd.DataFrame:
+    """Estimate every pair by the mean of its category in other families."""
+    means = [
+        table.loc[
+            (table["family"] != row.family) & (table["category"] == row.category), "mAP"
+        ].mean()
+        for row in table.itertuples()
+    ]
+    return table.assign(estimate=means, lower=np.nan, upper=np.nan)
+
+
+def figures(what: str, judged: pd.DataFrame) -> dict[str, object]:
+    """Return one line of the table, in points."""
+    row: dict[str, object] = {"fitted on": what}
+    for category, part in judged.groupby("category", sort=False):
+        known = part["lower"].notna()
+        inside = (part["lower"] <= part["mAP"]) & (part["mAP"] <= part["upper"])
+        name = f"{category} ({len(part)})"
+        row[f"{name} error"] = 100 * (part["estimate"] - part["mAP"]).abs().mean()
+        row[f"{name} coverage %"] = 100 * inside[known].mean() if known.any() else np.nan
+        row[f"{name} half-width"] = 50 * (part["upper"] - part["lower"]).median()
+    return row
+
+
+def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
+    """Fit on one half of coco_mini and estimate the mean over all categories of the other."""
+    rows = []
+    for known, new in (("val", "train"), ("train", "val")):
+        estimator = PairEstimator().fit(
+            labelled_pairs(*split(data, predictions, known), source=known)
+        )
+        found, truth = split(data, predictions, new)
+        pairs = pd.DataFrame([pair.row() for pair in pairs_where_found(found)])
+        mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
+        precision = [ranked.precision().mean() for ranked in rank_categories(found, truth)]
+        by_name = dict(zip(truth.categories, precision, strict=True))
+        true = np.array([by_name[name] for name in pairs["category"]])
+        error = np.abs([t.value for t in each] - true)
+        inside = [t.lower <= y <= t.upper for t, y in zip(each, true, strict=True)]
+        rows.append(
+            {
+                "fitted on": known,
+                "new images": new,
+                "categories": len(pairs),
+                "true mAP": 100 * np.nanmean(precision),
+                "estimate": 100 * mean.value,
+                "interval": f"{100 * mean.lower:.1f} to {100 * mean.upper:.1f}",
+                "error of one": 100 * np.nanmean(error),
+                "coverage % of one": 100 * np.mean(inside),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("predictions", type=Path)
+    args = parser.parse_args()
+    table = places(args.data, args.predictions)
+    coco = labelled_pairs(
+        *split(args.data, args.predictions, "val"), source="coco_mini", family="coco"
+    )
+    others = coco[~coco["category"].isin(JUDGED)]
+    rows = [
+        figures(f"{len(coco)} categories of coco_mini `val` alone", told(coco, table)),
+        figures("the same without car, bus, truck, person", told(others, table)),
+        figures("the other places, families left out", without_families(table)),
+        figures("both, families left out", without_families(table, [coco])),
+        figures("constant: mean of the other places of the category", constant(table)),
+    ]
+    shown = pd.DataFrame(rows)
+    formats = {name: "{:.0f}" if "%" in name else "{:.1f}" for name in shown if name != "fitted on"}
+    print(to_markdown(format_cells(shown, formats)))
+    many = pd.DataFrame(many_categories(args.data, args.predictions))
+    formats = dict.fromkeys(("true mAP", "estimate", "error of one"), "{:.1f}")
+    formats["coverage % of one"] = "{:.0f}"
+    print("\n" + to_markdown(format_cells(many, formats)))
+
+
+if __name__ == "__main__":
+    main()
