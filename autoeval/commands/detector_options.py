@@ -11,7 +11,11 @@ from autoeval.errors import InputError
 def add_detector_options(parser: argparse.ArgumentParser) -> None:
     """Declare them, as MMDetection's users expect them."""
     detector = parser.add_argument_group("detector")
-    detector.add_argument("--detector", metavar="ALIAS", help="one of configs/detectors/")
+    detector.add_argument(
+        "--detector",
+        metavar="ALIAS",
+        help="one of configs/detectors/, or FILE.py:NAME of a BlackBoxDetector",
+    )
     detector.add_argument(
         "--config", metavar="FILE", help="or any mmdet config, also mmdet::FOLDER/FILE.py"
     )
@@ -44,10 +48,15 @@ def load_named_detector(args: argparse.Namespace) -> Any:
         If they name none or two, weights are missing, or the file of classes cannot be read.
     """
     from autoeval.detectors import load_detector
+    from autoeval.detectors.python_file import load_black_box, names_python
+
+    name = detector_name(args)
+    if names_python(name):
+        return load_black_box(name)
     from autoeval.detectors.categories import read_classes
 
     return load_detector(
-        detector_name(args),
+        name,
         checkpoint=args.checkpoint,
         device=args.device or _best_device(),
         cfg_options=_cfg_options(args.cfg_options),

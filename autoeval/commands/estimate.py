@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.fit import ESTIMATOR, WORK_DIR
 from autoeval.commands.predictions_options import add_predictions_options, files_of
 from autoeval.errors import InputError
@@ -14,11 +15,19 @@ from autoeval.errors import InputError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
+        "images",
+        nargs="?",
+        metavar="IMAGES",
+        help="folder, COCO JSON, film, pattern or list of new images, for an estimator of a "
+        "detector that is at hand",
+    )
+    parser.add_argument(
         "--estimator",
         default=WORK_DIR / ESTIMATOR,
         metavar="FILE",
         help="what `autoeval fit` wrote (default: %(default)s)",
     )
+    add_detector_options(parser)
     add_predictions_options(parser, "COCO results on the new images")
     parser.add_argument(
         "--images-list",
@@ -50,8 +59,10 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.report.sections import written_files
     from autoeval.results.predictions.report import estimate_report
 
-    if not args.predictions:
-        raise InputError("Expected --predictions FILE.")
+    if bool(args.predictions) == bool(args.images):
+        raise InputError("Expected either IMAGES or --predictions FILE.")
+    if args.images:
+        return _run_detector(args)
     estimator = PredictionsEstimator.load(args.estimator)
     asked = ask(
         estimator, files_of(args), images=args.images_list, categories=_categories(args.category)
@@ -63,6 +74,18 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"{report.text()}\n\n{written_files(written)}")
     return 0
+
+
+def _run_detector(args: argparse.Namespace) -> int:
+    """Estimate as ``estimate-map --estimator`` does, with the detector that the file remembers."""
+    from autoeval.commands import estimate_map
+    from autoeval.commands.remembered_detector import recall_detector
+
+    parser = argparse.ArgumentParser()
+    estimate_map.add_arguments(parser)
+    defaults = vars(parser.parse_args([]))
+    loading = recall_detector(Path(args.estimator), args)
+    return estimate_map.run(argparse.Namespace(**{**defaults, **vars(args), **loading}))
 
 
 def _categories(given: list[str] | None) -> dict[str, list[str]]:

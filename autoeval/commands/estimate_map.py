@@ -25,6 +25,7 @@ from autoeval.commands.meta_set_options import (
     saved_observer,
 )
 from autoeval.commands.predictions_options import add_predictions_options
+from autoeval.commands.remembered_detector import remember_detector
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 
@@ -154,6 +155,8 @@ def _fitted(args: argparse.Namespace) -> _Used:
         executor=executor,
         load=partial(load_named_detector, args),
     )
+    for saved in (file for file in fit.files if file.name == "estimator.parquet"):
+        remember_detector(saved, args)
     for problem in fit.problems:
         print(f"note: {problem}", file=sys.stderr)
     return _Used(images, observer, fit.estimator, seed_sets, fit)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.predictions_options import (
     add_predictions_options,
     files_by_source,
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     labels.add_argument("--img-dir", metavar="DIR", help="its images, where its format needs them")
     labels.add_argument("--task", metavar="FILE", help="such as configs/tasks/vehicle.py")
     labels.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
+    add_detector_options(parser)
     add_predictions_options(parser, "COCO results; with --task a folder of them, one a source")
     parser.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
@@ -39,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit, tell how far off the estimator is on what it has not seen, and save it."""
+    if args.task and (args.detector or args.config):
+        return _run_detector(args)
     from autoeval.report.sections import written_files
     from autoeval.results.predictions.report import fit_report
 
@@ -54,13 +58,23 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _run_detector(args: argparse.Namespace) -> int:
+    """Fit as ``estimate-map`` does, by its defaults."""
+    from autoeval.commands import estimate_map
+
+    parser = argparse.ArgumentParser()
+    estimate_map.add_arguments(parser)
+    defaults = parser.parse_args(["--task", args.task])
+    return estimate_map.run(argparse.Namespace(**{**vars(defaults), **vars(args)}))
+
+
 def _fit(args: argparse.Namespace) -> PredictionsFit:
     from autoeval.estimation.predictions.fitting import fit_labels, fit_sources
 
     if bool(args.labels) == bool(args.task):
         raise InputError("Expected either --labels PATH or --task FILE.")
     if not args.predictions:
-        raise InputError("Expected --predictions PATH.")
+        raise InputError("Expected --predictions PATH, or --task FILE with --detector ALIAS.")
     options = {"target": args.target, "level": args.level}
     if args.labels:
         return fit_labels(args.labels, files_of(args), img_dir=args.img_dir, **options)

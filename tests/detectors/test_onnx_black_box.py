@@ -1,5 +1,8 @@
 """A network of ours in ONNX Runtime as a black box finds what it finds in MMDetection."""
 
+import re
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from autoeval.detectors.black_box import BlackBoxDetector
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra 'test': onnxruntime")
 SIDE = 416
+DOC = Path(__file__).parents[2] / "docs" / "predictions.md"
 
 
 class Decoded(torch.nn.Module):
@@ -48,29 +52,18 @@ def session(detector, tmp_path_factory):
     return onnxruntime.InferenceSession(str(path))
 
 
-def find_with(session):
-    def find(images):
-        boxes, scores, labels = [], [], []
-        for image in images:
-            ratio = SIDE / max(image.shape[:2])
-            size = int(image.shape[1] * ratio + 0.5), int(image.shape[0] * ratio + 0.5)
-            canvas = np.full((SIDE, SIDE, 3), 114, np.float32)
-            canvas[: size[1], : size[0]] = cv2.resize(image, size)
-            found, confidence = session.run(None, {"pixels": canvas.transpose(2, 0, 1)[None]})
-            label, score = confidence[0].argmax(1), confidence[0].max(1)
-            xywh = np.concatenate([found[0][:, :2], found[0][:, 2:] - found[0][:, :2]], 1)
-            kept = cv2.dnn.NMSBoxesBatched(xywh, score, label, 0.01, 0.65)
-            scale = [size[0] / image.shape[1], size[1] / image.shape[0]] * 2
-            boxes.append(found[0][kept] / scale)
-            scores.append(score[kept])
-            labels.append(label[kept])
-        return boxes, scores, labels
-
-    return find
+def documented(session, categories):
+    """Run the example of the documentation."""
+    blocks = re.findall(r"```python\n(.*?)```", DOC.read_text(), re.DOTALL)
+    (example,) = [block for block in blocks if "session.run" in block]
+    names = {"session": session, "categories": categories, "np": np, "cv2": cv2}
+    names["BlackBoxDetector"] = BlackBoxDetector
+    exec(compile(example, str(DOC), "exec"), names)
+    return names["detector"]
 
 
 def test_the_same_boxes(detector, session, shared):
-    black_box = BlackBoxDetector(find_with(session), detector.categories, name="onnx")
+    black_box = documented(session, detector.categories)
     folder = shared / "real" / "vehicle"
     paths = [folder / "carla_drive/images/0001.jpg", folder / "highway_top/images/0001.jpg"]
     images, names = [read_image(path) for path in paths], ["a", "b"]

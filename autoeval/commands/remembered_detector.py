@@ -1,0 +1,65 @@
+"""How a saved estimator's detector is loaded, kept with it, so that images alone are enough."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from autoeval.errors import InputError
+
+KEPT = ("detector", "config", "checkpoint", "classes", "stages", "cfg_options")
+NOTE = "loading"
+
+
+def remember_detector(path: Path, args: argparse.Namespace) -> None:
+    """Note in an estimator's file how its detector was loaded."""
+    from autoeval.estimation.artefact import read_artefact, write_artefact
+
+    table, metadata = read_artefact(path)
+    kept = {name: _whole(name, getattr(args, name, None)) for name in KEPT}
+    write_artefact(path, table, {**metadata, NOTE: kept})
+
+
+def recall_detector(path: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that load an estimator's detector.
+
+    Parameters
+    ----------
+    path : Path
+    args : Namespace
+        What was given now goes before what is remembered.
+
+    Raises
+    ------
+    InputError
+        If nothing is remembered, or a file is no longer where it was.
+    """
+    from autoeval.estimation.artefact import read_artefact
+
+    kept = read_artefact(path)[1].get(NOTE) or {}
+    given = {name: value for name in KEPT if (value := getattr(args, name, None))}
+    if given.keys() & {"detector", "config"}:
+        kept = {**kept, "detector": None, "config": None}
+    options = {**dict.fromkeys(KEPT), **kept, **given}
+    if not options["detector"] and not options["config"]:
+        raise InputError(f"{path} does not know its detector: name it with --detector or --config.")
+    lost = [n for n in ("config", "checkpoint") if _is_lost(options[n])]
+    if lost:
+        raise InputError(
+            f"The {lost[0]} of this estimator's detector is no longer at {options[lost[0]]}: say "
+            f"where {Path(options[lost[0]]).name} is with --{lost[0]} FILE."
+        )
+    return options
+
+
+def _whole(name: str, value: Any) -> Any:
+    """Make the path of a file independent of the working directory."""
+    if name in ("config", "checkpoint", "classes") and value and os.path.exists(value):
+        return os.path.abspath(value)
+    return value
+
+
+def _is_lost(path: str | None) -> bool:
+    return bool(path) and os.path.isabs(str(path)) and not os.path.exists(str(path))

@@ -1,0 +1,95 @@
+"""`fit` with a detector, and `estimate` with nothing but images and an estimator."""
+
+import argparse
+import json
+
+import pytest
+from rectangles import RectangleDetector, rectangle_task, write_world
+from test_estimate_map import SMALL, TASK
+
+import autoeval.detectors
+from autoeval.cli import main
+from autoeval.commands.remembered_detector import KEPT, recall_detector, remember_detector
+from autoeval.errors import InputError
+from autoeval.estimation.artefact import read_artefact
+
+LOADED = []
+
+
+@pytest.fixture
+def task(tmp_path, monkeypatch):
+    def load(name, **options):
+        LOADED.append((name, options["checkpoint"]))
+        return RectangleDetector()
+
+    LOADED.clear()
+    monkeypatch.setattr(autoeval.detectors, "load_detector", load)
+    rectangle_task(tmp_path / "worlds")
+    (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
+    (tmp_path / "weights.pth").touch()
+    detector = ["--detector", "rectangles", "--checkpoint", str(tmp_path / "weights.pth")]
+    return [*detector, "--task", str(tmp_path / "task.py"), "--work-dir", str(tmp_path / "work")]
+
+
+def estimate_of(tmp_path):
+    return json.loads((tmp_path / "new_work/result.json").read_text())["estimate"]
+
+
+def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
+    assert main(["estimate-map", *task, *SMALL]) == 0
+    images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
+    saved = ["--estimator", str(tmp_path / "work/estimator.parquet")]
+    again = ["--work-dir", str(tmp_path / "new_work")]
+    assert main(["estimate", str(images), *saved, *again]) == 0
+    assert [("rectangles", str(tmp_path / "weights.pth"))] * 2 == LOADED
+    short = estimate_of(tmp_path)
+    detector = ["--detector", "rectangles", "--images", str(images)]
+    assert main(["estimate-map", *detector, *saved, *again]) == 0
+    assert estimate_of(tmp_path) == short
+    (tmp_path / "weights.pth").unlink()
+    capsys.readouterr()
+    assert main(["estimate", str(images), *saved, *again]) == 2
+    assert "say where weights.pth is with --checkpoint FILE" in capsys.readouterr().err
+    (tmp_path / "moved.pth").touch()
+    moved = ["--checkpoint", str(tmp_path / "moved.pth")]
+    assert main(["estimate", str(images), *saved, *again, *moved]) == 0
+    assert LOADED[-1] == ("rectangles", str(tmp_path / "moved.pth"))
+
+
+def test_a_file_that_remembers_no_detector_asks_for_one(task, tmp_path):
+    assert main(["estimate-map", *task, *SMALL]) == 0
+    path = tmp_path / "work/estimator.parquet"
+    nothing = argparse.Namespace(**dict.fromkeys(KEPT))
+    remember_detector(path, nothing)
+    with pytest.raises(InputError, match="name it with --detector or --config"):
+        recall_detector(path, nothing)
+    named = argparse.Namespace(**{**dict.fromkeys(KEPT), "detector": "yolox_tiny"})
+    assert recall_detector(path, named)["detector"] == "yolox_tiny"
+
+
+def test_unpickling_is_never_remembered(task, tmp_path):
+    assert main(["estimate-map", *task, *SMALL, "--trust-checkpoint"]) == 0
+    note = read_artefact(tmp_path / "work/estimator.parquet")[1]["loading"]
+    assert "trust_checkpoint" not in note
+
+
+BLACK_BOX = """
+from autoeval.detectors import BlackBoxDetector
+
+detector = BlackBoxDetector(lambda images: ([], [], []), ["box"], name="mine")
+other = 7
+"""
+
+
+def test_a_black_box_by_its_file(tmp_path):
+    from autoeval.detectors.python_file import load_black_box, names_python
+
+    path = tmp_path / "mine.py"
+    path.write_text(BLACK_BOX)
+    assert load_black_box(f"{path}:detector").name == "mine"
+    assert names_python("a/b.py:find") and not names_python("mmdet::retinanet/r50.py")
+    with pytest.raises(InputError, match="define other as a BlackBoxDetector but found int"):
+        load_black_box(f"{path}:other")
+    path.write_text("1 / 0")
+    with pytest.raises(InputError, match=r"Cannot run .*: ZeroDivisionError"):
+        load_black_box(f"{path}:detector")
