@@ -6,8 +6,8 @@ import numpy as np
 from rectangles import RectangleDetector
 
 from autoeval.detections import Evidence
-from autoeval.estimation.dropout_search.bench import Bench
 from autoeval.estimation.dropout_search.grid import grid
+from autoeval.estimation.dropout_search.workbench import Workbench
 from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
@@ -55,7 +55,7 @@ def make_bench(task, folder, *, detector=None, n_sets=2, n_images=6, specs=None,
         )
     ]
     observer = Observer(detector, task, settings)
-    return Bench(
+    return Workbench(
         observer,
         sample_set_jobs(observer, seed_sets, recipes),
         specs or grid(),

@@ -20,7 +20,7 @@ from autoeval.commands.detector_options import (
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 
 if TYPE_CHECKING:
-    from autoeval.estimation.dropout_search.bench import Bench
+    from autoeval.estimation.dropout_search.workbench import Workbench
     from autoeval.metasets.task import Task
 
 STRATEGY_NAMES = ("coordinate", "full", "halving")
@@ -81,11 +81,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Bench:
+def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Workbench:
     from dataclasses import asdict
 
-    from autoeval.estimation.dropout_search.bench import Bench
     from autoeval.estimation.dropout_search.grid import grid
+    from autoeval.estimation.dropout_search.workbench import Workbench
     from autoeval.estimation.meta_set import sample_set_jobs
     from autoeval.estimation.observing import Observer
     from autoeval.estimation.presets import preset
@@ -97,7 +97,7 @@ def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Bench:
     seed_sets = task.load_seed_sets()
     observer = Observer(load_named_detector(args), task, settings, batch_size=args.batch_size)
     recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=args.seed)]
-    return Bench(
+    return Workbench(
         observer,
         sample_set_jobs(observer, seed_sets, recipes),
         grid(args.position, args.rates),

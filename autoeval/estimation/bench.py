@@ -15,7 +15,7 @@ from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 
 
 @dataclass(frozen=True)
-class Bench:
+class BenchResult:
     """Held-out results of many methods on one score table.
 
     Parameters
@@ -86,7 +86,7 @@ def paired_p_value(errors: np.ndarray, baseline: np.ndarray) -> float:
 
 def bench(
     table: pd.DataFrame, methods: Sequence[str], *, target: str = "mAP", level: float = 0.9
-) -> Bench:
+) -> BenchResult:
     """Judge methods by leaving each source out; see `leave_one_source_out`.
 
     Parameters
@@ -113,7 +113,7 @@ def bench(
             absent[method] = str(error)
     if not results:
         raise InputError("No method can be judged. " + " ".join(dict.fromkeys(absent.values())))
-    return Bench(results, absent, coverage)
+    return BenchResult(results, absent, coverage)
 
 
 def _coverage(table: pd.DataFrame, method: str, target: str, level: float) -> float:

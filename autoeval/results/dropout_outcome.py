@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from autoeval.estimation.dropout_search.bench import Bench
 from autoeval.estimation.dropout_search.config_file import write_dropout_config
 from autoeval.estimation.dropout_search.search import SearchResult
+from autoeval.estimation.dropout_search.workbench import Workbench
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
 from autoeval.results.dropout_map import plot_dropout_search
 from autoeval.runtime.files import write_text
@@ -40,14 +40,14 @@ class DropoutOutcome:
     ----------
     detector : str
     task : str
-    bench : Bench
+    bench : Workbench
     results : sequence of SearchResult
         The first one's choice is written as the configuration.
     """
 
     detector: str
     task: str
-    bench: Bench
+    bench: Workbench
     results: Sequence[SearchResult]
 
     def text(self, written: Sequence[Path]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bench import Bench, bench
+from autoeval.estimation.bench import BenchResult, bench
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.results.held_out_tables import formats_of, method_table
 from autoeval.runtime.files import write_text
@@ -111,7 +111,7 @@ def bench_formats(table: pd.DataFrame, *, digits: int = 1) -> dict[str, str]:
 
 
 def _part(
-    name: str, table: pd.DataFrame, result: Bench, target: Target
+    name: str, table: pd.DataFrame, result: BenchResult, target: Target
 ) -> tuple[str, pd.DataFrame]:
     errors = {
         method: dict(zip(held.per_source["source"], held.per_source["error"], strict=True))
@@ -135,7 +135,7 @@ def _part(
     return "\n\n".join([head, table_text, *missing]), cells
 
 
-def _overall(results: Sequence[Bench], target: Target, level: float) -> str:
+def _overall(results: Sequence[BenchResult], target: Target, level: float) -> str:
     """Pool coverage and error over all tables, for the methods that all of them have."""
     shared = [m for m in results[0].results if all(m in result.results for result in results)]
     rows = []

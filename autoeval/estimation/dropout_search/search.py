@@ -11,11 +11,11 @@ import pandas as pd
 
 from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
-from autoeval.estimation.dropout_search.bench import Bench
 from autoeval.estimation.dropout_search.grid import list_stages
-from autoeval.estimation.dropout_search.strategies import STRATEGIES, Choice
+from autoeval.estimation.dropout_search.strategies import STRATEGIES, ChosenDropout
 from autoeval.estimation.dropout_search.trial import Trial
 from autoeval.estimation.dropout_search.work import PARTS, naive_executions
+from autoeval.estimation.dropout_search.workbench import Workbench
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class SearchResult:
     Parameters
     ----------
     strategy : str
-    choice : Choice
+    choice : ChosenDropout
     table : DataFrame
         One row for each dropout that was measured: ``position``, ``stages``, ``rate``, ``r2``
         (estimated for all images where ``share`` is below 1), ``r`` (Pearson's, of the images
@@ -42,7 +42,7 @@ class SearchResult:
     """
 
     strategy: str
-    choice: Choice
+    choice: ChosenDropout
     table: pd.DataFrame
     executions: np.ndarray
     naive: np.ndarray
@@ -75,14 +75,14 @@ class SearchResult:
         return float(self.executions @ weights / (naive @ weights))
 
 
-def search_dropout(bench: Bench, strategies: Sequence[str]) -> list[SearchResult]:
+def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchResult]:
     """Run strategies one after another.
 
     A later one measures only what no earlier one has, but its work is counted in full.
 
     Parameters
     ----------
-    bench : Bench
+    bench : Workbench
     strategies : sequence of {"full", "coordinate", "halving"}
 
     Raises
@@ -108,7 +108,7 @@ def search_dropout(bench: Bench, strategies: Sequence[str]) -> list[SearchResult
     return results
 
 
-def _table(trial: Trial, choice: Choice) -> pd.DataFrame:
+def _table(trial: Trial, choice: ChosenDropout) -> pd.DataFrame:
     """List the chosen dropout, then the others by R²: first those measured on all images."""
     rows = [
         {
@@ -125,7 +125,7 @@ def _table(trial: Trial, choice: Choice) -> pd.DataFrame:
     return table.drop(columns="last")
 
 
-def _part_costs(bench: Bench) -> tuple[float, ...]:
+def _part_costs(bench: Workbench) -> tuple[float, ...]:
     """Measure the parts on the first image that can be read."""
     for job in bench.sample_sets:
         for number in range(job.size):

@@ -14,7 +14,7 @@ from autoeval.estimation.dropout_search.trial import Measures, Standings
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenDropout:
     """What a strategy has chosen.
 
     Parameters
@@ -31,12 +31,12 @@ class Choice:
     fate: dict[DropoutSpec, str] = field(default_factory=dict)
 
 
-def full(trial: Measures, *, tie: float = TIE) -> Choice:
+def full(trial: Measures, *, tie: float = TIE) -> ChosenDropout:
     """Measure every dropout on every image."""
     return _choose(trial.measure(trial.specs), tie)
 
 
-def coordinate(trial: Measures, *, start_rate: float = 0.15, tie: float = TIE) -> Choice:
+def coordinate(trial: Measures, *, start_rate: float = 0.15, tie: float = TIE) -> ChosenDropout:
     """Take the best stages at one rate, then the best rate at these stages, until nothing changes.
 
     Source: Yang et al. 2024, appendix A ("in a greedy manner"); the rate to start at is ours.
@@ -69,7 +69,7 @@ def halving(
     tolerance: float = 0.01,
     keep: float = 0.5,
     tie: float = TIE,
-) -> Choice:
+) -> ChosenDropout:
     """Judge all dropouts on a small share of the images, and only the hopeful ones on more.
 
     After each share a dropout is dropped if, at the given confidence, its R² is not ahead of the
@@ -111,7 +111,7 @@ def halving(
                 fate[spec] = f"{reason} at {share:g} of the images"
         left = tuple(left[i] for i in sorted(stay))
     choice = _choose(trial.measure(left), tie)
-    return Choice(choice.best, choice.r2, fate)
+    return ChosenDropout(choice.best, choice.r2, fate)
 
 
 def _hopeful(standings: Standings, level: float, allowance: float) -> np.ndarray:
@@ -123,12 +123,12 @@ def _hopeful(standings: Standings, level: float, allowance: float) -> np.ndarray
     return hopeful
 
 
-def _choose(standings: Standings, tie: float) -> Choice:
+def _choose(standings: Standings, tie: float) -> ChosenDropout:
     best = best_of(standings.specs, standings.r2, tie=tie)
-    return Choice(best, float(standings.r2[standings.specs.index(best)]))
+    return ChosenDropout(best, float(standings.r2[standings.specs.index(best)]))
 
 
-STRATEGIES: dict[str, Callable[[Measures], Choice]] = {
+STRATEGIES: dict[str, Callable[[Measures], ChosenDropout]] = {
     "full": full,
     "coordinate": coordinate,
     "halving": halving,

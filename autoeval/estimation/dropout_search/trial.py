@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from autoeval.detectors.dropout_spec import DropoutSpec
-from autoeval.estimation.dropout_search.bench import Bench
 from autoeval.estimation.dropout_search.confidence import judge
 from autoeval.estimation.dropout_search.objective import correlation, scores_of
 from autoeval.estimation.dropout_search.work import PARTS, executions
+from autoeval.estimation.dropout_search.workbench import Workbench
 
 LEAST_IMAGES = 2
 
@@ -57,7 +57,7 @@ class Trial:
 
     Parameters
     ----------
-    bench : Bench
+    bench : Workbench
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Trial:
         ``undefined`` (sample sets without a score).
     """
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Workbench) -> None:
         self.bench = bench
         self.specs = bench.specs
         self.executions = np.zeros(len(PARTS), int)

@@ -20,7 +20,7 @@ from autoeval.runtime.store import OK, RowStore
 MIN_SETS = 3
 
 
-class Bench:
+class Workbench:
     """The sample sets of a search, and all that has been measured on them.
 
     Parameters
