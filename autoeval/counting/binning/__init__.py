@@ -9,7 +9,7 @@ from autoeval.counting.binning.bins import CountBins, load_bins
 from autoeval.counting.binning.blocks import bayesian_blocks_bins
 from autoeval.counting.binning.gamma import GammaChoice, choose_gamma
 from autoeval.counting.binning.paper import paper_bins
-from autoeval.counting.binning.published import PUBLISHED, published_bins
+from autoeval.counting.binning.published import PUBLISHED, find_bins, published_bins
 from autoeval.counting.binning.released import PUBLISHED_GAMMA, released_bins
 from autoeval.counting.binning.smoothing import whole_counts
 from autoeval.errors import InputError
@@ -22,6 +22,7 @@ __all__ = [
     "GammaChoice",
     "bayesian_blocks_bins",
     "choose_gamma",
+    "find_bins",
     "fit_bins",
     "load_bins",
     "paper_bins",

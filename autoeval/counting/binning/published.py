@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from autoeval.counting.binning.bins import CountBins
+from pathlib import Path
+
+from autoeval.counting.binning.bins import CountBins, load_bins
 from autoeval.counting.binning.released import released_bins
 from autoeval.errors import InputError
 
@@ -39,3 +41,23 @@ def published_bins(name: str) -> CountBins:
         raise InputError(f"No published bins '{name}': there are {', '.join(PUBLISHED)}.")
     bins = released_bins(*PUBLISHED[name])
     return CountBins(bins.edges, {**bins.origin, "data_set": name})
+
+
+def find_bins(name: str, list_name: str | None = None) -> CountBins:
+    """Return published bins, or read a JSON file.
+
+    Parameters
+    ----------
+    name : str
+        A key of `PUBLISHED`, unless there is a file of that name; or the path of a file.
+    list_name : str, optional
+        Which of several lists in a file; see `load_bins`.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it holds no bins.
+    """
+    if name in PUBLISHED and not Path(name).exists():
+        return published_bins(name)
+    return load_bins(name, list_name)

@@ -40,10 +40,12 @@ def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
         style: dict[str, Any] = {"marker": "o", "ms": 4, "lw": 1.4, "capsize": 2, "elinewidth": 1}
         line = "none" if factor == "shape" else "-"
         axes.errorbar(at, value, reach, ls=line, label=table["model"].iloc[0], **style)
+    highest = max(table[["sMAPE", "high"]].max().max() for table in tables)
     names = [_level(tables, factor, level) for level in levels]
     every = max(1, len(levels) // 20)
     axes.set_xticks(range(0, len(levels), every), names[::every], fontsize=8)
-    axes.set(xlabel=f"{LABELS[factor]}, number of items", ylabel="sMAPE, %", ylim=(0, None))
+    axes.set(xlabel=f"{LABELS[factor]}, number of items", ylabel="sMAPE, %")
+    axes.set_ylim(0, None if highest > 1 else 1)
     _finish(axes)
     return figure
 

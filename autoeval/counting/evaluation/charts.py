@@ -47,7 +47,9 @@ def plot_bins(
     axes[1].set_xticks(range(len(table)), names, rotation=60, ha="right", fontsize=8)
     axes[1].tick_params(axis="x", length=0, pad=10)
     axes[1].set_xlabel("bin of the true count")
-    axes[0].legend(frameon=False, fontsize=9, ncols=min(len(evaluations), 3))
+    # Above the axes, where it hides no bar.
+    beside = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+    axes[0].legend(**beside, frameon=False, fontsize=9, ncols=min(len(evaluations), 3))
     return figure
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoeval.counting.binning import PUBLISHED, CountBins, fit_bins, load_bins, published_bins
+from autoeval.counting.binning import CountBins, find_bins, fit_bins
 from autoeval.counting.binning.smoothing import rounded_counts
 from autoeval.counting.evaluation.localisation import Localisation, evaluate_points
 from autoeval.counting.point_predictions import (
@@ -17,6 +17,8 @@ from autoeval.counting.point_predictions import (
 from autoeval.counting.predictions import Predictions, align, predicted_ids, read_predictions
 from autoeval.counting.truth import GroundTruth, has_categories, read_truth
 from autoeval.errors import InputError
+
+OF_RUNS = ("predictions", "points")  # what `autoeval count run` calls its files
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,7 @@ def choose_bins(
     model : Predictions
         Whose true counts are binned where nothing else is given.
     bins, bins_name : str, optional
-        A name of `PUBLISHED`, or a JSON file and which of its lists.
+        See `find_bins`.
     fit_on : sequence of Path, optional
         Files of training counts, binned together.
     category : str, optional
@@ -126,10 +128,8 @@ def choose_bins(
     InputError
         If a file cannot be read, or there is but one true count.
     """
-    if bins is not None and bins in PUBLISHED and not Path(bins).exists():
-        return published_bins(bins)
     if bins is not None:
-        return load_bins(bins, bins_name)
+        return find_bins(bins, bins_name)
     if fit_on:
         truths = [read_truth(path, usable(category, path)) for path in fit_on]
         counts = [count for truth in truths for count in truth.counts.values()]
@@ -158,9 +158,10 @@ def usable(category: str | None, path: Path) -> str | None:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    stems = [path.stem for path in paths]
-    if len(set(stems)) == len(stems):
-        return stems
+    """Name models by their files, or by the folders that `autoeval count run` wrote them into."""
     if len(set(paths)) < len(paths):
         raise InputError(f"The same prediction file was given twice: {', '.join(map(str, paths))}.")
+    names = [p.parent.name if p.stem in OF_RUNS and p.parent.name else p.stem for p in paths]
+    if len(set(names)) == len(names):
+        return names
     return [str(path.with_suffix("")) for path in paths]

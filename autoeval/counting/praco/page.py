@@ -17,6 +17,7 @@ from autoeval.counting.praco.mosaic_measures import drift
 from autoeval.counting.praco.negative_measures import confusion
 from autoeval.counting.praco.panels import SIDE
 from autoeval.counting.praco.result import PracoResult
+from autoeval.counting.praco.table_measures import MEASURES
 from autoeval.counting.praco.tables import (
     FORMATS,
     class_table,
@@ -39,8 +40,8 @@ ABOUT = (
 )
 MODES = {
     "released": "Measures as the authors' code computes them. Its recall counts the empty cell of "
-    "the positive class as a mosaic with recall 1; the last column is without it. CntF1 is the "
-    "mean over mosaics.",
+    "the positive class as a mosaic with recall 1; the intervals hold the recall without it, too. "
+    "CntF1 is the mean over mosaics.",
     "paper": "Measures as the paper prints them. CntF1 is the harmonic mean of CntP and CntR.",
 }
 
@@ -77,7 +78,9 @@ def praco_page(
         page.add_headline(result.name, *_headline(result.measures()))
     page.add_warnings([*notes, *merged_notes((r.name, r.notes) for r in results)])
     page.add_text(_data_text(counting_set), *ABOUT, MODES[mode])
-    page.file_table("measures", measures_table(results), "Measures", formats=FORMATS)
+    table = measures_table(results)
+    shown = table[["model", *MEASURES]]
+    page.file_table("measures", table, "Measures", shown=shown, formats=FORMATS)
     caption = "With 95 % intervals: bootstrap over images"
     page.file_table("intervals", interval_table(intervals), caption, sortable=False)
     if len(differences):

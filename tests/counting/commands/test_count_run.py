@@ -77,7 +77,7 @@ def test_counts_and_points_go_straight_into_the_evaluation(data, capsys):
     (data / "truth.json").write_text(json.dumps(truth))
     argv = ["counts/dots/points.json", "--truth", "truth.json", "--out", "e"]
     assert main(["count", "evaluate", *argv]) == 0
-    table = pd.read_csv("e/localisation.csv", index_col="measure")["points"]
+    table = pd.read_csv("e/localisation.csv", index_col="measure")["dots"]
     assert table["GAME(3)"] == 0 and table["nAP"] == 1 and table["F1 within 4 px"] == 1
     argv = ["counts/dots/predictions.csv", "--truth", "truth.json", "--out", "f"]
     assert main(["count", "evaluate", *argv]) == 0

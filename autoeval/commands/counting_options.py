@@ -1,0 +1,59 @@
+"""The options of a counting error as the target of an estimate."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from autoeval.errors import InputError
+from autoeval.targets import TARGETS
+
+if TYPE_CHECKING:
+    from autoeval.estimation.observing import Observer
+
+COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
+COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))
+COUNT_METHODS = ("count_stability", "bos", "bos_strict", "ac", "boxes_per_image", "median")
+
+
+def add_counting_options(parser: argparse.ArgumentParser) -> None:
+    """Declare how a detector counts, for the targets of `COUNT_TARGETS`."""
+    group = parser.add_argument_group("counting", f"with --target {', '.join(COUNT_TARGETS)}")
+    group.add_argument(
+        "--count-thr",
+        type=float,
+        metavar="S",
+        help=f"a box counts where its score exceeds this (default: {COUNT_THR})",
+    )
+    group.add_argument(
+        "--bins",
+        metavar="FILE|NAME",
+        help="edges for pooled errors: JSON, or published ones such as nwpu; default: those of the "
+        "published algorithm for counts to 1000",
+    )
+    group.add_argument("--bins-name", metavar="NAME", help="which of several lists in --bins")
+
+
+def check_counting_options(args: argparse.Namespace) -> None:
+    """Raise `InputError` where they are given for another target."""
+    given = [name for name in ("count_thr", "bins", "bins_name") if getattr(args, name) is not None]
+    if given and args.target not in COUNT_TARGETS:
+        raise InputError(
+            f"--{given[0].replace('_', '-')} is for a counting error, and --target is "
+            f"{args.target}: give a target such as {COUNT_TARGETS[0]}, or leave it out."
+        )
+
+
+def counting(args: argparse.Namespace, observer: Observer) -> Observer:
+    """Return the pass that measures counting errors, too, where the target is one."""
+    if args.target not in COUNT_TARGETS:
+        return observer
+    from autoeval.counting.binning import find_bins
+    from autoeval.counting.label_free import EDGES, CountingErrorSettings
+    from autoeval.estimation.observing import Observer
+
+    edges = find_bins(args.bins, args.bins_name).edges if args.bins else EDGES
+    threshold = COUNT_THR if args.count_thr is None else args.count_thr
+    settings = replace(observer.settings, measures=(CountingErrorSettings(threshold, edges),))
+    return Observer(observer.detector, observer.task, settings, batch_size=observer.batch_size)
