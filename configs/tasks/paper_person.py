@@ -52,9 +52,10 @@ seed_sets = [
         layout="kitti",
         mapping=dict(Pedestrian="person", Person_sitting="person"),
     ),
+    # The same images as Cityscapes, labelled anew: two sources in the paper, though of one family.
     dict(
         name="citypersons",
-        labels="cityscapes",
+        labels="cityscapes/gtBboxCityPersons",
         layout="citypersons",
         mapping={
             "pedestrian": "person",

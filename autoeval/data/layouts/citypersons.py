@@ -27,6 +27,7 @@ from autoeval.errors import InputError
 # Class numbers of the .mat files are positions in this list; the first and last are ignored.
 CLASSES = ("ignore", "pedestrian", "rider", "sitting person", "person (other)", "person group")
 _IGNORED = (CLASSES[0], CLASSES[-1])
+_FOLDER = "gtBboxCityPersons"
 _ENDING = "_gtBboxCityPersons.json"
 Row = tuple[str, list[float], list[float]]
 
@@ -44,7 +45,7 @@ def read_citypersons(
     Parameters
     ----------
     path : Path
-        Folder with ``gtBboxCityPersons`` (and ``leftImg8bit``), or ``anno_val.mat``.
+        Folder ``gtBboxCityPersons``, or one with it (and ``leftImg8bit``), or ``anno_val.mat``.
     img_dir : Path, optional
         By default ``leftImg8bit/SPLIT`` in or beside it.
     split : str
@@ -55,11 +56,12 @@ def read_citypersons(
     """
     position = ("full", "visible").index(chosen("box", box, ("full", "visible")))
     lowest = number("min_height", min_height)
-    rows = _of_mat(path) if path.is_file() else _of_json(path / "gtBboxCityPersons" / split)
+    labels = path if path.name == _FOLDER else path / _FOLDER
+    rows = _of_mat(path) if path.is_file() else _of_json(labels / split)
     marked: dict[str, list[Marked]] = {}
     for name, entries in rows:
         marked[name] = [_box(entry, position, lowest) for entry in entries]
-    root = path.parent if path.is_file() else path
+    root = path.parent if path.is_file() else labels.parent
     places = [up / "leftImg8bit" / split for up in (root, root.parent)]
     folder = first_folder(path, img_dir, places)
     return collect_labels(path, folder, marked, categories=CLASSES[1:-1])

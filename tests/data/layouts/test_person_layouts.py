@@ -98,7 +98,8 @@ def test_citypersons_as_json(write):
     objects = [{"label": words[r[0]], "bbox": r[1:5], "bboxVis": r[6:]} for r in ROWS]
     content = json.dumps({"imgHeight": 20, "imgWidth": 40, "objects": objects})
     folder = write({CITY: IMAGE, "gtBboxCityPersons/val/ulm/ulm_0_gtBboxCityPersons.json": content})
-    assert boxes_of(load_labels(folder, layout="citypersons")) == EXPECTED
+    for path in (folder, folder / "gtBboxCityPersons"):
+        assert boxes_of(load_labels(path, layout="citypersons")) == EXPECTED
     visible = load_labels(folder, layout="citypersons", box="visible", min_height=9)
     assert boxes_of(visible)[0] == ("pedestrian", (1, 2, 5, 6), True)
 
