@@ -49,6 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="default: %(default)s",
     )
+    parser.add_argument(
+        "--export",
+        type=Path,
+        metavar="DIR",
+        help="with --predictions: CSV of the estimate and the images, COCO results with both",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -57,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.estimation.predictions.asking import ask
     from autoeval.estimation.predictions.estimator import PredictionsEstimator
     from autoeval.report.sections import written_files
+    from autoeval.results.predictions.export import export
     from autoeval.results.predictions.report import estimate_report
 
     if bool(args.predictions) == bool(args.images):
@@ -69,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
     )
     report = estimate_report(f"Estimate from {args.predictions}", estimator, asked)
     written = report.write(args.work_dir)
+    if args.export:
+        written += export(args.export, asked.found, asked.estimate)
     if args.json:
         print(json.dumps(report.to_dict(), indent=2))
     else:

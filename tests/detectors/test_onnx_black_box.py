@@ -13,6 +13,7 @@ from autoeval.data.images import read_image
 from autoeval.detectors import load_detector
 from autoeval.detectors.black_box import BlackBoxDetector
 
+pytest.importorskip("onnx", reason="needs the extra 'test': onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra 'test': onnxruntime")
 SIDE = 416
 DOC = Path(__file__).parents[2] / "docs" / "predictions.md"
