@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from autoeval.data.shipped import shipped_config
 from autoeval.demo.judging import measure
 from autoeval.demo.roadworld import CATEGORY, DETECTOR, make_picture
 from autoeval.detectors import DropoutSpec, load_detector
-from autoeval.detectors.aliases import FOLDER
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_its_category_and_stages(detector):
 
 
 def test_the_file_is_small_and_holds_nothing_but_weights_and_words():
-    path = FOLDER / f"{DETECTOR}.pth"
+    path = shipped_config("detectors", f"{DETECTOR}.pth")
     assert path.stat().st_size < 5e6
     content = torch.load(path, weights_only=True)
     assert content["meta"]["dataset_meta"]["classes"] == (CATEGORY,)
