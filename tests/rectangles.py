@@ -80,3 +80,13 @@ def rectangle_task(folder):
             SeedSetFiles(f"w{k}", world / "annotations.json", world / "images", {"box": "box"})
         )
     return Task("boxes", ("box",), tuple(files))
+
+
+def write_film(path, folder, *, fps=2):
+    """Write the images of a world as a film that shows each for two frames."""
+    film = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), fps, (SIZE, SIZE))
+    for image in sorted((folder / "images").iterdir()):
+        for _ in range(2):
+            film.write(cv2.imread(str(image)))
+    film.release()
+    return path

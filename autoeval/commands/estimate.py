@@ -8,6 +8,7 @@ from pathlib import Path
 
 from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.fit import ESTIMATOR, WORK_DIR
+from autoeval.commands.image_options import add_image_details
 from autoeval.commands.predictions_options import add_predictions_options, files_of
 from autoeval.errors import InputError
 
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder, COCO JSON, film, pattern or list of new images, for an estimator of a "
         "detector that is at hand",
     )
+    add_image_details(parser)
     parser.add_argument(
         "--estimator",
         default=WORK_DIR / ESTIMATOR,

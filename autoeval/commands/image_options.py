@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from autoeval.data.image_folder import ImageFile
 
 
-def add_image_options(group: argparse._ArgumentGroup, purpose: str) -> None:
+def add_image_options(group: argparse._ActionsContainer, purpose: str) -> None:
     """Declare where images come from, and what is done with them."""
     group.add_argument(
         "--images",
@@ -20,6 +20,11 @@ def add_image_options(group: argparse._ArgumentGroup, purpose: str) -> None:
         help="folder, COCO JSON, film, image, pattern ('site/**/*.jpg'), text file of paths, or - "
         f"for paths on standard input: images to {purpose}",
     )
+    add_image_details(group)
+
+
+def add_image_details(group: argparse._ActionsContainer) -> None:
+    """Declare what a COCO JSON and a film need beside their path."""
     group.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
     group.add_argument(
         "--every", metavar="2s|N", help="frames of films: one in so many seconds, or every Nth"

@@ -1,10 +1,9 @@
 import json
 import os
 
-import cv2
 import pandas as pd
 import pytest
-from rectangles import SIZE, RectangleDetector, rectangle_task, write_world
+from rectangles import RectangleDetector, rectangle_task, write_film, write_world
 
 import autoeval.detectors
 from autoeval.cli import main
@@ -156,14 +155,9 @@ def test_a_file_name_that_is_no_text_does_not_end_the_run(command, tmp_path, cap
 
 
 def test_a_film_is_taken_frame_by_frame(command, tmp_path, capsys):
-    write_world(tmp_path / "new", 205, n_images=4, seed=9)
-    film = cv2.VideoWriter(
-        str(tmp_path / "film.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 2, (SIZE, SIZE)
-    )
-    for k in (1, 1, 2, 2, 3, 3, 4, 4):
-        film.write(cv2.imread(str(tmp_path / "new" / "images" / f"{k}.png")))
-    film.release()
-    images = ["--images", str(tmp_path / "film.avi"), "--every", "1s", "--json"]
+    world = write_world(tmp_path / "new", 205, n_images=4, seed=9)
+    film = write_film(tmp_path / "film.avi", world)
+    images = ["--images", str(film), "--every", "1s", "--json"]
     assert main([*command, *images]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["estimate"]["n_images"] == 4

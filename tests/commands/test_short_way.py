@@ -4,7 +4,7 @@ import argparse
 import json
 
 import pytest
-from rectangles import RectangleDetector, rectangle_task, write_world
+from rectangles import RectangleDetector, rectangle_task, write_film, write_world
 from test_estimate_map import SMALL, TASK
 
 import autoeval.detectors
@@ -54,6 +54,9 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
     moved = ["--checkpoint", str(tmp_path / "moved.pth")]
     assert main(["estimate", str(images), *saved, *again, *moved]) == 0
     assert LOADED[-1] == ("rectangles", str(tmp_path / "moved.pth"))
+    film = write_film(tmp_path / "film.avi", tmp_path / "new")
+    assert main(["estimate", str(film), "--every", "1s", *saved, *again, *moved]) == 0
+    assert estimate_of(tmp_path)["n_images"] == 5
 
 
 def test_a_file_that_remembers_no_detector_asks_for_one(task, tmp_path):
