@@ -36,12 +36,17 @@ def add_counting_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_counting_options(args: argparse.Namespace) -> None:
-    """Raise `InputError` where they are given for another target."""
+    """Raise `InputError` where they are given for another target, or cannot be served."""
     given = [name for name in ("count_thr", "bins", "bins_name") if getattr(args, name) is not None]
     if given and args.target not in COUNT_TARGETS:
         raise InputError(
             f"--{given[0].replace('_', '-')} is for a counting error, and --target is "
             f"{args.target}: give a target such as {COUNT_TARGETS[0]}, or leave it out."
+        )
+    if args.predictions and args.target in COUNT_TARGETS:
+        raise InputError(
+            f"--target {args.target} needs a detector: from --predictions only the mAP can be "
+            "estimated."
         )
 
 

@@ -1,4 +1,7 @@
-"""Fit an estimator for a detector on labelled seed sets; estimate its mAP on unlabelled images."""
+"""Fit an estimator for a detector on labelled seed sets; estimate its mAP on unlabelled images.
+
+With --target count_mae and the like, its counting error instead: how far it miscounts by its boxes.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from autoeval.commands.counting_options import (
+    COUNT_METHODS,
+    COUNT_TARGETS,
+    add_counting_options,
+    check_counting_options,
+    counting,
+)
 from autoeval.commands.detector_options import (
     add_detector_options,
     detector_name,
@@ -41,8 +51,10 @@ if TYPE_CHECKING:
 
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target"),
-    *("preset", "dropout", "seed", "class_aware", "views"),
+    *("preset", "dropout", "seed", "class_aware", "views", "count_thr", "bins", "bins_name"),
 )
+METHODS = ("fused", "bos")
+MAP_TARGETS = ("mAP", "mAP50", "mAP75")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,16 +65,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     method.add_argument(
         "--method",
         nargs="+",
-        default=["fused", "bos"],
         metavar="NAME",
-        help="regressor (default: fused); more names are judged beside the first",
+        help=f"regressor (default: {METHODS[0]}; of counting errors {COUNT_METHODS[0]}); more "
+        "names are judged beside the first",
     )
-    method.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
+    targets = (*MAP_TARGETS, *COUNT_TARGETS)
+    method.add_argument(
+        "--target",
+        default="mAP",
+        choices=targets,
+        metavar="NAME",
+        help=f"out of {', '.join(targets)} (default: %(default)s)",
+    )
     method.add_argument(
         "--estimator",
         metavar="FILE",
         help="use a saved one instead of fitting; needs the detector and --images alone",
     )
+    add_counting_options(parser)
     add_pass_options(parser)
     add_execution_options(parser)
     add_predictions_options(parser, "folder with NAME.json for each source, instead of a detector")
@@ -77,6 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the detector, fit or load the estimator, estimate, and tell."""
+    check_counting_options(args)
     if args.predictions:
         return run_on_predictions(args)
     with launched(args) as shards:
@@ -143,14 +164,15 @@ def _fitted(args: argparse.Namespace) -> _Used:
     from autoeval.metasets import load_metaset_config
 
     executor, task, images = make_executor(args), named_task(args), named_images(args)
-    observer = make_observer(args, load_named_detector(args), task)
+    observer = counting(args, make_observer(args, load_named_detector(args), task))
+    methods = COUNT_METHODS if args.target in COUNT_TARGETS else METHODS
     seed_sets = task.load_seed_sets()
     fit = fit_task(
         observer,
         seed_sets,
         meta_set=load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images),
         work_dir=_work_dir(args, task.name),
-        methods=args.method,
+        methods=args.method or list(methods),
         target=args.target,
         executor=executor,
         load=partial(load_named_detector, args),
@@ -163,4 +185,5 @@ def _fitted(args: argparse.Namespace) -> _Used:
 
 
 def _work_dir(args: argparse.Namespace, task: str) -> Path:
-    return args.work_dir or Path("work_dirs") / f"{task}_{Path(detector_name(args)).stem}"
+    what = "_counting" if args.target in COUNT_TARGETS else ""
+    return args.work_dir or Path("work_dirs") / f"{task}_{Path(detector_name(args)).stem}{what}"

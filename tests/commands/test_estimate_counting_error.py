@@ -1,0 +1,91 @@
+"""``autoeval estimate-map --target count_...``: how far a detector miscounts, without labels."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from rectangles import RectangleDetector, rectangle_task, write_world
+
+import autoeval.detectors
+from autoeval.cli import main
+
+TASK = """
+name = "boxes"
+categories = ["box"]
+data_root = "worlds"
+seed_sets = [
+    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
+    for n in {names}
+]
+"""
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Arguments that run on four small worlds with a stand-in detector."""
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: RectangleDetector())
+    rectangle_task(tmp_path / "worlds")
+    (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
+    task = ["--task", str(tmp_path / "task.py"), "--work-dir", str(tmp_path / "work")]
+    small = ["--n-sets", "8", "--n-images", "2", "--repeats", "2"]
+    small += ["--method", "bos", "bos_strict", "median"]  # its counts and confidence never vary
+    detector = ["--detector", "rectangles", "--target", "count_mae"]
+    return ["estimate-map", *detector, *task, *small]
+
+
+def test_tells_the_target_beside_the_constant_predictor(command, tmp_path, capsys):
+    assert main([*command, "--report", str(tmp_path / "page.html")]) == 0
+    shown = capsys.readouterr().out
+    assert "Each source left out in turn (count_mae, in objects an image)" in shown
+    rows = pd.read_csv(tmp_path / "page" / "held_out.csv")
+    assert set(rows["method"]) == {"bos", "bos_strict", "median", "constant"}
+    assert len(rows) == 4 * 4 and (tmp_path / "page.html").exists()
+
+
+def test_the_score_table_holds_the_errors_at_the_threshold(command, tmp_path):
+    # the stand-in detector is .9 sure of each of its boxes: over .95 it counts none, and misses one
+    assert main([*command, "--count-thr", "0.95"]) == 0
+    table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
+    own = table[table["kind"] == "seed"]
+    assert (own["count_mae"] == 1).all() and (own["count_pooled_mae"] == 1).all()
+    assert (own["count_relative_mae"] == 1).all() and np.isfinite(own["mAP"]).all()
+
+
+def test_another_target_scores_nothing_again(command, tmp_path, capsys):
+    assert main(command) == 0
+    before = (tmp_path / "work" / "scores.parquet").read_bytes()
+    again = [word if word != "count_mae" else "count_pooled_std" for word in command]
+    assert main(again) == 0
+    assert "count_pooled_std, in objects an image" in capsys.readouterr().out
+    assert pd.read_parquet(tmp_path / "work" / "scores.parquet").equals(
+        pd.read_parquet(__import__("io").BytesIO(before))
+    )
+
+
+def test_a_saved_estimator_needs_the_detector_and_the_images_alone(command, tmp_path, capsys):
+    write_world(tmp_path / "new", 205, n_images=5, seed=9)
+    images = ["--images", str(tmp_path / "new" / "images")]
+    assert main([*command, *images, "--count-thr", "0.5", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["estimate"]
+    assert first["target"] == "count_mae" and first["n_images"] == 5
+    saved = ["--estimator", str(tmp_path / "work" / "estimator.parquet")]
+    words = ["estimate-map", "--detector", "rectangles", "--work-dir", str(tmp_path / "again")]
+    assert main([*words, *images, *saved, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate"]["value"] == first["value"]
+    assert main([*words, *images, *saved, "--count-thr", "0.7", "--target", "count_mae"]) == 2
+    assert "is for a fit, and --estimator carries its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--bins", "nowhere.json"], "nowhere.json"),
+        (["--target", "mAP", "--bins", "nwpu"], "--bins is for a counting error"),
+        (["--predictions", "folder"], "needs a detector"),
+    ],
+)
+def test_bad_input_is_one_clear_line(command, change, message, capsys):
+    assert main([*command, *change]) == 2
+    shown = capsys.readouterr().err.strip().splitlines()[-1]
+    assert shown.startswith("error: ") and message in shown
