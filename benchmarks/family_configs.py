@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 from mmengine.config import Config, ConfigDict
 from torch.nn.modules.batchnorm import _BatchNorm
 
-WIDTH, HEIGHT = 128, 96
+SIZE = (128, 96)
+SIDE = 128
+#: A step that reads annotations, at which mmdet's own inference stops without panopticapi.
+NEEDS_PANOPTICAPI = "LoadPanopticAnnotations"
+#: Families whose smallest maps are padded by more than two pixels, or have nothing left of less.
+LARGER = {"detectors": (256, 192), "ssd": (300, 300)}
 #: The most of what a config may ask for.
 AT_MOST = {
     "nms_pre": 100,
@@ -25,20 +30,23 @@ REGRESSION = ".fc_reg."
 THRESHOLDS = ("score_thr", "filter_thr", "conf_thr")
 
 
-def make_small(config: Config) -> None:
-    """Shrink the inputs and the numbers of boxes of a config, and ask for no weights."""
+def make_small(config: Config, family: str) -> None:
+    """Shrink the inputs and the numbers of boxes of a config."""
+    size = LARGER.get(family, SIZE)
+    steps = config.test_dataloader.dataset.get("pipeline", [])
+    steps[:] = [step for step in steps if step.type != NEEDS_PANOPTICAPI]
     for name in [n for n in config if n.endswith("pipeline") or n.endswith("dataloader")]:
-        _shrink_inputs(config[name])
+        _shrink_inputs(config[name], size)
     _shrink_model(config.model)
 
 
-def _shrink_inputs(node: Any) -> None:
+def _shrink_inputs(node: Any, size: tuple[int, int]) -> None:
     for part in _dicts(node):
         kind = str(part.get("type", ""))
         if kind.endswith("Resize") and "scale" in part:
-            part.scale = (WIDTH, HEIGHT)
+            part.scale = size
         if kind.endswith("Pad") and part.get("size"):
-            part["size"] = (WIDTH, WIDTH)
+            part["size"] = (size[0], size[0])
 
 
 def _shrink_model(model: ConfigDict) -> None:
@@ -48,8 +56,6 @@ def _shrink_model(model: ConfigDict) -> None:
                 part[name] = min(part[name], AT_MOST[name])
         for name in set(THRESHOLDS) & set(part):
             part[name] = 0.0
-        if "Pretrained" in str(part.get("init_cfg")):
-            part.init_cfg = None
 
 
 def _dicts(node: Any) -> Any:
@@ -62,8 +68,8 @@ def _dicts(node: Any) -> Any:
             yield from _dicts(item)
 
 
-def settle(model: Any, images: Sequence[np.ndarray]) -> None:
-    """Initialise neck and heads, and give batch norms the statistics of some images.
+def settle(model: Any, image: np.ndarray) -> None:
+    """Initialise neck and heads, and give batch norms the statistics of an image.
 
     Boxes of cascades are kept near their proposals.
     """
@@ -76,7 +82,9 @@ def settle(model: Any, images: Sequence[np.ndarray]) -> None:
     norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     for norm in norms:
         norm.training, norm.momentum = True, 1.0
-    scenes = [torch.from_numpy(image[:80, :80].copy()).permute(2, 0, 1) for image in images]
+    scene = torch.from_numpy(cv2.resize(image, (SIDE, SIDE))).permute(2, 0, 1)
     with torch.no_grad(), suppress(Exception):
-        model.extract_feat(model.data_preprocessor({"inputs": scenes}, False)["inputs"])
+        model.extract_feat(
+            model.data_preprocessor({"inputs": [scene, scene.flip(2)]}, False)["inputs"]
+        )
     model.eval()

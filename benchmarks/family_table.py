@@ -20,7 +20,8 @@ python -m benchmarks.mmdet_families --results families/ --table docs/mmdet-famil
 
 {summary}
 
-* **boxes**: `=` where they equal those of mmdet's `inference_detector` to the last bit.
+* **boxes**: `=` where they equal those of mmdet's `inference_detector` to the last bit, with their
+  number (corner detectors pair none with random weights).
 * **half**: boxes at half the input size.
 * **dropout**: `split` where perturbed passes start from the cached output of the last layer that is
   not perturbed; else the modules of the backbone at which features are dropped, in a pass of the
@@ -70,7 +71,7 @@ def _row(config: str, outcome: Mapping[str, Any]) -> str:
         return f"| {family} | `{file}` | {_escaped(_bare(reason))} | | | | | | |"
     missing = outcome["missing"]
     cells = [
-        "=" if outcome["equal"] else "not equal",
+        ("= " if outcome["equal"] else "not equal ") + f"({outcome['boxes']})",
         NO if "half_size" in missing else YES,
         outcome["dropout"] or NO,
         *(NO if name in missing else YES for name in ("candidates", "logits", "features")),

@@ -10,6 +10,7 @@ from typing import Any
 
 from mmengine.config import Config
 
+from autoeval.detectors import ops
 from autoeval.detectors.aliases import find_config
 from autoeval.detectors.constructing import told
 from autoeval.detectors.wrappers import unwrap
@@ -43,6 +44,7 @@ def read_config(
     InputError
         If it is missing, cannot be run, or has no model with a backbone.
     """
+    ops.register()  # before what the config imports
     path = find_config_file(str(name_or_config))
     try:
         config = Config.fromfile(path)

@@ -59,7 +59,7 @@ def told(error: Exception) -> str:
     error : Exception
         Of importing a package, finding a file, downloading, looking a class up or calling it.
     """
-    message = first_line(error)
+    message = first_line(_first_import_error(error))
     extra = _missing_package(message)
     if extra:
         return f"{message} It needs {extra}: {EXTRAS[extra]}."
@@ -70,6 +70,13 @@ def told(error: Exception) -> str:
     if "registry" in message:
         return f"{message} Import what defines it with `custom_imports` in the config."
     return message
+
+
+def _first_import_error(error: BaseException) -> BaseException:
+    """Return the import that failed first, where one led to the error."""
+    while isinstance(error.__context__, ImportError):
+        error = error.__context__
+    return error
 
 
 def _missing_package(message: str) -> str | None:

@@ -214,9 +214,15 @@ def _detections(model: BaseDetector, result: Any) -> Detections:
             f"{type(model).__name__} gives no boxes with the settings of its config, so it cannot "
             "be judged as a detector: choose a config that detects or segments instances."
         )
-    return Detections(
-        found.bboxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy()
-    )
+    boxes = found.bboxes if found.bboxes.any() else _around_masks(found)
+    return Detections(boxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy())
+
+
+def _around_masks(found: Any) -> Tensor:
+    """Return the boxes around masks where a model (SOLO) leaves its boxes at 0."""
+    from mmdet.structures.mask import mask2bbox
+
+    return mask2bbox(found.masks) if "masks" in found else found.bboxes
 
 
 @contextmanager

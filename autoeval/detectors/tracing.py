@@ -14,6 +14,8 @@ from torch import Tensor, nn
 #: Sides of the square images that a backbone is tried with: some take but one size.
 SIDES = (256, 512, 224)
 
+Mark = int | tuple[int, str, str]
+
 
 @dataclass(eq=False)
 class Call:
@@ -30,6 +32,8 @@ class Call:
         All tensors among its arguments, and in what it returned.
     ended : int
         Number of modules that had ended before it.
+    found, left : set
+        Marks of what it read and gave, by which the same values are known again.
     """
 
     name: str
@@ -38,6 +42,8 @@ class Call:
     read: list[Tensor]
     gave: list[Tensor] = field(default_factory=list)
     ended: int = -1
+    found: set[Mark] = field(default_factory=set)
+    left: set[Mark] = field(default_factory=set)
 
     def stride(self, area: int) -> int | None:
         """Return the power of two by which its coarsest map is smaller than an image of an area.
@@ -51,8 +57,7 @@ class Call:
 
     def hands_to(self, other: Call) -> bool:
         """Say whether another call, begun later, read what this one gave."""
-        mine = {_memory(each) for each in self.gave}
-        return other.began > self.began and not mine.isdisjoint(map(_memory, other.read))
+        return other.began > self.began and not self.left.isdisjoint(other.found)
 
 
 @dataclass(frozen=True)
@@ -65,13 +70,13 @@ class Trace:
         Of modules that ran once, in the order they ended.
     area : int
         Of the image in pixels.
-    results : list of Tensor
-        What the backbone returned.
+    results : set
+        Marks of what the backbone returned.
     """
 
     calls: list[Call]
     area: int
-    results: list[Tensor]
+    results: set[Mark]
 
     def goes_on(self, call: Call) -> bool:
         """Say whether another module reads what a call gave."""
@@ -79,18 +84,17 @@ class Trace:
 
     def is_result(self, call: Call) -> bool:
         """Say whether the backbone returned something that a call gave."""
-        given = set(map(_memory, self.results))
-        return not given.isdisjoint(map(_memory, call.gave))
+        return not self.results.isdisjoint(call.left)
 
 
 def trace(backbone: nn.Module) -> Trace:
-    """Run a backbone on a black image, and list nothing if it takes none of `SIDES`."""
+    """Run a backbone on an image of noise, and list nothing if it takes none of `SIDES`."""
     for side in SIDES:
         try:
             return _trace(backbone, side)
         except Exception:  # whatever a backbone has against the size
             continue
-    return Trace([], SIDES[0] ** 2, [])
+    return Trace([], SIDES[0] ** 2, set())
 
 
 @torch.no_grad()
@@ -98,14 +102,18 @@ def _trace(backbone: nn.Module, side: int) -> Trace:
     calls: list[Call] = []
     open_calls: list[Call] = []
     parameter = next(backbone.parameters(), torch.zeros(()))
-    image = torch.zeros(1, 3, side, side, device=parameter.device, dtype=parameter.dtype)
+    noise = torch.rand((1, 3, side, side), generator=torch.Generator().manual_seed(0))
+    image = noise.to(parameter)
 
     def begin(name: str, module: nn.Module, inputs: Any) -> None:
-        open_calls.append(Call(name, module, len(calls) + len(open_calls), _tensors(inputs)))
+        call = Call(name, module, len(calls) + len(open_calls), _tensors(inputs))
+        call.found = _marks(call.read)
+        open_calls.append(call)
 
     def end(output: Any) -> None:
         call = open_calls.pop()
         call.gave, call.ended = _tensors(output), len(calls)
+        call.left = _marks(call.gave)
         calls.append(call)
 
     with ExitStack() as stack:
@@ -114,7 +122,7 @@ def _trace(backbone: nn.Module, side: int) -> Trace:
             after = module.register_forward_hook(lambda m, x, y: end(y))
             stack.callback(before.remove)
             stack.callback(after.remove)
-        results = _tensors(backbone(image))
+        results = _marks(_tensors(backbone(image)))
     times = Counter(call.name for call in calls)
     return Trace([call for call in calls if times[call.name] == 1], side**2, results)
 
@@ -142,5 +150,13 @@ def _positions(maps: Tensor) -> int:
     return maps.shape[1] if maps.ndim == 3 else 0
 
 
-def _memory(tensor: Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+def _marks(tensors: list[Tensor]) -> set[Mark]:
+    """Mark tensors by their memory, and by their sums, which stay when values are rearranged."""
+    marks: set[Mark] = set()
+    for each in tensors:
+        values = each.detach().double()
+        marks |= {
+            each.untyped_storage().data_ptr(),
+            (each.numel(), f"{values.sum():.8e}", f"{values.square().sum():.8e}"),
+        }
+    return marks

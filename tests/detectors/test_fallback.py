@@ -31,6 +31,10 @@ BACKBONES = {
         {"type": "EfficientNet", "arch": "b0"},
         ["layers.2", "layers.3", "layers.4", "layers.6"],
     ),
+    "tokens that are rearranged between the stages": (
+        {"type": "PyramidVisionTransformerV2", "embed_dims": 8, "num_layers": [1, 1, 1, 1]},
+        ["layers.0.2", "layers.1.2", "layers.2.2", "layers.3.2"],
+    ),
     "three strides": (
         {"type": "SSDVGG", "depth": 11, "ceil_mode": True, "out_feature_indices": (10, 22)},
         ["features.9", "features.14", "features.22"],

@@ -131,6 +131,21 @@ def test_gradients():
     )
 
 
+def test_offsets_larger_than_the_output_are_read_from_their_start():
+    """As DyHead hands them over: mmcv reads their memory as if they had the output's size."""
+    x, offset, mask, weight = inputs(*SETTINGS[0])
+    grown = []
+    for each in (offset, mask):
+        more = torch.cat([each.flatten(1), torch.rand(2, each[0].numel())], 1)
+        grown.append(more.reshape(2, each.shape[1], -1, each.shape[3]).requires_grad_())
+    found = modulated_deform_conv2d(x, *grown, weight, None, *SETTINGS[0])
+    torch.testing.assert_close(
+        found, modulated_deform_conv2d(x, offset, mask, weight, None, *SETTINGS[0])
+    )
+    found.sum().backward()
+    assert not grown[0].grad.flatten(1)[:, offset[0].numel() :].any() and grown[0].grad.any()
+
+
 def test_without_offsets_it_is_a_convolution():
     x = torch.randn(1, 4, 30, 40)
     layer = DeformConv2d(4, 8, 3, padding=1)

@@ -44,6 +44,13 @@ class Shape:
         """Number of places that a kernel reads."""
         return self.kernel[0] * self.kernel[1]
 
+    def output_size(self, input: Tensor) -> tuple[int, int]:
+        """Return the height and width of the output."""
+        reach = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True)]
+        free = [n + 2 * p - r for n, p, r in zip(input.shape[2:], self.padding, reach, strict=True)]
+        rows, columns = (f // s + 1 for f, s in zip(free, self.stride, strict=True))
+        return rows, columns
+
 
 def deform_conv(
     input: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, shape: Shape
@@ -222,4 +229,16 @@ def _modulated(
         s["group"],
         s["deformable_group"],
     )
-    return deform_conv(input, offset, weight, mask, shape)
+    size = shape.output_size(input)
+    return deform_conv(input, _first(offset, size), weight, _first(mask, size), shape)
+
+
+def _first(values: Tensor, size: tuple[int, int]) -> Tensor:
+    """Read a tensor (N, K, P, Q) as if its maps had another size, from the first of its numbers on.
+
+    So does mmcv where offsets and masks are larger than the output: DyHead hands those of a finer
+    level to a coarser one, and its weights are trained with what that gives.
+    """
+    n, places = values.shape[:2]
+    needed = places * size[0] * size[1]
+    return values.flatten(1)[:, :needed].reshape(n, places, *size)
