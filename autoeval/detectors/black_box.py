@@ -80,6 +80,9 @@ class BlackBoxDetector:
         self.n_outside = 0
         self._settings = dict(settings or {})
 
+    def __repr__(self) -> str:
+        return f"<BlackBoxDetector '{self.name}', {len(self.categories)} categories>"
+
     @property
     def settings(self) -> dict[str, Any]:
         """What its boxes depend on, as far as it was told."""

@@ -72,6 +72,10 @@ class Detector:
         self._passes = choose_passes(model, stages)
         self._quick_pooling = QuickPooling(model)
 
+    def __repr__(self) -> str:
+        n, name = len(self.categories), type(self.model).__name__
+        return f"<Detector {name} on {self.backbone}, {n} categories, {self.fingerprint}>"
+
     @cached_property
     def settings(self) -> dict[str, Any]:
         """What the boxes depend on, field by field; see `autoeval.detectors.settings.describe`.

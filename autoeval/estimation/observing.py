@@ -86,6 +86,9 @@ class Observer(Generic[D]):
         self.settings = settings or PassSettings()
         self.batch_size = batch_size
 
+    def __repr__(self) -> str:
+        return f"<Observer of '{self.task.name}' by {self.detector!r}>"
+
     @cached_property
     def lookup(self) -> np.ndarray:
         """Task category of each detector category, -1 for none; of shape (K,), int."""

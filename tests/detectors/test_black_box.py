@@ -6,6 +6,8 @@ import pytest
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.shrinking import shrink
 from autoeval.errors import InputError
+from autoeval.estimation.observing import Observer
+from autoeval.metasets.task import Task
 
 WORDS = ("car", "person")
 
@@ -125,3 +127,11 @@ def test_boxes_outside_are_clipped_or_dropped_and_counted():
     (found,) = detector.observe([street()], ["a"])
     np.testing.assert_array_equal(found.clean.boxes, [[0, 0, 64, 20]])
     assert detector.n_outside == 2
+
+
+def test_its_representation_says_what_it_is():
+    detector = BlackBoxDetector(find_bright, WORDS, name="bright")
+    assert repr(detector) == "<BlackBoxDetector 'bright', 2 categories>"
+    assert repr(Observer(detector, Task("street", WORDS, ()))) == (
+        "<Observer of 'street' by <BlackBoxDetector 'bright', 2 categories>>"
+    )

@@ -30,6 +30,13 @@ def test_no_images(build):
     assert build("yolox_nano").observe([], []) == []
 
 
+def test_its_representation_says_what_it_is(build):
+    detector = build("yolox_nano")
+    shown = repr(detector)
+    assert shown.startswith("<Detector YOLOX on CSPDarknet, 80 categories, ")
+    assert shown.endswith(f", {detector.fingerprint}>")
+
+
 def test_labels_index_the_categories(build, images):
     detector = build("yolox_nano")
     labels = detector.observe(images[:1], ["a"])[0].clean.labels
