@@ -134,3 +134,14 @@ def test_the_reader_of_imports_sees_what_is_there(source, tmp_path):
         "autoeval.scores.base",
         "autoeval.scores",
     ]
+
+
+def test_no_two_classes_have_the_same_name():
+    """What is public; a reader who meets a name knows which thing it is."""
+    found = {}
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, set()).add(name)
+    twins = {name: places for name, places in found.items() if len(places) > 1}
+    assert twins == {}

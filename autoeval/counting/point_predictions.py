@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.predictions import Predictions, join_truth, odd_predictions
+from autoeval.counting.predictions import CountPredictions, join_truth, odd_predictions
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -75,11 +75,11 @@ def read_point_predictions(path: str | os.PathLike[str]) -> dict[str, ImagePoint
 
 def counts_of_points(
     name: str, found: Mapping[str, ImagePoints | None], truth: Mapping[str, float]
-) -> Predictions:
+) -> CountPredictions:
     """Count predicted points and put the counts beside the true ones (see `read_predictions`)."""
     pred = np.array([np.nan if i is None else float(len(i.points)) for i in found.values()])
     ids, nothing = tuple(found), np.full(len(pred), np.nan)
-    return join_truth(Predictions(name, ids, nothing, pred, odd_predictions(ids, pred)), truth)
+    return join_truth(CountPredictions(name, ids, nothing, pred, odd_predictions(ids, pred)), truth)
 
 
 def _points(entry: Any) -> ImagePoints:

@@ -22,7 +22,7 @@ FORMS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class CountPredictions:
     """The predictions of one model on one data set.
 
     Parameters
@@ -53,11 +53,13 @@ class Predictions:
         """Mask of the images with a prediction, shape (N,)."""
         return ~np.isnan(self.pred)
 
-    def select(self, rows: np.ndarray, *notes: str) -> Predictions:
+    def select(self, rows: np.ndarray, *notes: str) -> CountPredictions:
         """Return the rows of an index array or a mask, with further notes."""
         index = np.arange(len(self))[rows]
         ids = tuple(self.ids[i] for i in index)
-        return Predictions(self.name, ids, self.target[index], self.pred[index], self.notes + notes)
+        return CountPredictions(
+            self.name, ids, self.target[index], self.pred[index], self.notes + notes
+        )
 
     def to_pandas(self) -> pd.DataFrame:
         """Return ``id``, ``target`` and ``pred``."""
@@ -68,7 +70,7 @@ def read_predictions(
     path: str | os.PathLike[str],
     truth: Mapping[str, float] | None = None,
     name: str | None = None,
-) -> Predictions:
+) -> CountPredictions:
     """Read a file of predictions.
 
     Parameters
@@ -83,7 +85,7 @@ def read_predictions(
 
     Returns
     -------
-    Predictions
+    CountPredictions
         A blank prediction is NaN; its notes count skipped and negative predictions and the ids that
         one side lacks.
 
@@ -103,12 +105,14 @@ def read_predictions(
     if "target" not in frame:
         if truth is None:
             raise InputError(f"{path} has no true counts: add a column 'target', or give a truth.")
-        return join_truth(Predictions(name, ids, np.full(len(ids), np.nan), pred, notes), truth)
+        return join_truth(
+            CountPredictions(name, ids, np.full(len(ids), np.nan), pred, notes), truth
+        )
     target = numbers(path, frame, "target")
     _check_targets(path, ids, target)
     if "error" in frame:
         _check_errors(path, ids, target - pred - numbers(path, frame, "error"), target)
-    predictions = Predictions(name, ids, target, pred, notes)
+    predictions = CountPredictions(name, ids, target, pred, notes)
     return predictions if truth is None else join_truth(predictions, truth)
 
 
@@ -117,17 +121,17 @@ def predicted_ids(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return tuple(read_columns(path, FORMS)["id"])
 
 
-def align(models: Sequence[Predictions]) -> list[Predictions]:
+def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
     """Restrict several models to the images that all their files hold, in one order.
 
     Parameters
     ----------
-    models : sequence of Predictions
+    models : sequence of CountPredictions
         Of the same data set.
 
     Returns
     -------
-    list of Predictions
+    list of CountPredictions
         With notes on what was left out.
 
     Raises
@@ -151,7 +155,7 @@ def align(models: Sequence[Predictions]) -> list[Predictions]:
     return [_restrict(model, common) for model in models]
 
 
-def _restrict(model: Predictions, common: Sequence[str]) -> Predictions:
+def _restrict(model: CountPredictions, common: Sequence[str]) -> CountPredictions:
     kept = set(common)
     row = {image_id: k for k, image_id in enumerate(model.ids)}
     left = [image_id for image_id in row if image_id not in kept]
@@ -192,7 +196,7 @@ def _check_errors(
         )
 
 
-def join_truth(predictions: Predictions, truth: Mapping[str, float]) -> Predictions:
+def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> CountPredictions:
     """Put true counts beside predicted ones; notes name the ids that one side lacks.
 
     Raises
@@ -224,7 +228,7 @@ def join_truth(predictions: Predictions, truth: Mapping[str, float]) -> Predicti
             f"The true counts of {len(differing)} images in the predictions of {kept.name} differ "
             f"from the truth (ids: {listed(differing)})."
         )
-    return Predictions(kept.name, kept.ids, target, kept.pred, kept.notes)
+    return CountPredictions(kept.name, kept.ids, target, kept.pred, kept.notes)
 
 
 def _where(ids: Sequence[str], mask: np.ndarray) -> list[str]:

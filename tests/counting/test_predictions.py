@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.predictions import Predictions, align, read_predictions
+from autoeval.counting.predictions import CountPredictions, align, read_predictions
 from autoeval.errors import InputError
 
 
@@ -101,7 +101,7 @@ def test_a_truth_that_shares_no_id_or_contradicts_the_file(tmp_path):
 
 def model(name, **rows):
     target, pred = np.array(list(rows.values()), float).T
-    return Predictions(name, tuple(rows), target, pred)
+    return CountPredictions(name, tuple(rows), target, pred)
 
 
 def test_align_keeps_the_common_images_in_the_order_of_the_first():

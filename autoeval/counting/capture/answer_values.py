@@ -8,7 +8,7 @@ from typing import Any
 from autoeval.counting.asking import is_answered
 from autoeval.counting.capture.answers import extract_count
 from autoeval.counting.capture.records import CaptureItem
-from autoeval.counting.capture.tasks import CHOICE, Task
+from autoeval.counting.capture.tasks import CHOICE, CaptureTask
 from autoeval.counting.columns import LARGEST
 from autoeval.data.wording import listed
 
@@ -16,14 +16,14 @@ Row = Mapping[str, Any]
 SKIPPED = "skipped"
 
 
-def readable(rows: Iterable[Row], task: Task) -> tuple[list[Row], list[str]]:
+def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[str]]:
     """Turn the values of answers into counts (or patterns); what is none is a skipped answer.
 
     Parameters
     ----------
     rows : iterable of mapping
         With ``image_file``, ``status`` and ``value``; failed ones are passed on as they are.
-    task : Task
+    task : CaptureTask
 
     Returns
     -------

@@ -12,7 +12,7 @@ from autoeval.counting.capture.ask import put_question
 from autoeval.counting.capture.queries import Query, RunOptions, temperatures_of
 from autoeval.counting.capture.records import CaptureItem
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, CaptureSplit
-from autoeval.counting.capture.tasks import Task
+from autoeval.counting.capture.tasks import CaptureTask
 from autoeval.counting.counters.base import TEXT, Counter
 from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 def answer(
-    split: CaptureSplit, task: Task, counter: Counter, query: Query, options: RunOptions
+    split: CaptureSplit, task: CaptureTask, counter: Counter, query: Query, options: RunOptions
 ) -> Row:
     """Ask; an unreadable image, and what the counter raises, become the row's status.
 
@@ -54,13 +54,17 @@ def answer(
     return row | {"seconds": round(time.perf_counter() - start, 3)}
 
 
-def _shown(split: CaptureSplit, task: Task, item: CaptureItem, options: RunOptions) -> np.ndarray:
+def _shown(
+    split: CaptureSplit, task: CaptureTask, item: CaptureItem, options: RunOptions
+) -> np.ndarray:
     if task.variant == INPAINTED and options.inpainter is not None and item.box is not None:
         return options.inpainter(split.read_image(item, OCCLUDED), item.box)
     return split.read_image(item, task.variant)
 
 
-def _spoken(counter: Any, image: np.ndarray, task: Task, query: Query, options: RunOptions) -> Row:
+def _spoken(
+    counter: Any, image: np.ndarray, task: CaptureTask, query: Query, options: RunOptions
+) -> Row:
     reply = put_question(
         counter.ask,
         image,

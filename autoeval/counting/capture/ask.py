@@ -13,7 +13,7 @@ from autoeval.counting.capture.answers import (
     extract_choice,
     extract_confidence,
 )
-from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, Task
+from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, CaptureTask
 
 Ask = Callable[..., str]
 Extractor = Callable[[str], Extraction]
@@ -47,7 +47,7 @@ def put_question(
     ask: Ask,
     image: np.ndarray,
     question: str,
-    task: Task,
+    task: CaptureTask,
     *,
     extractor: Extractor,
     temperatures: tuple[float | None, ...] = (None,),
@@ -62,7 +62,7 @@ def put_question(
         only where they are not None.
     image : ndarray of shape (H, W, 3), uint8, BGR
     question : str
-    task : Task
+    task : CaptureTask
     extractor : callable of str -> Extraction
         Reads counts.
     temperatures : tuple of float or None
@@ -82,7 +82,7 @@ def put_question(
     return Reply(value, rule, tuple(attempts), confidence)
 
 
-def _read(text: str, task: Task, extractor: Extractor) -> tuple[int | str | None, str]:
+def _read(text: str, task: CaptureTask, extractor: Extractor) -> tuple[int | str | None, str]:
     if task.kind == CHOICE:
         choice = extract_choice(text, PATTERN_CHOICES)
         return choice, "choice" if choice else "no choice"

@@ -9,7 +9,7 @@ import numpy as np
 
 from autoeval.counting.capture.completion.complete import complete
 from autoeval.counting.capture.completion.detect import detect, detect_objects, has_box
-from autoeval.counting.capture.completion.evidence import Evidence
+from autoeval.counting.capture.completion.evidence import VisibleEvidence
 from autoeval.counting.counters.base import COUNT, POINTS, CountResult
 from autoeval.errors import InputError
 
@@ -91,7 +91,7 @@ class PatternCompletion:
         except InputError as error:
             return CountResult(float("nan"), status=f"failed: {error}", context=context)
 
-    def _completed(self, evidence: Evidence, context: Mapping[str, Any]) -> CountResult:
+    def _completed(self, evidence: VisibleEvidence, context: Mapping[str, Any]) -> CountResult:
         points = np.concatenate([evidence.visible, complete(evidence).hidden(self.policy)])
         return CountResult(float(len(points)), points=points, context=context)
 
@@ -101,14 +101,14 @@ def hides_nothing(context: Mapping[str, Any] | None) -> bool:
     return context is not None and "box" in context and context["box"] is None
 
 
-def told(image: np.ndarray, context: Mapping[str, Any] | None) -> Evidence:
+def told(image: np.ndarray, context: Mapping[str, Any] | None) -> VisibleEvidence:
     """Take the evidence from the facts in ``context``; only the size of the image is read."""
     visible = _visible(context)
     facts = context or {}
     if facts.get("box") is None or facts.get("radius") is None:
         raise InputError("Completion with oracle centres needs 'box' and 'radius' in the context.")
     size = image.shape[1], image.shape[0]
-    return Evidence(visible, np.array(facts["box"]), float(facts["radius"]), size)
+    return VisibleEvidence(visible, np.array(facts["box"]), float(facts["radius"]), size)
 
 
 def _visible(context: Mapping[str, Any] | None) -> np.ndarray:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from autoeval.counting.capture.prompts import PromptBook
 from autoeval.counting.capture.split import INPAINTED, CaptureSplit
-from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, Task
+from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, CaptureTask
 from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path, write_text
 
@@ -55,7 +55,7 @@ _METRIC = """  - metric: {name}
 
 def export_lmms_eval(
     split: CaptureSplit,
-    tasks: Sequence[Task],
+    tasks: Sequence[CaptureTask],
     book: PromptBook,
     folder: str | os.PathLike[str],
     *,
@@ -66,7 +66,7 @@ def export_lmms_eval(
     Parameters
     ----------
     split : CaptureSplit
-    tasks : sequence of Task
+    tasks : sequence of CaptureTask
         Inpainted and sampled ones cannot be exported.
     book : PromptBook
         Questions are written out with its model's prompts.
@@ -102,7 +102,7 @@ def export_lmms_eval(
     return names
 
 
-def _row(split: CaptureSplit, task: Task, book: PromptBook, item: Any) -> dict[str, Any]:
+def _row(split: CaptureSplit, task: CaptureTask, book: PromptBook, item: Any) -> dict[str, Any]:
     return {
         "image": {
             "bytes": split.image_path(item, task.variant).read_bytes(),
@@ -133,7 +133,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
         pq.write_table(table, temporary)
 
 
-def _yaml(name: str, data: Path, task: Task, max_tokens: int) -> str:
+def _yaml(name: str, data: Path, task: CaptureTask, max_tokens: int) -> str:
     better = {"smape": "false", "exact": "true", "skipped": "false"}
     if task.kind == CHOICE:
         del better["smape"]

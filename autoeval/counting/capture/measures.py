@@ -10,7 +10,7 @@ import pandas as pd
 
 from autoeval.counting.capture.results import FAILED, MISSING, SKIPPED, TaskResult
 from autoeval.counting.capture.tasks import CHOICE
-from autoeval.counting.measures.intervals import Interval, bootstrap_intervals
+from autoeval.counting.measures.intervals import MeasureInterval, bootstrap_intervals
 from autoeval.counting.measures.overall import smape, smape_terms
 
 NONE = "none"
@@ -207,7 +207,7 @@ def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
 
 def smape_interval(
     truth: np.ndarray, value: np.ndarray, *, n_resamples: int = 1000, seed: int = 0
-) -> Interval:
+) -> MeasureInterval:
     """Return the sMAPE of counts (N,), NaN for a skipped answer, with its 95 % interval."""
     terms = smape_terms(truth, value)
     return _interval(lambda rows: float(terms[rows].mean()), terms, n_resamples, seed)
@@ -223,7 +223,7 @@ def _interval(
     rows: np.ndarray | pd.DataFrame,
     n_resamples: int,
     seed: int,
-) -> Interval:
+) -> MeasureInterval:
     images = np.arange(len(rows))
     return bootstrap_intervals(
         lambda drawn: {"": statistic(drawn)}, images, n_resamples=n_resamples, seed=seed

@@ -33,7 +33,7 @@ TRIES = 200
 
 
 @dataclass(frozen=True)
-class Choice:
+class ImageChoice:
     """Which images are taken and how they are occluded.
 
     Parameters
@@ -60,7 +60,9 @@ class Choice:
 
 
 def build_own(
-    candidates: Iterable[Candidate], folder: str | os.PathLike[str], choice: Choice | None = None
+    candidates: Iterable[Candidate],
+    folder: str | os.PathLike[str],
+    choice: ImageChoice | None = None,
 ) -> Built:
     """Choose regular images, occlude them and write both versions with their metadata.
 
@@ -69,7 +71,7 @@ def build_own(
     candidates : iterable of Candidate
     folder : path-like
         Receives ``original/``, ``occluded/``, ``metadata.json`` and ``problems.txt``.
-    choice : Choice, optional
+    choice : ImageChoice, optional
 
     Returns
     -------
@@ -81,7 +83,7 @@ def build_own(
     InputError
         If no candidate is regular enough.
     """
-    choice = choice or Choice()
+    choice = choice or ImageChoice()
     records: list[dict[str, Any]] = []
     problems: list[str] = []
     for candidate in candidates:
@@ -99,8 +101,10 @@ def build_own(
     return Built(open_split(folder), tuple(problems))
 
 
-def fair_box(boxes: np.ndarray, size: tuple[int, int], choice: Choice, name: str) -> np.ndarray:
-    """Draw boxes until one is fair: see `Choice`.
+def fair_box(
+    boxes: np.ndarray, size: tuple[int, int], choice: ImageChoice, name: str
+) -> np.ndarray:
+    """Draw boxes until one is fair: see `ImageChoice`.
 
     Parameters
     ----------
@@ -108,7 +112,7 @@ def fair_box(boxes: np.ndarray, size: tuple[int, int], choice: Choice, name: str
         Objects as xyxy.
     size : tuple of int
         Width and height of the image.
-    choice : Choice
+    choice : ImageChoice
     name : str
         Of the item; with the seed it decides the draws.
 
@@ -140,7 +144,7 @@ def hidden_by(boxes: np.ndarray, box: np.ndarray) -> np.ndarray:
     return np.all((boxes[:, :2] <= box[2:]) & (boxes[:, 2:] >= box[:2]), axis=1)
 
 
-def _is_fair(points: np.ndarray, hidden: np.ndarray, choice: Choice) -> bool:
+def _is_fair(points: np.ndarray, hidden: np.ndarray, choice: ImageChoice) -> bool:
     low, high = choice.hidden_share
     if not low <= hidden.mean() <= high:
         return False
@@ -148,7 +152,7 @@ def _is_fair(points: np.ndarray, hidden: np.ndarray, choice: Choice) -> bool:
     return bool(kept.all())
 
 
-def _build(candidate: Candidate, folder: Path, choice: Choice) -> dict[str, Any]:
+def _build(candidate: Candidate, folder: Path, choice: ImageChoice) -> dict[str, Any]:
     n = len(candidate.boxes)
     if n < choice.min_objects:
         raise InputError(f"{n} objects, at least {choice.min_objects} wanted")

@@ -15,7 +15,7 @@ from autoeval.counting.capture.ask import Extractor
 from autoeval.counting.capture.prompts import PromptBook
 from autoeval.counting.capture.records import CaptureItem
 from autoeval.counting.capture.split import CaptureSplit
-from autoeval.counting.capture.tasks import Task, fact
+from autoeval.counting.capture.tasks import CaptureTask, fact
 from autoeval.counting.counters.base import TEXT, Counter
 
 Inpainter = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -68,7 +68,7 @@ class Query:
 
 
 def make_queries(
-    split: CaptureSplit, task: Task, counter: Counter, book: PromptBook, options: RunOptions
+    split: CaptureSplit, task: CaptureTask, counter: Counter, book: PromptBook, options: RunOptions
 ) -> Iterator[Query]:
     """Yield every question of a task."""
     speaks = TEXT in counter.capabilities
@@ -86,6 +86,6 @@ def make_queries(
             yield Query(item, sample, question, context, key)
 
 
-def temperatures_of(task: Task, options: RunOptions) -> tuple[float | None, ...]:
+def temperatures_of(task: CaptureTask, options: RunOptions) -> tuple[float | None, ...]:
     """Return the temperatures to try; several samples of one answer would say nothing at 0."""
     return (1.0,) if task.samples > 1 and options.temperatures == (None,) else options.temperatures

@@ -16,7 +16,7 @@ import pandas as pd
 from autoeval.counting.asking import is_answered
 from autoeval.counting.capture.answer_values import contradictions, readable
 from autoeval.counting.capture.split import CaptureSplit
-from autoeval.counting.capture.tasks import Task
+from autoeval.counting.capture.tasks import CaptureTask
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -31,7 +31,7 @@ class TaskResult:
     Parameters
     ----------
     model : str
-    task : Task
+    task : CaptureTask
     frame : DataFrame
         One row an item of the task: ``image_file``, ``truth``, ``value`` (NaN or None where there
         is none), ``status`` (ok, skipped, failed or missing), ``confidence``, and the item's
@@ -41,7 +41,7 @@ class TaskResult:
     """
 
     model: str
-    task: Task
+    task: CaptureTask
     frame: pd.DataFrame
     problems: tuple[str, ...]
 
@@ -77,7 +77,7 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
         raise InputError(f"{path} does not hold answers: {error!r}.") from None
 
 
-def collect(split: CaptureSplit, task: Task, model: str, rows: Iterable[Row]) -> TaskResult:
+def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[Row]) -> TaskResult:
     """Put the answers of one model to one task beside the truth.
 
     Items without an answer stay in the frame as ``missing``. Of several answers to one question
@@ -89,7 +89,7 @@ def collect(split: CaptureSplit, task: Task, model: str, rows: Iterable[Row]) ->
     Parameters
     ----------
     split : CaptureSplit
-    task : Task
+    task : CaptureTask
     model : str
     rows : iterable of mapping
         As `read_answers` returns them.
@@ -180,7 +180,7 @@ def _one_each(rows: Iterable[Row], known: set[str]) -> tuple[list[Row], list[str
     return list(answers.values()), problems
 
 
-def _combine(rows: Sequence[Row], task: Task) -> dict[str, Any]:
+def _combine(rows: Sequence[Row], task: CaptureTask) -> dict[str, Any]:
     answered = [row for row in rows if is_answered(row)]
     if not answered:
         return {"value": None, "status": FAILED if rows else MISSING, "confidence": np.nan}

@@ -11,7 +11,7 @@ from autoeval.counting.capture.answering import Row, answer
 from autoeval.counting.capture.prompts import PromptBook
 from autoeval.counting.capture.queries import Query, RunOptions, make_queries
 from autoeval.counting.capture.split import INPAINTED, CaptureSplit
-from autoeval.counting.capture.tasks import COUNT, Task
+from autoeval.counting.capture.tasks import COUNT, CaptureTask
 from autoeval.counting.counters.base import TEXT, Counter
 from autoeval.counting.journal import CellJournal
 from autoeval.errors import InputError
@@ -41,7 +41,7 @@ class RunCounts:
 
 def run_task(
     split: CaptureSplit,
-    task: Task,
+    task: CaptureTask,
     counter: Counter,
     book: PromptBook,
     journal: CellJournal,
@@ -52,7 +52,7 @@ def run_task(
     Parameters
     ----------
     split : CaptureSplit
-    task : Task
+    task : CaptureTask
     counter : Counter
         One that answers in text is asked the question of the task through its ``ask``; any other
         is given the object's name, with ``image_id`` and the facts that its ``needs`` lists as
@@ -90,19 +90,23 @@ def run_task(
     return counts
 
 
-def _check(task: Task, counter: Counter, options: RunOptions) -> None:
+def _check(task: CaptureTask, counter: Counter, options: RunOptions) -> None:
     if TEXT not in counter.capabilities and (task.kind != COUNT or not _plain(task)):
         raise InputError(f"{counter.name} answers no questions, so it cannot do {task.name}.")
     if task.variant == INPAINTED and options.inpainter is None:
         raise InputError("The task inpainted needs an inpainter.")
 
 
-def _plain(task: Task) -> bool:
+def _plain(task: CaptureTask) -> bool:
     return task.told is None and task.samples == 1 and task.name.startswith(("total", INPAINTED))
 
 
 def _answers(
-    split: CaptureSplit, task: Task, counter: Counter, queries: list[Query], options: RunOptions
+    split: CaptureSplit,
+    task: CaptureTask,
+    counter: Counter,
+    queries: list[Query],
+    options: RunOptions,
 ) -> Iterator[Row]:
     failures = 0
     with ThreadPoolExecutor(options.workers) as pool:

@@ -18,7 +18,7 @@ Question = Callable[[CaptureItem, PromptBook], str]
 
 
 @dataclass(frozen=True)
-class Task:
+class CaptureTask:
     """A task of CAPTURe.
 
     Parameters
@@ -91,7 +91,7 @@ def coordinates(points: list[list[float]]) -> str:
     return ", ".join(f"({x:.0f}, {y:.0f})" for x, y in points)
 
 
-def get_task(name: str) -> Task:
+def get_task(name: str) -> CaptureTask:
     """Return a task by its name.
 
     Raises
@@ -146,41 +146,41 @@ SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
 TASKS = {
     task.name: task
     for task in (
-        Task("total-original", ORIGINAL, _total(ORIGINAL), _ground_truth),
-        Task("total-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth),
-        Task("occluded-only", OCCLUDED, _occluded_only, _num_occluded),
-        Task("pattern-original", ORIGINAL, _pattern, _shape, kind=CHOICE),
-        Task("pattern-occluded", OCCLUDED, _pattern, _shape, kind=CHOICE),
-        Task(
+        CaptureTask("total-original", ORIGINAL, _total(ORIGINAL), _ground_truth),
+        CaptureTask("total-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth),
+        CaptureTask("occluded-only", OCCLUDED, _occluded_only, _num_occluded),
+        CaptureTask("pattern-original", ORIGINAL, _pattern, _shape, kind=CHOICE),
+        CaptureTask("pattern-occluded", OCCLUDED, _pattern, _shape, kind=CHOICE),
+        CaptureTask(
             "oracle-all",
             OCCLUDED,
             _oracle("all_points", "oracle_all"),
             _ground_truth,
             told="all_points",
         ),
-        Task(
+        CaptureTask(
             "oracle-visible",
             OCCLUDED,
             _oracle("visible_points", "oracle_visible"),
             _ground_truth,
             told="visible_points",
         ),
-        Task("inpainted", INPAINTED, _total(ORIGINAL), _ground_truth),
-        Task(
+        CaptureTask("inpainted", INPAINTED, _total(ORIGINAL), _ground_truth),
+        CaptureTask(
             "confidence-original",
             ORIGINAL,
             _confident(ORIGINAL),
             _ground_truth,
             prompted_confidence=True,
         ),
-        Task(
+        CaptureTask(
             "confidence-occluded",
             OCCLUDED,
             _confident(OCCLUDED),
             _ground_truth,
             prompted_confidence=True,
         ),
-        Task("sampled-original", ORIGINAL, _total(ORIGINAL), _ground_truth, samples=SAMPLES),
-        Task("sampled-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth, samples=SAMPLES),
+        CaptureTask("sampled-original", ORIGINAL, _total(ORIGINAL), _ground_truth, samples=SAMPLES),
+        CaptureTask("sampled-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth, samples=SAMPLES),
     )
 }

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from autoeval.counting.capture.candidates import coco_candidates, point_candidates
-from autoeval.counting.capture.own import Choice, build_own
+from autoeval.counting.capture.own import ImageChoice, build_own
 from autoeval.counting.capture.real import PROBLEMS, Built, build_real
 from autoeval.counting.capture.split import write_contact_sheet
 
@@ -21,7 +21,7 @@ SHOWN = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    default = Choice()
+    default = ImageChoice()
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument(
         "--images",
@@ -84,7 +84,7 @@ def _own(args: argparse.Namespace) -> tuple[Built, list[str]]:
         found, noted = coco_candidates(args.coco, args.images)
     else:
         found, noted = point_candidates(args.points, args.images, object_name=args.object)
-    choice = Choice(
+    choice = ImageChoice(
         min_regularity=args.min_regularity, min_objects=args.min_objects, seed=args.seed
     )
     return build_own(found, args.out, choice), noted

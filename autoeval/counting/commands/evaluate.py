@@ -24,7 +24,7 @@ from autoeval.counting.evaluation.inputs import check_category, choose_bins, rea
 from autoeval.counting.evaluation.localisation import DISTANCES, Localisation, side_by_side
 from autoeval.counting.evaluation.report import SHOWN, all_notes, measures_table, write_files
 from autoeval.counting.filed_page import PAGE
-from autoeval.counting.predictions import Predictions
+from autoeval.counting.predictions import CountPredictions
 from autoeval.report.tables import format_cells, to_terminal
 
 
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _evaluate(
-    args: argparse.Namespace, models: Sequence[Predictions], counted: np.ndarray | None
+    args: argparse.Namespace, models: Sequence[CountPredictions], counted: np.ndarray | None
 ) -> list[CountEvaluation]:
     choose = partial(
         choose_bins,

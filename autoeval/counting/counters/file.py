@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.counters.base import COUNT, CountResult
-from autoeval.counting.predictions import Predictions
+from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 
 
@@ -17,19 +17,19 @@ class FileCounter:
 
     Parameters
     ----------
-    predictions : Predictions
+    predictions : CountPredictions
         Such as `read_predictions` reads; the prompt of a question does not matter.
 
     Examples
     --------
-    >>> counter = FileCounter(Predictions("bl", ("a",), np.array([3.]), np.array([2.5])))
+    >>> counter = FileCounter(CountPredictions("bl", ("a",), np.array([3.]), np.array([2.5])))
     >>> counter.count(np.zeros((2, 2, 3), np.uint8), "people", {"image_id": "a"}).count
     2.5
     """
 
     capabilities = frozenset({COUNT})
 
-    def __init__(self, predictions: Predictions) -> None:
+    def __init__(self, predictions: CountPredictions) -> None:
         self.name = predictions.name
         self.counts = dict(zip(predictions.ids, predictions.pred.tolist(), strict=True))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from autoeval.counting.binning.bins import CountBins
 from autoeval.counting.measures.binned import bin_table, pooled
-from autoeval.counting.predictions import Predictions
+from autoeval.counting.predictions import CountPredictions
 
 ABSURD = 1000  # times the largest true count
 
@@ -24,7 +24,7 @@ def absurd_predictions(target: np.ndarray, pred: np.ndarray) -> tuple[str, ...]:
     )
 
 
-def pooled_std_caution(models: Iterable[tuple[Predictions, CountBins]]) -> list[str]:
+def pooled_std_caution(models: Iterable[tuple[CountPredictions, CountBins]]) -> list[str]:
     """Say how much the pooled std of each model owes to the choice of bins."""
     said = [
         f"{counted.name} " + ", ".join(f"{value:.4g}" for value in _stds(counted, bins))
@@ -63,7 +63,7 @@ def finer(bins: CountBins) -> CountBins:
     return CountBins((*np.column_stack([edges[:-1], middles]).ravel(), edges[-1]))
 
 
-def _stds(counted: Predictions, bins: CountBins) -> list[float]:
+def _stds(counted: CountPredictions, bins: CountBins) -> list[float]:
     of_bins = [
         pooled(bin_table(counted.target, counted.pred, some))[1]
         for some in (bins, coarser(bins), finer(bins))

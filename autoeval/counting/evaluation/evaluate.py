@@ -12,10 +12,10 @@ from autoeval.counting.binning.bins import CountBins
 from autoeval.counting.evaluation.cautions import absurd_predictions
 from autoeval.counting.evaluation.resampling import measure_intervals
 from autoeval.counting.measures.binned import bin_table, check_mode, pooled
-from autoeval.counting.measures.intervals import Interval
+from autoeval.counting.measures.intervals import MeasureInterval
 from autoeval.counting.measures.overall import absolute_error, mape, smape
 from autoeval.counting.measures.tper import CONVENTIONS, TperCurve, tper_curve
-from autoeval.counting.predictions import Predictions
+from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 
 
@@ -25,9 +25,9 @@ class CountEvaluation:
 
     Parameters
     ----------
-    predictions : Predictions
+    predictions : CountPredictions
         What was evaluated, skipped images included.
-    counted : Predictions
+    counted : CountPredictions
         Those that enter every measure but sMAPE.
     bins : CountBins
         Bins of the true count.
@@ -37,7 +37,7 @@ class CountEvaluation:
         One row for each bin with images.
     measures : dict of str to float
         Pooled and global measures over the images that count; sMAPE over all.
-    intervals : dict of str to Interval
+    intervals : dict of str to MeasureInterval
         Bootstrap intervals of some of the measures.
     curves : dict of str to TperCurve
         By convention.
@@ -45,13 +45,13 @@ class CountEvaluation:
         What to know before trusting the numbers.
     """
 
-    predictions: Predictions
-    counted: Predictions
+    predictions: CountPredictions
+    counted: CountPredictions
     bins: CountBins
     mode: str
     table: pd.DataFrame
     measures: dict[str, float]
-    intervals: dict[str, Interval]
+    intervals: dict[str, MeasureInterval]
     curves: dict[str, TperCurve]
     notes: tuple[str, ...]
 
@@ -78,7 +78,7 @@ class CountEvaluation:
 
 
 def evaluate_counts(
-    predictions: Predictions,
+    predictions: CountPredictions,
     bins: CountBins,
     *,
     mode: str = "paper",
@@ -90,7 +90,7 @@ def evaluate_counts(
 
     Parameters
     ----------
-    predictions : Predictions
+    predictions : CountPredictions
         Of one model.
     bins : CountBins
         Bins of the true count.

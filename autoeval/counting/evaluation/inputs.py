@@ -14,7 +14,7 @@ from autoeval.counting.point_predictions import (
     counts_of_points,
     read_point_predictions,
 )
-from autoeval.counting.predictions import Predictions, align, predicted_ids, read_predictions
+from autoeval.counting.predictions import CountPredictions, align, predicted_ids, read_predictions
 from autoeval.counting.truth import GroundTruth, has_categories, read_truth
 from autoeval.errors import InputError
 
@@ -27,7 +27,7 @@ class Inputs:
 
     Parameters
     ----------
-    models : list of Predictions
+    models : list of CountPredictions
         On the same images, unless they are of different data sets.
     points : mapping of str to mapping of str to ImagePoints or None
         Of the models whose files hold points, by model and image id.
@@ -35,7 +35,7 @@ class Inputs:
         Where it is a file of its own.
     """
 
-    models: list[Predictions]
+    models: list[CountPredictions]
     points: Mapping[str, Mapping[str, ImagePoints | None]]
     truth: GroundTruth | None
 
@@ -99,7 +99,7 @@ def read_inputs(
 
 
 def choose_bins(
-    model: Predictions,
+    model: CountPredictions,
     *,
     bins: str | None,
     bins_name: str | None,
@@ -112,7 +112,7 @@ def choose_bins(
 
     Parameters
     ----------
-    model : Predictions
+    model : CountPredictions
         Whose true counts are binned where nothing else is given.
     bins, bins_name : str, optional
         See `find_bins`.

@@ -7,28 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.measures.intervals import Interval, bootstrap_intervals
+from autoeval.counting.measures.intervals import MeasureInterval, bootstrap_intervals
 from autoeval.counting.measures.overall import smape_terms
 from autoeval.counting.measures.tper import tper_areas
-from autoeval.counting.predictions import Predictions
+from autoeval.counting.predictions import CountPredictions
 
 
 def measure_intervals(
-    predictions: Predictions,
-    counted: Predictions,
+    predictions: CountPredictions,
+    counted: CountPredictions,
     bins: CountBins,
     mode: str,
     *,
     n_resamples: int,
     seed: int,
-) -> dict[str, Interval]:
+) -> dict[str, MeasureInterval]:
     """Return 95 % bootstrap intervals over images, of sMAPE over all, of the others over `counted`.
 
     Parameters
     ----------
-    predictions : Predictions
+    predictions : CountPredictions
         All images, skipped ones included.
-    counted : Predictions
+    counted : CountPredictions
         Those that enter every measure but sMAPE.
     bins : CountBins
     mode : {"paper", "released"}

@@ -8,7 +8,7 @@ import numpy as np
 
 from autoeval.counting.binning.bins import CountBins
 from autoeval.counting.evaluation.evaluate import CountEvaluation, evaluate_counts
-from autoeval.counting.predictions import Predictions
+from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 
 
@@ -82,7 +82,7 @@ class CountScore:
         """
         ids = tuple(sorted(self.by_image))
         pairs = np.array([self.by_image[image_id] for image_id in ids]).reshape(-1, 2)
-        predictions = Predictions(self.name, ids, pairs[:, 0], pairs[:, 1])
+        predictions = CountPredictions(self.name, ids, pairs[:, 0], pairs[:, 1])
         return evaluate_counts(
             predictions, self.bins, mode=self.mode, n_resamples=n_resamples, seed=seed
         )

@@ -16,7 +16,7 @@ from autoeval.runtime.progress import progress_bar
 
 
 @dataclass(frozen=True)
-class Interval:
+class MeasureInterval:
     """An estimate with its interval.
 
     Parameters
@@ -43,7 +43,7 @@ def bootstrap_intervals(
     level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Interval]:
+) -> dict[str, MeasureInterval]:
     """Percentile bootstrap intervals, clustered by image.
 
     Images are drawn with replacement and bring all their rows, because the errors of several
@@ -90,7 +90,7 @@ def bootstrap_intervals(
         drawn = [dict.fromkeys(drawn[0], float("nan"))]
     ends = pd.DataFrame(drawn, dtype=np.float64).quantile([(1 - level) / 2, (1 + level) / 2])
     return {
-        name: Interval(float(value), float(ends[name].iloc[0]), float(ends[name].iloc[1]))
+        name: MeasureInterval(float(value), float(ends[name].iloc[0]), float(ends[name].iloc[1]))
         for name, value in statistics(np.arange(len(images))).items()
     }
 
@@ -117,7 +117,7 @@ class PairedComparison:
 
     Parameters
     ----------
-    difference : Interval
+    difference : MeasureInterval
         Mean of |error of A| - |error of B|; negative where A is better.
     p_value : float
         Of Wilcoxon's signed-rank test; 1 where no error differs.
@@ -125,7 +125,7 @@ class PairedComparison:
         Images on which A is nearer, B is nearer, and neither.
     """
 
-    difference: Interval
+    difference: MeasureInterval
     p_value: float
     better: int
     worse: int

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.measures.intervals import Interval, bootstrap_intervals
+from autoeval.counting.measures.intervals import MeasureInterval, bootstrap_intervals
 
 
 class Measured(Protocol):
@@ -36,7 +36,7 @@ class Measured(Protocol):
 
 def intervals_of(
     result: Measured, *, n_resamples: int = 1000, seed: int = 0
-) -> dict[str, Interval]:
+) -> dict[str, MeasureInterval]:
     """Return each measure with its 95 % interval, whole images resampled."""
     images = result.images.to_numpy()
     return bootstrap_intervals(result.measure, images, n_resamples=n_resamples, seed=seed)
@@ -76,7 +76,7 @@ def _differences(
     ]
 
 
-def _better(a: Measured, b: Measured, measure: str, difference: Interval) -> str:
+def _better(a: Measured, b: Measured, measure: str, difference: MeasureInterval) -> str:
     if not (difference.low > 0 or difference.high < 0):
         return ""
     return a.name if (difference.low > 0) == a.rises(measure) else b.name

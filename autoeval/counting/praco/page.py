@@ -10,7 +10,7 @@ import pandas as pd
 
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.journal import folder_name
-from autoeval.counting.measures.intervals import Interval
+from autoeval.counting.measures.intervals import MeasureInterval
 from autoeval.counting.praco.charts import confusion_chart, drift_chart
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic_measures import drift
@@ -50,7 +50,7 @@ def praco_page(
     results: Sequence[PracoResult],
     counting_set: CountingSet,
     *,
-    intervals: Mapping[str, Mapping[str, Interval]],
+    intervals: Mapping[str, Mapping[str, MeasureInterval]],
     differences: pd.DataFrame,
     panels: Panels,
     notes: Sequence[str] = (),
@@ -63,7 +63,7 @@ def praco_page(
         All in one mode.
     counting_set : CountingSet
         What was counted.
-    intervals : mapping of str to mapping of str to Interval
+    intervals : mapping of str to mapping of str to MeasureInterval
         Each measure with its interval, by model.
     differences : DataFrame
         As `compare` returns it.

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.journal import folder_name
-from autoeval.counting.measures.intervals import Interval
+from autoeval.counting.measures.intervals import MeasureInterval
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.plus_plus_result import PlusPlusResult
 from autoeval.counting.praco.tables import difference_table, interval_table
@@ -51,7 +51,7 @@ def plus_plus_page(
     results: Sequence[PlusPlusResult],
     counting_set: CountingSet,
     *,
-    intervals: Mapping[str, Mapping[str, Interval]],
+    intervals: Mapping[str, Mapping[str, MeasureInterval]],
     differences: pd.DataFrame,
     notes: Sequence[str] = (),
 ) -> FiledPage:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.measures.intervals import Interval
+from autoeval.counting.measures.intervals import MeasureInterval
 from autoeval.counting.praco.negative_measures import negative_by_class
 from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.praco.table_measures import MEASURES, OWN_RECALL, PLACES
@@ -38,7 +38,7 @@ def measures_table(results: Sequence[PracoResult]) -> pd.DataFrame:
     return table.reindex(columns=["model", *MEASURES, *last])
 
 
-def interval_table(named: Mapping[str, Mapping[str, Interval]]) -> pd.DataFrame:
+def interval_table(named: Mapping[str, Mapping[str, MeasureInterval]]) -> pd.DataFrame:
     """One row for each measure, one column for each model: value and 95 % interval as text.
 
     The measures of the published table come first.
@@ -56,7 +56,7 @@ def interval_table(named: Mapping[str, Mapping[str, Interval]]) -> pd.DataFrame:
 def difference_table(differences: pd.DataFrame) -> pd.DataFrame:
     """Put the table of `compare` into words: one column for both models, one for the interval."""
     text = [
-        _text(row.measure, Interval(row.difference, row.low, row.high))
+        _text(row.measure, MeasureInterval(row.difference, row.low, row.high))
         for row in differences.itertuples()
     ]
     return pd.DataFrame(
@@ -107,7 +107,7 @@ def image_table(result: PracoResult) -> pd.DataFrame:
     return result.by_image.reset_index(names="image")
 
 
-def _text(measure: str, interval: Interval) -> str:
+def _text(measure: str, interval: MeasureInterval) -> str:
     if interval.value != interval.value:
         return "–"
     spec = FORMATS.get(measure, "{:.3f}")

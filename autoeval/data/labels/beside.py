@@ -16,7 +16,7 @@ _SWAPPED = {"labels": "images", "Annotations": "JPEGImages"}
 
 
 @dataclass(frozen=True)
-class Pairs:
+class LabelPairs:
     """Images and their label files.
 
     Parameters
@@ -37,7 +37,7 @@ class Pairs:
     problems: tuple[str, ...]
 
 
-def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str]) -> Pairs:
+def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str]) -> LabelPairs:
     """Find the label file of each image of a folder.
 
     A label file has the image's path with another suffix, either as it is or with the last folder
@@ -72,7 +72,7 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
         )
     unlabelled = tuple(image for image in images if image not in labelled)
     spare = [files[key] for key in files if files[key].name not in others]
-    return Pairs(img_dir, labelled, unlabelled, tuple(_problems(labels, labelled, spare)))
+    return LabelPairs(img_dir, labelled, unlabelled, tuple(_problems(labels, labelled, spare)))
 
 
 def folder_of_images(labels: Path) -> Path:

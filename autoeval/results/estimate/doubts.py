@@ -15,7 +15,7 @@ from autoeval.targets import find_target
 
 
 @dataclass(frozen=True)
-class Doubts(Section):
+class ReasonsForDoubt(Section):
     """The guards of an estimate, and the verdict of the held-out sources.
 
     Parameters

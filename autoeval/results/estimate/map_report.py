@@ -7,7 +7,7 @@ from autoeval.estimation.fitting import Fit
 from autoeval.report.sections import Report
 from autoeval.results.estimate.answer import Answer, star
 from autoeval.results.estimate.by_category import ByCategory
-from autoeval.results.estimate.doubts import Doubts, LeftOut
+from autoeval.results.estimate.doubts import LeftOut, ReasonsForDoubt
 from autoeval.results.estimate.observed import Observed
 from autoeval.results.estimate.plotted_scores import LEFT_OUT, scores_to_plot
 from autoeval.results.estimate.score_scatter import ScoreScatter
@@ -69,7 +69,7 @@ def map_report(
     times = time_table(fit.table if fit else None, observed.row if observed else None)
     sections = [
         Answer(estimate),
-        Doubts(estimate, held_out),
+        ReasonsForDoubt(estimate, held_out),
         LeftOut(fit.problems if fit else (), observed.row["unreadable"] if observed else ""),
         AtAGlance(held_out),
         ScoreScatter(title, plotted, target, at),

@@ -5,7 +5,7 @@ import pytest
 
 from autoeval.counting.capture.completion.complete import complete
 from autoeval.counting.capture.completion.detect import detect
-from autoeval.counting.capture.completion.evidence import Evidence, hidden_sites
+from autoeval.counting.capture.completion.evidence import VisibleEvidence, hidden_sites
 from autoeval.counting.capture.layout import pattern_positions
 from autoeval.counting.capture.occluder import touched
 from autoeval.counting.capture.records import to_items
@@ -17,7 +17,7 @@ def _evidence(points, box, size=(200, 200)):
     points = np.asarray(points, float)
     box = np.asarray(box)
     hidden = touched(points, box, 5, "circle")
-    return Evidence(points[~hidden], box, 5.0, size), points[hidden]
+    return VisibleEvidence(points[~hidden], box, 5.0, size), points[hidden]
 
 
 CASES = [
@@ -56,7 +56,7 @@ def test_direction_does_not_matter(angle):
 def test_policies_choose_among_the_numbers_that_agree():
     # A column with steps of 10 from y = 20; all from 100 down is covered to 151: up to 5 fit.
     points = np.column_stack([np.full(7, 100.0), 20 + 13 * np.arange(7)])
-    evidence = Evidence(points, np.array([80, 106, 120, 160]), 5.0, (200, 200))
+    evidence = VisibleEvidence(points, np.array([80, 106, 120, 160]), 5.0, (200, 200))
     numbers = {
         policy: len(complete(evidence).hidden(policy)) for policy in ("fewest", "median", "most")
     }
@@ -68,24 +68,24 @@ def test_fragments_tell_what_the_centres_leave_open():
     points = np.column_stack([np.full(7, 100.0), 20 + 13 * np.arange(7)])
     box = np.array([80, 106, 120, 160])
     # The object at 163 would look out below 160; nothing does.
-    seen = Evidence(points, box, 5.0, (200, 200), fragments=np.zeros((0, 2)))
+    seen = VisibleEvidence(points, box, 5.0, (200, 200), fragments=np.zeros((0, 2)))
     assert complete(seen).numbers == (1, 2, 3, 4)
     rim = np.array([[100.5, y + 0.5] for y in range(161, 168)])
     across = np.array([[x + 0.5, y + 0.5] for x in range(95, 105) for y in range(160, 168)])
     disc = across[np.hypot(across[:, 0] - 100, across[:, 1] - 163) <= 5]
-    seen = Evidence(points, box, 5.0, (200, 200), fragments=np.concatenate([rim, disc]))
+    seen = VisibleEvidence(points, box, 5.0, (200, 200), fragments=np.concatenate([rim, disc]))
     assert complete(seen).numbers == (5,)
 
 
 def test_one_visible_object_leaves_one_supposed_hidden():
     found = complete(
-        Evidence(np.array([[10.0, 10.0]]), np.array([50, 50, 90, 90]), 5.0, (200, 200))
+        VisibleEvidence(np.array([[10.0, 10.0]]), np.array([50, 50, 90, 90]), 5.0, (200, 200))
     )
     assert not found.found and found.hidden().tolist() == [[70, 70]]
 
 
 def test_a_hypothesis_must_explain_every_visible_object():
-    evidence = Evidence(
+    evidence = VisibleEvidence(
         np.array([[10.0, 10.0], [50.0, 10.0]]), np.array([80, 0, 99, 20]), 5.0, (200, 200)
     )
     assert hidden_sites(np.array([[10.0, 10.0], [90.0, 10.0]]), evidence) is None
@@ -123,5 +123,5 @@ def test_detection_refuses_images_without_box_or_objects():
 def test_every_ring_of_the_split_is_completed_without_error():
     spec = SyntheticSpec(seed=5, patterns=("circle",), fit_canvas=True)
     for item in to_items(list(make_records(spec))[::15]):
-        evidence = Evidence(item.visible_points, item.box, 5.0, (200, 200))
+        evidence = VisibleEvidence(item.visible_points, item.box, 5.0, (200, 200))
         assert complete(evidence).numbers == (item.num_occluded,), item.image_file

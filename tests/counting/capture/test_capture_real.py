@@ -9,7 +9,7 @@ import pytest
 
 from autoeval.counting.capture.candidates import coco_candidates, point_candidates
 from autoeval.counting.capture.own import (
-    Choice,
+    ImageChoice,
     build_own,
     fair_box,
     hidden_by,
@@ -181,7 +181,7 @@ def test_own_split_from_points(source):
 
 def test_fair_box_hides_a_share_and_keeps_the_extent():
     boxes = np.column_stack([GRID - 4, GRID + 4])
-    choice = Choice(hidden_share=(0.1, 0.3))
+    choice = ImageChoice(hidden_share=(0.1, 0.3))
     for name in "abcdefgh":
         box = fair_box(boxes, (260, 200), choice, name)
         hidden = hidden_by(boxes, box)
@@ -190,7 +190,7 @@ def test_fair_box_hides_a_share_and_keeps_the_extent():
         assert box.min() >= 0 and box[2] <= 260 and box[3] <= 200
         np.testing.assert_array_equal(box, fair_box(boxes, (260, 200), choice, name))
     with pytest.raises(InputError, match="none of 200 boxes"):
-        fair_box(boxes, (260, 200), Choice(hidden_share=(0.98, 0.99)), "a")
+        fair_box(boxes, (260, 200), ImageChoice(hidden_share=(0.98, 0.99)), "a")
 
 
 def test_own_split_without_a_regular_image_is_an_error(source):

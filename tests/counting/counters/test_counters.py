@@ -15,7 +15,7 @@ from autoeval.counting.counters.mmdet import DetectorCounter, box_limit
 from autoeval.counting.counters.text import TextCounter
 from autoeval.counting.counters.transformers import TransformersAsk
 from autoeval.counting.counters.vocabulary import find_category
-from autoeval.counting.predictions import Predictions
+from autoeval.counting.predictions import CountPredictions
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 
@@ -230,7 +230,7 @@ def test_transformers_is_asked_with_an_rgb_picture(monkeypatch):
 
 
 def test_predictions_made_elsewhere():
-    counter = FileCounter(Predictions("f", ("a", "b"), np.ones(2), np.array([2.5, np.nan])))
+    counter = FileCounter(CountPredictions("f", ("a", "b"), np.ones(2), np.array([2.5, np.nan])))
     assert counter.count(IMAGE, "x", {"image_id": "a"}).count == 2.5
     assert counter.count(IMAGE, "x", {"image_id": "b"}).status == "skipped"
     with pytest.raises(InputError, match="'c'"):
@@ -245,7 +245,7 @@ def test_predictions_made_elsewhere():
         DetectorCounter(FakeDetector()),
         DensityCounter(MeanMap(), name="m"),
         TextCounter(lambda image, prompt: "1", float),
-        FileCounter(Predictions("f", ("a",), np.ones(1), np.ones(1))),
+        FileCounter(CountPredictions("f", ("a",), np.ones(1), np.ones(1))),
     ],
 )
 def test_every_adapter_is_a_counter_and_delivers_what_it_declares(counter):

@@ -10,7 +10,7 @@ from autoeval.counting.evaluation import compare_models, evaluate_counts
 from autoeval.counting.evaluation.charts import count_ticks, plot_scatter, plot_tper
 from autoeval.counting.evaluation.report import all_notes, evaluation_page
 from autoeval.counting.measures.intervals import bootstrap_intervals
-from autoeval.counting.predictions import Predictions, read_predictions
+from autoeval.counting.predictions import CountPredictions, read_predictions
 from autoeval.errors import InputError
 
 BINS = CountBins((0.0, 5.0, 10.0))
@@ -18,7 +18,7 @@ BINS = CountBins((0.0, 5.0, 10.0))
 
 def model(name, target, pred):
     target, pred = (np.array(values, float) for values in (target, pred))
-    return Predictions(name, tuple(map(str, range(len(target)))), target, pred)
+    return CountPredictions(name, tuple(map(str, range(len(target)))), target, pred)
 
 
 def test_bias_and_smape_have_intervals():

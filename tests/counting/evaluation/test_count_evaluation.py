@@ -13,7 +13,7 @@ from autoeval.counting.evaluation.charts import plot_tper
 from autoeval.counting.evaluation.report import evaluation_page
 from autoeval.counting.evaluation.resampling import pooled_of_errors
 from autoeval.counting.measures.binned import bin_table, pooled
-from autoeval.counting.predictions import Predictions
+from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 
 BINS = CountBins((0.0, 5.0, 10.0))
@@ -22,7 +22,7 @@ TARGET = np.array([0.0, 4.0, 6.0, 9.0, 30.0])
 
 
 def predictions(pred, name="m"):
-    return Predictions(name, IDS, TARGET, np.array(pred, float))
+    return CountPredictions(name, IDS, TARGET, np.array(pred, float))
 
 
 def test_measures_by_hand():
@@ -63,7 +63,7 @@ def test_intervals_hold_their_value_and_use_the_same_formulas():
     pred = target + rng.normal(0, 1 + target / 5)
     bins = released_bins(1, 200)
     found = evaluate_counts(
-        Predictions("m", tuple(map(str, range(200))), target, pred), bins, n_resamples=200
+        CountPredictions("m", tuple(map(str, range(200))), target, pred), bins, n_resamples=200
     )
     for name, interval in found.intervals.items():
         assert interval.value == pytest.approx(found.measures[name]), name

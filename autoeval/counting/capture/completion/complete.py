@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autoeval.counting.capture.completion.evidence import Evidence, hidden_sites
+from autoeval.counting.capture.completion.evidence import VisibleEvidence, hidden_sites
 from autoeval.counting.capture.completion.lattice import lattice_hypotheses
 from autoeval.counting.capture.completion.ring import ring_hypotheses
 
@@ -46,7 +46,7 @@ class Completion:
         return self.alternatives[{"fewest": 0, "median": last // 2, "most": last}[policy]]
 
 
-def complete(evidence: Evidence) -> Completion:
+def complete(evidence: VisibleEvidence) -> Completion:
     """Continue the visible pattern behind the box, which is taken to hide something."""
     found: dict[int, np.ndarray] = {}
     for family in (ring_hypotheses, lattice_hypotheses):

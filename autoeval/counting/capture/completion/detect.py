@@ -5,14 +5,14 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from autoeval.counting.capture.completion.evidence import Evidence
+from autoeval.counting.capture.completion.evidence import VisibleEvidence
 from autoeval.errors import InputError
 
 BLACK, COLOURED = 40, 60  # brightest channel of the box; least spread of an object's channels
 WHOLE = 0.9  # least area of a whole object, as a share of the usual one
 
 
-def detect(image: np.ndarray) -> Evidence:
+def detect(image: np.ndarray) -> VisibleEvidence:
     """Find what a synthetic image shows, by connected components.
 
     Parameters
@@ -22,7 +22,7 @@ def detect(image: np.ndarray) -> Evidence:
 
     Returns
     -------
-    Evidence
+    VisibleEvidence
         With fragments: pixels of the objects that the box cuts.
 
     Raises
@@ -38,7 +38,7 @@ def detect(image: np.ndarray) -> Evidence:
     sides = stats[whole][:, [cv2.CC_STAT_WIDTH, cv2.CC_STAT_HEIGHT]]
     middles = np.column_stack([_mean(labels, coverage, areas, axis) for axis in (1, 0)])
     rows, columns = np.nonzero((labels > 0) & ~whole[labels])
-    return Evidence(
+    return VisibleEvidence(
         visible=middles[whole],
         box=box,
         radius=float(np.median(sides)) / 2,

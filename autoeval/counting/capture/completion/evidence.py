@@ -13,7 +13,7 @@ _RING = np.exp(1j * np.linspace(0, 2 * np.pi, 24, endpoint=False))
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class VisibleEvidence:
     """What can be seen.
 
     Parameters
@@ -42,7 +42,7 @@ class Evidence:
         return 0.3 * self.radius
 
 
-def hidden_sites(sites: np.ndarray, evidence: Evidence) -> np.ndarray | None:
+def hidden_sites(sites: np.ndarray, evidence: VisibleEvidence) -> np.ndarray | None:
     """Return the sites that must be behind the box, if the hypothesis agrees with the evidence.
 
     It agrees if every visible object sits on a site of its own, every other site in the image can
@@ -52,7 +52,7 @@ def hidden_sites(sites: np.ndarray, evidence: Evidence) -> np.ndarray | None:
     ----------
     sites : ndarray of shape (N, 2)
         Where a hypothesis puts objects.
-    evidence : Evidence
+    evidence : VisibleEvidence
 
     Returns
     -------
@@ -68,7 +68,7 @@ def hidden_sites(sites: np.ndarray, evidence: Evidence) -> np.ndarray | None:
     return others if can_hide(others, evidence) and _explain(others, evidence) else None
 
 
-def can_hide(sites: np.ndarray, evidence: Evidence) -> bool:
+def can_hide(sites: np.ndarray, evidence: VisibleEvidence) -> bool:
     """Say whether objects at all ``sites`` (N, 2) would be behind the box.
 
     Each must touch the box; where fragments are known, what would stick out must be among them.
@@ -86,7 +86,7 @@ def can_hide(sites: np.ndarray, evidence: Evidence) -> bool:
     return _all_near(rims[seen], evidence.fragments, evidence.tolerance)
 
 
-def _explain(sites: np.ndarray, evidence: Evidence) -> bool:
+def _explain(sites: np.ndarray, evidence: VisibleEvidence) -> bool:
     if evidence.fragments is None:
         return True
     reach = np.sqrt(2) * evidence.radius + evidence.tolerance

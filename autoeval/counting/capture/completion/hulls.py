@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autoeval.counting.capture.completion.evidence import Evidence, can_hide
+from autoeval.counting.capture.completion.evidence import VisibleEvidence, can_hide
 
 MOST_GROWTH = 6
 Hull = Callable[[np.ndarray, tuple[int, ...]], np.ndarray]
@@ -37,7 +37,7 @@ class Lattice:
         return self.origin + cells @ self.steps
 
 
-def extensions(hull: Hull, lattice: Lattice, evidence: Evidence) -> Iterator[np.ndarray]:
+def extensions(hull: Hull, lattice: Lattice, evidence: VisibleEvidence) -> Iterator[np.ndarray]:
     """Yield the sites of the smallest hull and of all larger ones that the box can hide.
 
     What the box cannot hide of a hull is part of every larger one, so sides are first grown alone.
@@ -86,7 +86,7 @@ def triangle(index: np.ndarray, grow: tuple[int, ...]) -> np.ndarray:
     return low + np.column_stack([i, j])[i + j <= last]
 
 
-def _hideable(cells: np.ndarray, lattice: Lattice, evidence: Evidence) -> bool:
+def _hideable(cells: np.ndarray, lattice: Lattice, evidence: VisibleEvidence) -> bool:
     free = cells[~(cells[:, None] == lattice.index).all(2).any(1)]
     sites = lattice.sites(free)
     inside = ((sites > 0) & (sites < np.array(evidence.size))).all(1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from autoeval.counting.capture.completion.evidence import Evidence
+from autoeval.counting.capture.completion.evidence import VisibleEvidence
 from autoeval.counting.capture.completion.hulls import Lattice, block, extensions, triangle
 
 STEPS_TRIED = 6
@@ -16,7 +16,7 @@ _OFF_SITE = 0.3  # largest distance from a site, in steps, before the steps are 
 _PARALLEL = 0.2  # least sine of the angle between the two steps of a lattice
 
 
-def lattice_hypotheses(evidence: Evidence) -> Iterator[np.ndarray]:
+def lattice_hypotheses(evidence: VisibleEvidence) -> Iterator[np.ndarray]:
     """Yield the sites (N, 2) of every row, block and triangle that may be meant.
 
     The shortest steps between visible objects, and whole fractions of them, may span the lattice.
@@ -32,7 +32,7 @@ def lattice_hypotheses(evidence: Evidence) -> Iterator[np.ndarray]:
         yield from extensions(triangle, lattice, evidence)
 
 
-def _short_steps(evidence: Evidence) -> list[np.ndarray]:
+def _short_steps(evidence: VisibleEvidence) -> list[np.ndarray]:
     i, j = np.triu_indices(len(evidence.visible), 1)
     steps = evidence.visible[j] - evidence.visible[i]
     kept: list[np.ndarray] = []
@@ -46,7 +46,7 @@ def _short_steps(evidence: Evidence) -> list[np.ndarray]:
     return [step / m for step in kept for m in DIVISIONS if np.hypot(*step) / m >= least]
 
 
-def _rows_and_blocks(evidence: Evidence, steps: list[np.ndarray]) -> Iterator[Lattice]:
+def _rows_and_blocks(evidence: VisibleEvidence, steps: list[np.ndarray]) -> Iterator[Lattice]:
     for step in steps:
         yield from _fit(evidence, step[None])
     for first, second in itertools.combinations(steps, 2):
@@ -55,7 +55,7 @@ def _rows_and_blocks(evidence: Evidence, steps: list[np.ndarray]) -> Iterator[La
             yield from _fit(evidence, np.array([first, second]))
 
 
-def _fit(evidence: Evidence, steps: np.ndarray) -> Iterator[Lattice]:
+def _fit(evidence: VisibleEvidence, steps: np.ndarray) -> Iterator[Lattice]:
     points = evidence.visible
     inverse = np.linalg.inv(steps) if len(steps) == 2 else steps.T / (steps @ steps.T)
     place = (points - points[0]) @ inverse
@@ -68,7 +68,7 @@ def _fit(evidence: Evidence, steps: np.ndarray) -> Iterator[Lattice]:
         yield Lattice(fitted[0], fitted[1:], index.astype(int))
 
 
-def _triangular(evidence: Evidence, steps: list[np.ndarray]) -> Iterator[Lattice]:
+def _triangular(evidence: VisibleEvidence, steps: list[np.ndarray]) -> Iterator[Lattice]:
     """Yield equilateral lattices, each with both directions in which a triangle may point."""
     points = evidence.visible @ np.array([1, 1j])
     sixty = np.exp(1j * np.pi / 3)
@@ -90,5 +90,5 @@ def _triangular(evidence: Evidence, steps: list[np.ndarray]) -> Iterator[Lattice
         yield Lattice(start, -spanned, -index)
 
 
-def _close(misfit: np.ndarray, evidence: Evidence) -> bool:
+def _close(misfit: np.ndarray, evidence: VisibleEvidence) -> bool:
     return bool(np.hypot(*misfit.T).max() <= evidence.tolerance)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from autoeval.counting.capture.completion.evidence import Evidence
+from autoeval.counting.capture.completion.evidence import VisibleEvidence
 from autoeval.counting.capture.regularity import fit_circle
 
 
-def ring_hypotheses(evidence: Evidence) -> Iterator[np.ndarray]:
+def ring_hypotheses(evidence: VisibleEvidence) -> Iterator[np.ndarray]:
     """Yield the sites (N, 2) of every ring through the visible objects.
 
     The circle is fitted to at least three objects; N runs up to where neighbours would overlap.
