@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     asked = ask(
         estimator, files_of(args), images=args.images_list, categories=_categories(args.category)
     )
-    report = estimate_report(f"Estimate from {args.predictions}", estimator, asked)
+    report = estimate_report(f"Estimate from {Path(args.predictions).name}", estimator, asked)
     written = report.write(args.work_dir)
     if args.export:
         written += export(args.export, asked.found, asked.estimate)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,10 +30,8 @@ def run_on_predictions(args: argparse.Namespace) -> int:
         for word, name in task.detector_mapping.items():
             words[name].append(word)
         asked = ask(fit.estimator, files, images=args.images, categories=words)
-    report = task_report(f"{args.predictions} on {task.name}", fit, asked)
+    report = task_report(f"{Path(args.predictions).name} on {task.name}", fit, asked)
     written = [work_dir / "estimator.parquet", *report.write(work_dir, args.report)]
-    for problem in fit.problems:
-        print(f"note: {problem}", file=sys.stderr)
     if args.json:
         print(json.dumps(report.to_dict(), indent=2))
     else:

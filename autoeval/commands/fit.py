@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     fit = _fit(args)
     args.work_dir.mkdir(parents=True, exist_ok=True)
     fit.estimator.save(args.work_dir / ESTIMATOR)
-    report = fit_report(f"Fit on {args.predictions}", fit)
+    report = fit_report(f"Fit on {Path(args.predictions).name}", fit)
     written = [args.work_dir / ESTIMATOR, *report.write(args.work_dir)]
     if args.json:
         print(json.dumps(report.to_dict(), indent=2))

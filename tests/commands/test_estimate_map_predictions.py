@@ -1,0 +1,74 @@
+"""`estimate-map` on the predictions of each source of a task, and of the new images."""
+
+import json
+
+import pytest
+from predicted_world import write_world
+
+from autoeval.cli import main
+
+TASK = """
+name = "things"
+categories = ["hard", "easy"]
+data_root = "."
+detector_mapping = {"thing 1": "easy", "thing 2": "easy", "thing 6": "hard", "thing 5": "hard"}
+seed_sets = [dict(name=n, labels=n + "_labels.json") for n in ("dawn", "noon", "dusk", "night")]
+"""
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Four places at which the detector is ever worse, and a new one."""
+    (tmp_path / "predictions").mkdir()
+    for k, name in enumerate(("dawn", "noon", "dusk", "night", "new")):
+        skill = 0.9 - 0.1 * k
+        _, predictions = write_world(tmp_path, name, seed=k, skill=skill, n_categories=7)
+        if name != "new":
+            predictions.rename(tmp_path / "predictions" / f"{name}.json")
+    (tmp_path / "task.py").write_text(TASK)
+    folders = ["--predictions", tmp_path / "predictions", "--work-dir", tmp_path / "work"]
+    return [str(word) for word in ("estimate-map", "--task", tmp_path / "task.py", *folders)]
+
+
+def result_of(tmp_path):
+    return json.loads((tmp_path / "work/result.json").read_text())
+
+
+def test_sources_are_left_out_and_the_new_place_is_estimated(command, tmp_path, capsys):
+    new = ["--images-predictions", str(tmp_path / "new_predictions.json")]
+    images = ["--images", str(tmp_path / "new_labels.json")]
+    assert main([*command, *new, *images]) == 0
+    result = result_of(tmp_path)
+    names = [row["source"] for row in result["per_source"]]
+    assert names == [
+        f"{n}: {c}" for n in ("dawn", "noon", "dusk", "night") for c in ("hard", "easy")
+    ]
+    by_category = result["estimate"]["per_category"]
+    assert by_category["hard"]["value"] < by_category["easy"]["value"]
+    assert result["estimate"]["n_images"] == 60
+    assert "Sources left out in turn" in capsys.readouterr().out
+    assert (tmp_path / "work/estimator.parquet").is_file()
+
+
+def test_without_new_images_only_the_fit_is_told(command, tmp_path):
+    assert main(command) == 0
+    assert "estimate" not in result_of(tmp_path)
+
+
+def test_a_source_without_predictions(command, tmp_path, capsys):
+    (tmp_path / "predictions/dusk.json").unlink()
+    assert main(command) == 2
+    assert "No predictions of the sources dusk" in capsys.readouterr().err
+
+
+def test_a_source_by_another_detector_is_told(command, tmp_path, capsys):
+    path = tmp_path / "predictions/noon.json"
+    entries = [entry for entry in json.loads(path.read_text()) if entry["score"] > 0.2]
+    path.write_text(json.dumps(entries))
+    assert main(command) == 0
+    assert "noon: its lowest score is 0.2" in capsys.readouterr().out
+
+
+def test_no_folder(command, capsys):
+    assert main([*command, "--predictions", "nowhere"]) == 2
+    assert "No folder nowhere" in capsys.readouterr().err
