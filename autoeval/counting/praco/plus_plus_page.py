@@ -104,5 +104,5 @@ def class_chart(table: pd.DataFrame) -> Figure:
     axes.set_xlabel("objects an image")
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=8)
     return figure
