@@ -83,7 +83,8 @@ def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, cap
     assert set(table["repeat"]) == {0} and "ac" in table and "bos" not in table
     assert "the pass has no repeats" in table["absent"][0]
     saved = ["--estimator", str(tmp_path / "work" / "estimator.parquet")]
-    assert main([*plain, *saved]) == 0
+    alone = ["estimate-map", "--detector", "rectangles", "--work-dir", str(tmp_path / "again")]
+    assert main([*alone, *images, *saved]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["estimate"] == result["estimate"] and result["estimate"]["std"] == 0
 
