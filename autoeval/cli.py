@@ -84,6 +84,15 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.startswith("autoeval"):
+            raise
+        print(
+            f"error: this needs {error.name}, which is not installed: pip install -e . "
+            "(requirements-predictions.txt is enough for COCO labels and predictions alone).",
+            file=sys.stderr,
+        )
+        return BAD_INPUT
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILURE

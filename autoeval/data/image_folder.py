@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.data.coco import image_path, read_coco
-from autoeval.data.images import read_image
 from autoeval.data.walking import walk
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
@@ -38,6 +37,8 @@ class ImageFile:
 
     def read(self) -> np.ndarray:
         """Decode it; see `read_image`."""
+        from autoeval.data.images import read_image  # the list alone needs no OpenCV
+
         return read_image(self.path)
 
 

@@ -27,7 +27,7 @@ sys.exit(status)
 MOST_SECONDS = 5.0
 
 
-def run(*words):
+def run(*words, status=0, said=""):
     """Run the program as if nothing heavy were installed, and return its seconds of CPU time."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -39,7 +39,8 @@ def run(*words):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -67,4 +68,24 @@ def test_five_thousand_images_in_five_seconds_each(folder):
         # The first run may compile modules; the others tell what it takes, the best of them without
         # what else the machine does.
         assert min(run(*words) for _ in range(3)) < MOST_SECONDS
+    images = folder / "images"
+    images.mkdir()
+    for k in range(60):
+        (images / f"{k:06}.jpg").touch()
+    small = write_world(folder, "small", seed=2, n_images=60, n_categories=80)[1]
+    run(
+        *estimate[:3],
+        "--predictions",
+        small,
+        "--images-list",
+        images,
+        "--work-dir",
+        folder / "small",
+    )
     assert "estimate" in (folder / "estimate/result.json").read_text()
+
+
+def test_what_needs_more_says_so(folder, tmp_path):
+    (tmp_path / "task.py").touch()
+    task = ["--task", tmp_path / "task.py", "--data-root", tmp_path, "--predictions", tmp_path]
+    run("fit", *task, status=2, said="which is not installed: pip install")

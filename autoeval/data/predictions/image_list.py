@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from autoeval.data.coco import read_coco
+from autoeval.data.image_folder import load_image_folder
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -28,8 +29,6 @@ def read_image_list(path: str | os.PathLike[str]) -> tuple[LabelledImage, ...]:
     """
     path = Path(path)
     if path.is_dir():
-        from autoeval.data.image_folder import load_image_folder  # decodes images: not always there
-
         return tuple(
             LabelledImage(file.image_id, file.image_id, None) for file in load_image_folder(path)
         )
