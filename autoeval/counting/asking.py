@@ -12,8 +12,7 @@ import numpy as np
 from autoeval.counting.counters.base import Counter, CountResult, count_prompts
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-
-FAILED = "failed"
+from autoeval.runtime.states import FAILED, OK
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Asker:
 def answer_fields(result: CountResult, told: Mapping[str, str]) -> dict[str, Any]:
     """Return ``status``, warnings where there are any, and what the counter was told."""
     status = result.status
-    if status == "ok" and not math.isfinite(result.count):
+    if status == OK and not math.isfinite(result.count):
         status = f"{FAILED}: the count is {result.count}"
     fields: dict[str, Any] = {"status": status, **told}
     if result.warnings:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import FAILED, Asker, answer_fields, is_answered, number
+from autoeval.counting.asking import Asker, answer_fields, is_answered, number
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.states import FAILED
 from autoeval.runtime.writers import write_json, write_table
 
 MOST_FAILURES = 10  # of the counter, one after another, before a run gives up

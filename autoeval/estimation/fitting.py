@@ -24,7 +24,8 @@ from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
 from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.store import OK, RowStore
+from autoeval.runtime.states import OK
+from autoeval.runtime.store import RowStore
 from autoeval.runtime.writers import write_table
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.runtime.store import FAILED, MANIFEST, RowStore
+from autoeval.runtime.states import FAILED
+from autoeval.runtime.store import MANIFEST, RowStore
 
 RECENT = 50
 

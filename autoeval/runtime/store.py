@@ -15,8 +15,8 @@ from autoeval.runtime.claims import Claims
 from autoeval.runtime.files import write_text
 from autoeval.runtime.job import Job
 from autoeval.runtime.row_file import DamagedRowsError, read_row_file, write_row_file
+from autoeval.runtime.states import FAILED, OK
 
-OK, FAILED = "ok", "failed"
 MANIFEST = "jobs.json"
 
 

@@ -20,7 +20,8 @@ from autoeval.metasets.recipe import own_images as draw_own_images
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
-from autoeval.runtime.store import OK, RowStore
+from autoeval.runtime.states import OK
+from autoeval.runtime.store import RowStore
 from autoeval.scores.finite import check_finite
 from autoeval.studies.box_rows import observed_set, rows_of
 from autoeval.studies.observed import Observations, ObservedImage

@@ -11,9 +11,9 @@ from autoeval.counting.capture.records import CaptureItem
 from autoeval.counting.capture.tasks import CHOICE, CaptureTask
 from autoeval.counting.columns import LARGEST
 from autoeval.data.wording import listed
+from autoeval.runtime.states import SKIPPED
 
 Row = Mapping[str, Any]
-SKIPPED = "skipped"
 
 
 def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[str]]:

@@ -16,6 +16,7 @@ from autoeval.counting.capture.tasks import CaptureTask
 from autoeval.counting.counters.base import TEXT, Counter
 from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
+from autoeval.runtime.states import OK, SKIPPED
 
 Row = dict[str, Any]
 
@@ -75,7 +76,7 @@ def _spoken(
         seed=zlib.crc32(query.key.encode()) if task.samples > 1 else None,
     )
     return {
-        "status": "skipped" if reply.value is None else "ok",
+        "status": SKIPPED if reply.value is None else OK,
         "value": reply.value,
         "rule": reply.rule,
         "confidence": reply.confidence,

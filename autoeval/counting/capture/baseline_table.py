@@ -14,10 +14,11 @@ from autoeval.counting.capture.completion.detect import detect
 from autoeval.counting.capture.measures import by_factor, measure
 from autoeval.counting.capture.occluder import on_canvas
 from autoeval.counting.capture.records import CaptureItem, to_items
-from autoeval.counting.capture.results import OK, TaskResult
+from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
 from autoeval.counting.capture.tasks import fact, get_task
 from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.states import OK
 
 CENTRES = ("oracle", "detected")
 IN_CANVAS = "all in the frame"

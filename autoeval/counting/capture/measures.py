@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.capture.results import FAILED, MISSING, SKIPPED, TaskResult
+from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.tasks import CHOICE
 from autoeval.counting.measures.intervals import MeasureInterval, bootstrap_intervals
 from autoeval.counting.measures.overall import smape, smape_terms
+from autoeval.runtime.states import FAILED, MISSING, SKIPPED
 
 NONE = "none"
 

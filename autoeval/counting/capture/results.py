@@ -19,9 +19,9 @@ from autoeval.counting.capture.split import CaptureSplit
 from autoeval.counting.capture.tasks import CaptureTask
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.states import FAILED, MISSING, OK, SKIPPED
 
 Row = Mapping[str, Any]
-OK, SKIPPED, FAILED, MISSING = "ok", "skipped", "failed", "missing"
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from autoeval.runtime.states import OK
+
 COUNT, DENSITY, POINTS, TEXT = "count", "density", "points", "text"
 
 
@@ -43,7 +45,7 @@ class CountResult:
     boxes: np.ndarray | None = None
     scores: np.ndarray | None = None
     text: str | None = None
-    status: str = "ok"
+    status: str = OK
     context: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 

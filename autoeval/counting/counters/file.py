@@ -10,6 +10,7 @@ import numpy as np
 from autoeval.counting.counters.base import COUNT, CountResult
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
+from autoeval.runtime.states import OK, SKIPPED
 
 
 class FileCounter:
@@ -51,4 +52,4 @@ class FileCounter:
                 f"context['image_id'] to be one of their {len(self.counts)} ids."
             )
         count = self.counts[image_id]
-        return CountResult(count, status="skipped" if np.isnan(count) else "ok", context=context)
+        return CountResult(count, status=SKIPPED if np.isnan(count) else OK, context=context)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.counters.base import COUNT, TEXT, CountResult
+from autoeval.runtime.states import SKIPPED
 
 
 class TextCounter:
@@ -49,5 +50,5 @@ class TextCounter:
         answer = self.ask(image, prompt)
         number = self.parse(answer)
         if number is None:
-            return CountResult(float("nan"), text=answer, status="skipped", context=context or {})
+            return CountResult(float("nan"), text=answer, status=SKIPPED, context=context or {})
         return CountResult(float(number), text=answer, context=context or {})

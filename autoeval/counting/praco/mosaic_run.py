@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import FAILED, Asker, answer_fields, is_answered, number
+from autoeval.counting.asking import Asker, answer_fields, is_answered, number
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountedImage, CountingSet
@@ -19,6 +19,7 @@ from autoeval.counting.praco.tiles import tile_counts
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.states import FAILED
 
 KEY = ("positive", "negative", "layout")
 KEPT_IN_MEMORY = 64

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import FAILED, Asker, answer_fields, is_answered, number
+from autoeval.counting.asking import Asker, answer_fields, is_answered, number
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.states import FAILED
 
 KEY = ("image", "class")
 Tiles = Callable[..., list[float]]

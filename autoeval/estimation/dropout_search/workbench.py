@@ -15,7 +15,8 @@ from autoeval.estimation.dropout_search.searchable import SearchableDetector
 from autoeval.estimation.dropout_search.slices import Slice, slice_rows
 from autoeval.estimation.observing import Observer
 from autoeval.runtime.jobs import Job, run_jobs
-from autoeval.runtime.store import OK, RowStore
+from autoeval.runtime.states import OK
+from autoeval.runtime.store import RowStore
 
 MIN_SETS = 3
 
