@@ -18,11 +18,14 @@ and without torchvision. Made by
 python -m benchmarks.mmdet_families --results families/ --table docs/mmdet-families.md
 ```
 
+with scikit-image installed, which BoxInst needs.
+
 {summary}
 
 * **boxes**: `=` where they equal those of mmdet's `inference_detector` to the last bit, with their
   number (corner detectors pair none with random weights).
-* **half**: boxes at half the input size.
+  SOLO's and SOLOv2's are those around their masks, where mmdet leaves zeros.
+* **half**: boxes at half the input size; the reasons below the table.
 * **dropout**: `split` where perturbed passes start from the cached output of the last layer that is
   not perturbed; else the modules of the backbone at which features are dropped, in a pass of the
   whole model.
@@ -48,7 +51,13 @@ def write_table(path: Path, outcomes: Mapping[str, Mapping[str, Any]]) -> None:
     """
     head = HEAD.format(total=len(outcomes), summary=summary(outcomes))
     rows = [_row(config, outcome) for config, outcome in outcomes.items()]
-    write_text(path, head + "\n".join(rows) + "\n")
+    write_text(path, "\n".join([head + "\n".join(rows), *_no_half_size(outcomes)]) + "\n")
+
+
+def _no_half_size(outcomes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Say in lines why detectors have no half size."""
+    ran = {config: each["missing"] for config, each in outcomes.items() if "boxes" in each}
+    return [f"\n`{c}`: {m['half_size']}." for c, m in ran.items() if "half_size" in m]
 
 
 def summary(outcomes: Mapping[str, Mapping[str, Any]]) -> str:
