@@ -1,6 +1,6 @@
 """How well the predictions of a foreign detector tell its accuracy: the tables of docs/results.
 
-    python benchmarks/foreign_predictions.py DATA PREDICTIONS > tables.md
+    python benchmarks/foreign_predictions.py DATA PREDICTIONS [--half-size PREDICTIONS] > tables.md
 
 DATA holds ``<task>/<seed>/annotations.json`` and PREDICTIONS ``<task>/<seed>.json`` of one
 detector, for the tasks vehicle, person and two, and ``all/coco_mini`` with all categories.
@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.data.coco import read_coco
+from autoeval.data.labels.content import LabelSet
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.estimation.pair_estimator import PairEstimator
 from autoeval.estimation.predictions.accuracy import rank_categories
@@ -36,32 +37,48 @@ def family(source: str) -> str:
     return next((origin for origin in ORIGINS if source.startswith(origin)), source)
 
 
-def places(data: Path, predictions: Path) -> pd.DataFrame:
+def read(
+    path: Path, content: LabelSet, categories: Sequence[str], words: dict[str, str]
+) -> Predictions:
+    """Read predictions in the categories that are judged."""
+    return read_predictions(path, images=content.images).as_categories(categories, words)
+
+
+def places(data: Path, predictions: Path, half_size: Path | None) -> pd.DataFrame:
     """Return a pair for every category of every place."""
     tables = []
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
             content = read_coco(data / task / path.stem / "annotations.json")
-            found = read_predictions(path, images=content.images).as_categories(categories, WORDS)
+            found, half = (
+                folder and read(folder / task / path.name, content, categories, WORDS)
+                for folder in (predictions, half_size)
+            )
             name = {"source": path.stem, "family": family(path.stem)}
             truth = Truth.of(content, categories)
-            tables.append(labelled_pairs(found, truth, everywhere=True, **name))
+            tables.append(labelled_pairs(found, truth, half=half, everywhere=True, **name))
     return pd.concat(tables, ignore_index=True)
 
 
-def split(data: Path, predictions: Path, name: str) -> tuple[Predictions, Truth]:
-    """Return the images of coco_mini that a COCO split holds."""
+def split(
+    data: Path, predictions: Path, half_size: Path | None, name: str
+) -> tuple[Predictions, Predictions | None, Truth]:
+    """Return the images of coco_mini that a COCO split holds: both passes, and the labels."""
     path = data / "all/coco_mini/annotations.json"
     content, entries = read_coco(path), json.loads(path.read_bytes())["images"]
     kept = np.flatnonzero([entry["coco_split"] == name for entry in entries])
     truth = Truth.of(content)
-    found = read_predictions(predictions / "all/coco_mini.json", images=content.images)
-    found = found.as_categories(truth.categories, {word: word for word in truth.categories})
+    words = {word: word for word in truth.categories}
+    found, half = (
+        folder and read(folder / "all/coco_mini.json", content, truth.categories, words)
+        for folder in (predictions, half_size)
+    )
     place = np.full(len(content.images), -1)
     place[kept] = np.arange(len(kept))
     mine = truth.where(place[truth.image] >= 0)
     images = tuple(content.images[k] for k in kept)
-    return found.on_images(kept), replace(mine, images=images, image=place[mine.image])
+    truth = replace(mine, images=images, image=place[mine.image])
+    return found.on_images(kept), half and half.on_images(kept), truth
 
 
 def told(training: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
@@ -108,15 +125,13 @@ def figures(what: str, judged: pd.DataFrame) -> dict[str, object]:
     return row
 
 
-def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
+def many_categories(*folders: Path | None) -> list[dict[str, object]]:
     """Fit on one half of coco_mini and estimate the mean over all categories of the other."""
     rows = []
     for known, new in (("val", "train"), ("train", "val")):
-        estimator = PairEstimator().fit(
-            labelled_pairs(*split(data, predictions, known), source=known)
-        )
-        found, truth = split(data, predictions, new)
-        pairs = pd.DataFrame([pair.row() for pair in pairs_where_found(found)])
+        estimator = PairEstimator().fit(coco_pairs(*folders, known))
+        found, half, truth = split(*folders, new)
+        pairs = pd.DataFrame([pair.row() for pair in pairs_where_found(found, half)])
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
         precision = [ranked.precision().mean() for ranked in rank_categories(found, truth)]
         by_name = dict(zip(truth.categories, precision, strict=True))
@@ -138,16 +153,21 @@ def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
     return rows
 
 
+def coco_pairs(*of: Path | str | None) -> pd.DataFrame:
+    """Return a pair for every category of a split."""
+    found, half, truth = split(*of)
+    return labelled_pairs(found, truth, half=half, source="coco_mini", family="coco")
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("predictions", type=Path)
+    parser.add_argument("--half-size", type=Path)
     args = parser.parse_args()
-    table = places(args.data, args.predictions)
-    coco = labelled_pairs(
-        *split(args.data, args.predictions, "val"), source="coco_mini", family="coco"
-    )
+    folders = args.data, args.predictions, args.half_size
+    table, coco = places(*folders), coco_pairs(*folders, "val")
     others = coco[~coco["category"].isin(JUDGED)]
     rows = [
         figures(f"{len(coco)} categories of coco_mini `val` alone", told(coco, table)),
@@ -159,7 +179,7 @@ def main() -> None:
     shown = pd.DataFrame(rows)
     formats = {name: "{:.0f}" if "%" in name else "{:.1f}" for name in shown if name != "fitted on"}
     print(to_markdown(format_cells(shown, formats)))
-    many = pd.DataFrame(many_categories(args.data, args.predictions))
+    many = pd.DataFrame(many_categories(*folders))
     formats = dict.fromkeys(("true mAP", "estimate", "error of one"), "{:.1f}")
     formats["coverage % of one"] = "{:.0f}"
     print("\n" + to_markdown(format_cells(many, formats)))

@@ -1,0 +1,74 @@
+"""Write what a detector finds on all places, clean and at half the size, as COCO results.
+
+    python benchmarks/export_predictions.py yolox_nano --checkpoint yolox_nano_coco.pth DATA OUT
+
+reads ``DATA/<task>/<seed>`` and writes ``OUT/clean/<task>/<seed>.json`` and ``OUT/half/...``,
+scores from .01 on, at most 300 boxes an image: what `benchmarks/foreign_predictions.py` takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.data.coco import read_coco
+from autoeval.data.images import read_image
+from autoeval.detections import Detections
+from autoeval.detectors import load_detector
+from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.writers import write_json
+
+TASKS = ("vehicle", "person", "two", "all")
+FLOOR, MOST = 0.01, 300
+
+
+def entries(
+    found: Detections, image_id: str, file_name: str, categories: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the boxes of one image as COCO results, the best first."""
+    kept = found[np.argsort(-found.scores, kind="stable")][:MOST]
+    kept = kept[kept.scores >= FLOOR]
+    xywh = np.concatenate([kept.boxes[:, :2], kept.boxes[:, 2:] - kept.boxes[:, :2]], axis=1)
+    return [
+        {
+            "image_id": int(image_id),
+            "file_name": file_name,
+            "category": categories[label],
+            "bbox": [round(float(value), 3) for value in box],
+            "score": round(float(score), 5),
+        }
+        for box, score, label in zip(xywh, kept.scores, kept.labels, strict=True)
+    ]
+
+
+def main() -> None:
+    """Run the detector over every image twice."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("detector")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--checkpoint")
+    args = parser.parse_args()
+    detector = load_detector(args.detector, checkpoint=args.checkpoint)
+    for folder in [seed for task in TASKS for seed in sorted((args.data / task).iterdir())]:
+        content = read_coco(folder / "annotations.json")
+        both: dict[str, list[dict[str, Any]]] = {"clean": [], "half": []}
+        with progress_bar(len(content.images), folder.name) as bar:
+            for image in content.images:
+                pixels = read_image(folder / "images" / image.file_name)
+                (seen,) = detector.observe([pixels], [image.image_id], wants=("half_size",))
+                named = image.image_id, image.file_name, detector.categories
+                both["clean"] += entries(seen.clean, *named)
+                both["half"] += entries(seen.require("half_size"), *named)
+                bar.update()
+        for name, rows in both.items():
+            path = args.out / name / folder.parent.name / f"{folder.name}.json"
+            write_json(path, rows, indent=None)
+
+
+if __name__ == "__main__":
+    main()
