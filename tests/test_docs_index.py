@@ -1,4 +1,4 @@
-"""docs/README.md names every page, and no page that is not there."""
+"""The index of the docs names every page, and no page that is not there."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,17 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1] / "docs"
 
 
+def links_of(page):
+    """The files that a page links to."""
+    found = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    return {(page.parent / link).resolve() for link in found}
+
+
 def test_the_index_names_every_page_and_no_other():
-    linked = {
-        (DOCS / link).resolve()
-        for link in re.findall(r"\]\(([^)#]+)", (DOCS / "README.md").read_text())
-    }
-    assert [link for link in linked if not link.is_file()] == []
-    pages = {page.resolve() for folder in (DOCS, DOCS / "results") for page in folder.glob("*.md")}
+    """A folder may have an index of its own."""
+    linked = links_of(DOCS / "README.md")
+    for index in [page for page in linked if page.name == "README.md" and DOCS in page.parents]:
+        linked |= links_of(index)
+    assert sorted(link for link in linked if not link.exists()) == []
+    pages = {p for p in DOCS.resolve().rglob("*.md") if p.parent.name != "studies"}
     assert sorted(pages - linked - {(DOCS / "README.md").resolve()}) == []

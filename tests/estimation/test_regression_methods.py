@@ -89,8 +89,8 @@ def test_a_detector_that_has_no_half_size_is_estimated_without_that_score():
     fitted = Fused().fit(Rows(**known), "mAP")
     assert fitted.selected_ and np.isfinite(fitted.predict(Rows(**known))).all()
     assert set(readable(Fused(), known)) == {n for n in Fused.features if n in known}
-    del known["stability_ap@0.30"]
-    assert "stability_ap@0.30" in readable(Fused(), known)
+    del known["contrastive_confidence"]
+    assert "contrastive_confidence" in readable(Fused(), known)
 
 
 def test_the_fit_does_not_depend_on_the_order_of_rows():
