@@ -43,7 +43,7 @@ def points(n=12):
 def held_out(**errors):
     """Three sources with a true value of .5, two of them inside their interval."""
     table = pd.DataFrame({"source": ["a", "_b", "$c"], "n_images": 20, "true": 0.5})
-    table = table.assign(std=0.0, lower=[0.2, 0.2, 0.6], upper=[0.6, 0.6, 1.0])
+    table = table.assign(std=0.0, lower=[0.2, 0.2, 0.6], upper=[0.6, 0.6, 1.0], missing=False)
     return tuple(
         LeaveOneSourceOut(method, "mAP", table.assign(error=e, estimate=0.5 - e), np.full(2, e), {})
         for method, e in errors.items()
