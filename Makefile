@@ -23,8 +23,9 @@ demo: $(READY)
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
+# All tests in one process, or some: make coverage TESTS="tests/scores tests/runtime"
 coverage: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest $(TESTS)
 	$(BIN)/python -m coverage report
 
 lint: $(READY)
