@@ -42,4 +42,5 @@ def telling_sizes() -> Iterator[None]:
 def first_line(error: BaseException) -> str:
     """Return an error's message up to its first line break; a `KeyError` without its quotes."""
     message = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return (str(message).strip() or type(error).__name__).splitlines()[0]
+    line = (str(message).strip() or type(error).__name__).splitlines()[0]
+    return re.sub(r"\s+", " ", line)

@@ -55,7 +55,7 @@ def read_config(
         raise InputError(f"Cannot use {path} as a detector's config: it has no `model`.")
     unwrap(config)
     for part in _dicts(config.model):
-        _ask_for_no_weights(part)
+        _without_training(part)
     return config
 
 
@@ -97,10 +97,16 @@ def _dicts(node: Any) -> Iterator[dict]:
             yield from _dicts(item)
 
 
-def _ask_for_no_weights(part: dict) -> None:
-    """Take out what would load or download pretrained weights, which the checkpoint replaces."""
+def _without_training(part: dict) -> None:
+    """Take out what training alone needs.
+
+    That is pretrained weights, which the checkpoint replaces, and the checkpointing of gradients,
+    for which mmdet's transformers want fairscale.
+    """
     initial = part.get("init_cfg")
     if isinstance(initial, dict) and initial.get("type") == "Pretrained":
         part["init_cfg"] = None
     if part.get("pretrained"):
         part["pretrained"] = None
+    if part.get("num_cp"):
+        part["num_cp"] = -1

@@ -151,12 +151,12 @@ def _positions(maps: Tensor) -> int:
 
 
 def _marks(tensors: list[Tensor]) -> set[Mark]:
-    """Mark tensors by their memory, and by their sums, which stay when values are rearranged."""
+    """Mark tensors by their memory, and by sums that stay when values are rearranged."""
     marks: set[Mark] = set()
     for each in tensors:
         values = each.detach().double()
         marks |= {
             each.untyped_storage().data_ptr(),
-            (each.numel(), f"{values.sum():.8e}", f"{values.square().sum():.8e}"),
+            (each.numel(), f"{values.abs().sum():.8e}", f"{values.square().sum():.8e}"),
         }
     return marks

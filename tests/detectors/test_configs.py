@@ -33,6 +33,22 @@ def test_no_weights_are_asked_for_anywhere():
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        "glip/glip_atss_swin-t_a_fpn_dyhead_pretrain_obj365.py",
+        "grounding_dino/grounding_dino_r50_scratch_8xb2_1x_coco.py",
+    ],
+)
+def test_detectors_that_read_words_name_their_extra(path, monkeypatch):
+    """Not fairscale, which training alone has a use for."""
+    from mmdet.models.language_models import bert
+
+    monkeypatch.setattr(bert, "AutoTokenizer", None)
+    with pytest.raises(InputError, match=r"transformers: pip install 'autoeval\[open-v"):
+        build_model(read_config(f"mmdet::{path}"))
+
+
+@pytest.mark.parametrize(
     ("path", "kind"),
     [
         ("ld/ld_r18-gflv1-r101_fpn_1x_coco.py", "SingleStageDetector"),
