@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
+from autoeval.report.numerals import counted
 from autoeval.targets import find_target
 
 if TYPE_CHECKING:
@@ -107,7 +108,9 @@ class Estimate:
         """Tell what the sources and what the number of images add to the interval."""
         text = find_target(self.target).text
         if self.sampling_std == self.sampling_std:
-            spread = f"sampling error of {self.n_images} images: ± {text(self.sampling_std)}"
+            spread = (
+                f"sampling error of {counted(self.n_images, 'image')}: ± {text(self.sampling_std)}"
+            )
             if self.source_lower == self.source_lower:
                 by_source = f"{text(self.source_lower)} to {text(self.source_upper)}"
                 spread = f"by source alone: {by_source}; {spread}"
@@ -170,7 +173,7 @@ class Estimate:
         else:
             self._draw_among(ax, training)
         cautions = f", cautions: {len(self.guards)}" if self.guards else ""
-        ax.set_title(f"{self.n_images} images by '{self.method}'{cautions}")
+        ax.set_title(f"{counted(self.n_images, 'image')} by '{self.method}'{cautions}")
         ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return ax
 

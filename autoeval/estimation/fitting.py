@@ -23,6 +23,7 @@ from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
+from autoeval.report.numerals import counted
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.states import OK
 from autoeval.runtime.store import RowStore
@@ -191,7 +192,7 @@ def _usable(
     """Leave out failed jobs, and sources whose own images have no rows or no labels."""
     if failed:
         first = next(iter(failed.values()))
-        problems.append(f"{len(failed)} sample sets failed and were left out; first: {first}")
+        problems.append(f"{counted(len(failed), 'sample set')} failed, left out; first: {first}")
     table = table[table["status"] == OK] if len(table) else table
     if table.empty:
         raise InputError("No sample set could be scored. " + " ".join(problems[-1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from autoeval.report.numerals import counted
 from autoeval.targets import LOWEST_MAP
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
@@ -62,7 +63,9 @@ def guards(
             "correlation with mAP"
         )
     if n_images < MIN_IMAGES:
-        reasons.append(f"only {n_images} images: under {MIN_IMAGES} the score itself is noisy")
+        reasons.append(
+            f"only {counted(n_images, 'image')}: under {MIN_IMAGES} the score itself is noisy"
+        )
     if skipped_share > MANY_SKIPPED:
         reasons.append(
             f"{skipped_share:.0%} of the images have no box before or after dropout and say nothing"

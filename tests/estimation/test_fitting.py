@@ -135,7 +135,7 @@ def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
 
     result = fit(Moody(), task, tmp_path / "work")
     assert len(result.table) == (4 * 4 - 1) * 2
-    assert "1 sample sets failed" in result.problems[0] and "out of memory" in result.problems[0]
+    assert "1 sample set failed" in result.problems[0] and "out of memory" in result.problems[0]
 
 
 def test_two_sources_give_an_estimator_without_interval(detector, task, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.fitting import Fit
+from autoeval.report.numerals import counted
 from autoeval.report.sections import Report
 from autoeval.results.estimate.answer import Answer, star
 from autoeval.results.estimate.by_category import ByCategory
@@ -87,8 +88,8 @@ def _known_error(estimator: MapEstimator) -> str:
     n_sources = len(estimator.regression_.sources_)
     if not len(estimator.regression_.residuals_):
         return (
-            f"{n_sources} sources: too few to leave one out, so the error on a new source is not "
-            "known."
+            f"{counted(n_sources, 'source')}: too few to leave one out, so the error on a new "
+            "source is not known."
         )
     target = find_target(estimator.target)
     error = target.text(float(estimator.regression_.residuals_.mean()))
