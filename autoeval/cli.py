@@ -30,6 +30,8 @@ COMMANDS = {
     "fit": "fit an estimator to labels and the predictions of any detector",
     "estimate": "estimate accuracy on new images from predictions, by a saved estimator",
     "estimate-map": "estimate mAP, or a counting error, of a detector on unlabelled images",
+    "label estimate": "estimate mAP from a few labels and all that needs none",
+    "label plan": "draw images to label, and say how exact their labels will make the estimate",
     "list": "list scores, methods, detectors, transforms, studies or counters by name",
     "reproduce bos": "make the tables of the paper on box stability, printed figures beside",
     "search-dropout": "search the feature dropout whose box stability says most about mAP",

@@ -27,6 +27,7 @@ SCORES = {
     "meta-set-size": ("errors_by_size", "error by the number of sample sets"),
     "repeats": ("errors_by_size", "error by the number of dropout repeats"),
     "severity": ("severities", "error by severity of a corruption"),
+    "labels": ("few_labels", "error, coverage and width with a few labels"),
 }
 BOXES = {
     "sample-set-size": ("errors_by_size", "error by the images in a sample set"),
@@ -141,6 +142,9 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
     if name in ("box-level", "examples"):
         _add_example_options(study, name)
         return
+    if name == "labels":
+        _add_label_options(study)
+        return
     study.add_argument("--target", default="mAP", help="column of the accuracy (%(default)s)")
     if name == "correlation":
         study.add_argument("--features", nargs="+", default=(), metavar="COLUMN")
@@ -157,6 +161,13 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
     if name in draws:
         study.add_argument("--sizes", type=int, nargs="+", default=(), metavar="N")
         study.add_argument("--draws", type=int, default=draws[name], help="(%(default)s)")
+
+
+def _add_label_options(study: argparse.ArgumentParser) -> None:
+    study.add_argument(
+        "--also", type=Path, nargs="+", default=(), metavar="PATH", help="more tasks' score tables"
+    )
+    study.add_argument("--draws", type=int, default=200, help="of each size (%(default)s)")
 
 
 def _add_example_options(study: argparse.ArgumentParser, name: str) -> None:

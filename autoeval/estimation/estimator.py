@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, refuse_differences, write_artefact
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.observing import ImageDetector, Observer
 from autoeval.estimation.remembered import fitted_repeats, recall_pass
 from autoeval.estimation.samples import UnlabelledSamples
@@ -47,6 +48,8 @@ class MapEstimator:
         What turns scores into an estimate.
     context_ : dict
         What the rows were made with; see `fit_rows`.
+    aid_ : LabelAid or None
+        What a few labels at a new place are helped by; see docs/labels.md.
     """
 
     def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
@@ -59,7 +62,13 @@ class MapEstimator:
         state = f"fitted on {len(fitted.sources_)} sources" if fitted else "not fitted"
         return f"<MapEstimator of {self.target} by '{self.method}', level {self.level}, {state}>"
 
-    def fit_rows(self, table: pd.DataFrame, *, context: Mapping[str, Any] | None = None) -> Self:
+    def fit_rows(
+        self,
+        table: pd.DataFrame,
+        *,
+        context: Mapping[str, Any] | None = None,
+        aid: LabelAid | None = None,
+    ) -> Self:
         """Fit on a score table.
 
         Parameters
@@ -69,6 +78,8 @@ class MapEstimator:
         context : mapping, optional
             What the rows were made with, from `Observer.context`: nested mappings of plain values,
             saved along and compared before the estimator is used on images.
+        aid : LabelAid, optional
+            Fitted on the same sources; saved along.
 
         Raises
         ------
@@ -78,6 +89,7 @@ class MapEstimator:
         regression = SourceRegression(self.method, target=self.target, level=self.level)
         self.regression_ = regression.fit(table)
         self.context_ = dict(context or {})
+        self.aid_ = aid
         return self
 
     @property
@@ -243,7 +255,9 @@ class MapEstimator:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one Parquet file: its training table and its settings."""
         settings = {"method": self.method, "target": self.target, "level": self.level}
-        write_artefact(path, self._fitted.table_, {"estimator": settings, "context": self.context_})
+        aid = {"labels": self.aid_.to_dict()} if self.aid_ else {}
+        metadata = {"estimator": settings, "context": self.context_, **aid}
+        write_artefact(path, self._fitted.table_, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -258,7 +272,8 @@ class MapEstimator:
         settings = metadata["estimator"]
         estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
         try:
-            return estimator.fit_rows(table, context=metadata["context"])
+            aid = LabelAid.from_dict(metadata["labels"]) if "labels" in metadata else None
+            return estimator.fit_rows(table, context=metadata["context"], aid=aid)
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
 

@@ -12,6 +12,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.labels.recording import LABELLED, learn_from
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.observing import ImageDetector, Observer
@@ -167,8 +168,10 @@ def fit_task(
     table = _usable(table, counts.failed, target, problems)
     files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
     write_table(files[0], table)
+    aid = learn_from(table)
+    table = table.drop(columns=LABELLED, errors="ignore")
     estimator = MapEstimator(methods[0], target=target, level=level)
-    estimator.fit_rows(table, context=observer.context())
+    estimator.fit_rows(table, context=observer.context(), aid=aid)
     estimator.save(files[1])
     enough = len(sources(table)) >= MIN_SOURCES
     held_out = []

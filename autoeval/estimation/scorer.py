@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from autoeval.errors import InputError
+from autoeval.estimation.labels.recording import LABELLED, Recording
 from autoeval.estimation.observing import ImageDetector, Observer
+from autoeval.estimation.score_table import SEED
 from autoeval.runtime.job import Advance, Job
 
 LoadDetector = Callable[[], ImageDetector]
@@ -47,9 +49,15 @@ class Scorer:
             self._observer = Observer(loaded, task, settings, batch_size=batch_size)
 
     def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
-        """Return the rows of one sample set, one a repeat."""
-        assert self._observer is not None
-        rows = self._observer.rows(job.payload, advance=advance)
+        """Return the rows of one sample set, one a repeat; own images also with all their boxes."""
+        observer = self._observer
+        assert observer is not None
+        if job.columns["kind"] != SEED:
+            rows = observer.rows(job.payload, advance=advance)
+            return [{**job.columns, **row} for row in rows]
+        recording = Recording(job.payload)
+        rows = observer.rows(recording, advance=advance, watch=recording.watch)
+        rows[0][LABELLED] = recording.content(observer.task.categories)
         return [{**job.columns, **row} for row in rows]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""A value with a standard error, and the interval that goes with it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value, how exactly it is known, and how exactly that is known.
+
+    Parameters
+    ----------
+    value : float
+        NaN where nothing was measured.
+    error : float
+        Standard error.
+    dof : float
+        Degrees of freedom behind the standard error; infinite where it is known.
+
+    Examples
+    --------
+    >>> measured = Measured(.5, .1, math.inf)
+    >>> [round(end, 3) for end in measured.interval(.9)]
+    [0.336, 0.664]
+    """
+
+    value: float
+    error: float
+    dof: float = math.inf
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a value with a standard error."""
+        return math.isfinite(self.value) and math.isfinite(self.error)
+
+    def half_width(self, level: float = 0.9) -> float:
+        """Half the width of the interval by Student's distribution; NaN where it is not known."""
+        return quantile(level, self.dof) * self.error if self.known else math.nan
+
+    def interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Value less and plus `half_width`, not clipped."""
+        half = self.half_width(level)
+        return self.value - half, self.value + half
+
+
+def quantile(level: float, dof: float) -> float:
+    """Return how many standard errors the interval reaches to either side."""
+    return float(
+        stats.t.ppf((1 + level) / 2, dof) if dof < math.inf else stats.norm.ppf((1 + level) / 2)
+    )
+
+
+NOTHING = Measured(math.nan, math.nan, 0.0)

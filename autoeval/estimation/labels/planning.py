@@ -1,0 +1,131 @@
+"""Planning labels on images: one pass, then a draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from autoeval.data.labels.content import LabelSet
+from autoeval.data.unlabelled import Images, list_images
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.labels.aid import LabelAid
+from autoeval.estimation.labels.box_features import OF_HALF_SIZE
+from autoeval.estimation.labels.frames import blocks_of
+from autoeval.estimation.labels.plan import LabelPlan, make_plan, priors_of
+from autoeval.estimation.labels.pool import pool_of_evidence
+from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
+from autoeval.estimation.observing import ImageDetector, Observer
+
+
+def plan_labels(
+    estimator: MapEstimator,
+    images: Images,
+    detector: ImageDetector,
+    *,
+    n: int = 20,
+    seed: int = 0,
+    batch_size: int = 4,
+    watch: Callable[[Evidence], object] = lambda evidence: None,
+) -> tuple[LabelPlan, Estimate]:
+    """Observe images once, estimate without labels, and draw images to label.
+
+    Parameters
+    ----------
+    estimator : MapEstimator
+        Fitted with the boxes of its sources, as ``autoeval estimate-map`` and `fit_task` do.
+    images : path-like or sequence
+        The pool; see `autoeval.data.unlabelled.list_images`.
+    detector : ImageDetector
+        The one that the estimator was fitted with.
+    n : int
+        How many images.
+    seed : int
+        Of the draw.
+    batch_size : int
+        Changes no number.
+    watch : callable
+        Called with the evidence of each image.
+
+    Returns
+    -------
+    plan : LabelPlan
+    estimate : Estimate
+        Without labels.
+
+    Raises
+    ------
+    InputError
+        If the estimator was fitted with another detector or without boxes of its sources, no image
+        can be read, or `n` does not fit.
+    """
+    aid = _aid(estimator)
+    listed, seen = list_images(images), list[Evidence]()
+    observer = _observer(estimator, detector, aid, batch_size)
+
+    def keep(evidence: Evidence) -> None:
+        seen.append(replace(evidence, logits=None, candidates=None, features=None, views=()))
+        watch(evidence)
+
+    estimate, _ = estimator.estimate(observer, listed, watch=keep)
+    read = {evidence.image_id for evidence in seen}
+    plan = make_plan(
+        pool_of_evidence(seen, observer.task.categories),
+        aid,
+        n=n,
+        priors=priors_of(estimate),
+        target=estimator.target,
+        level=estimator.level,
+        blocks=blocks_of([image for image in listed if image.image_id in read]),
+        seed=seed,
+        detector=detector.fingerprint,
+    )
+    return plan, estimate
+
+
+def estimate_labelled(
+    estimator: MapEstimator,
+    images: Images,
+    detector: ImageDetector,
+    labels: LabelSet,
+    *,
+    words: dict[str, str] | None = None,
+    batch_size: int = 4,
+) -> LabelledEstimate:
+    """Estimate with labels that no plan drew; they are taken as a simple random draw, and said so.
+
+    Parameters
+    ----------
+    estimator, images, detector, batch_size
+        See `plan_labels`.
+    labels : LabelSet
+        Of some of the images; see `autoeval.data.labels.loading.load_labels`.
+    words : dict of str to str, optional
+        See `given_labels`.
+    """
+    plan, _ = plan_labels(estimator, images, detector, n=1, batch_size=batch_size)
+    return estimate_with_labels(plan, labels, words=words, planned=False)
+
+
+def _aid(estimator: MapEstimator) -> LabelAid:
+    aid = getattr(estimator, "aid_", None)
+    if aid is None:
+        raise InputError(
+            "This estimator knows nothing of how its detector's boxes go wrong: it was saved by an "
+            "older version, or fitted on too few labelled images. Fit it again on at least two "
+            "families of sources with 20 images each."
+        )
+    return aid
+
+
+def _observer(
+    estimator: MapEstimator, detector: ImageDetector, aid: LabelAid, batch_size: int
+) -> Observer:
+    """Make the estimator's pass, with the pass at half the size where the aid needs it."""
+    observer = estimator.observer(detector, batch_size=batch_size)
+    settings = observer.settings
+    if set(aid.soft.names) & set(OF_HALF_SIZE) and "half_size" not in settings.wants:
+        settings = replace(settings, wants=(*settings.wants, "half_size"))
+    return Observer(detector, observer.task, settings, batch_size=batch_size)

@@ -1,0 +1,114 @@
+"""Predicting the influence of images that nobody has labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.data.predictions import Predictions
+from autoeval.estimation.labels.box_model import (
+    Linear,
+    expected_missed,
+    image_features,
+    probability_right,
+)
+from autoeval.estimation.labels.influence import average_precision
+from autoeval.estimation.labels.judged import judged
+from autoeval.estimation.labels.pool import Pool
+from autoeval.estimation.labels.ranking import Ranking
+from autoeval.estimation.predictions.truth import Truth
+
+MODEL, TEACHER = "model", "teacher"
+SURE_TEACHER = 0.3  # boxes of the teacher over it stand for the truth
+
+
+@dataclass(frozen=True, eq=False)
+class SoftLabels:
+    """What stands for the labels of boxes and images that nobody has labelled.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Features of a box that it is told from.
+    right : Linear
+        See `autoeval.estimation.labels.box_model.fit_right`.
+    missed : Linear
+        See `autoeval.estimation.labels.box_model.fit_missed`.
+    """
+
+    names: tuple[str, ...]
+    right: Linear
+    missed: Linear
+
+    def rankings(self, pool: Pool) -> list[Ranking]:
+        """Rank the boxes of each category, with probabilities in place of labels."""
+        found = pool.found
+        columns = [pool.names.index(name) for name in self.names]
+        right = probability_right(self.right, pool.features[:, columns])
+        return [self._ranking(found, right, found.label == k) for k in range(len(found.categories))]
+
+    def _ranking(self, found: Predictions, right: np.ndarray, mine: np.ndarray) -> Ranking:
+        n_images = len(found.images)
+        scores, image, own = found.scores[mine], found.image[mine], right[:, mine]
+        described = image_features(own[0], scores, image, n_images)
+        missed = expected_missed(self.missed, described)
+        n_true = np.bincount(image, own[0], minlength=n_images) + missed
+        return Ranking.of(scores, image, own, n_true)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON."""
+        parts = {"right": self.right.to_dict(), "missed": self.missed.to_dict()}
+        return {"names": list(self.names), **parts}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        parts = (Linear.from_dict(values[name]) for name in ("right", "missed"))
+        return cls(tuple(values["names"]), *parts)
+
+
+def proxies_of(
+    pool: Pool, soft: SoftLabels, teacher: Predictions | None = None
+) -> list[dict[str, np.ndarray]]:
+    """Predict the influence of each image on the average precision of each category.
+
+    Parameters
+    ----------
+    pool : Pool
+        Of M images.
+    soft : SoftLabels
+    teacher : Predictions, optional
+        Boxes of another detector on the same images, in the same order and categories. Its
+        confident ones stand for the truth in a second prediction, which is brought to the spread of
+        the first: where the teacher finds little, each of its boxes would count for too much.
+
+    Returns
+    -------
+    list of dict of str to ndarray of shape (10, M)
+        For each category `MODEL`, and `TEACHER` where there is one, at each IoU threshold; 0
+        where no object is expected.
+    """
+    proxies = [{MODEL: _influence(ranking)} for ranking in soft.rankings(pool)]
+    if teacher is not None:
+        for proxy, ranking in zip(proxies, judged(pool.found, _sure(teacher)), strict=True):
+            proxy[TEACHER] = _as_spread(_influence(ranking), proxy[MODEL])
+    return proxies
+
+
+def _influence(ranking: Ranking) -> np.ndarray:
+    return np.nan_to_num(average_precision(ranking).influence)
+
+
+def _as_spread(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    own = values.mean(axis=0).std()
+    return values * (like.mean(axis=0).std() / own if own > 0 else 0.0)
+
+
+def _sure(teacher: Predictions) -> Truth:
+    sure = teacher.where(teacher.scores > SURE_TEACHER)
+    boxes, crowd = sure.boxes.astype(np.float64), np.zeros(len(sure), bool)
+    return Truth(sure.images, sure.categories, sure.image, sure.label, boxes, crowd)

@@ -1,0 +1,82 @@
+"""Keeping the boxes of labelled images during a pass, to learn for few labels elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.labels.aid import LabelAid
+from autoeval.estimation.labels.fit_aid import fit_aid
+from autoeval.estimation.labels.places import LabelledPlace
+from autoeval.estimation.labels.pool import pool_of_evidence
+from autoeval.estimation.labels.stored import pack_place, unpack_place
+from autoeval.estimation.predictions.truth import Truth
+from autoeval.estimation.samples import Samples
+from autoeval.metasets.sample_set import Sample
+
+LABELLED = "labelled_boxes"
+"""Column of a source's own images that holds them with their boxes and labels, as bytes."""
+
+MOST_IMAGES = 300  # of a source
+
+
+class Recording:
+    """Samples that remember the labels they gave out, and what the detector said of them.
+
+    Parameters
+    ----------
+    samples : Samples
+    """
+
+    def __init__(self, samples: Samples) -> None:
+        self.samples = samples
+        self._labels: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._seen: list[Evidence] = []
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> Sample:
+        """Make one image, and remember its labels."""
+        sample = self.samples[index]
+        if index < MOST_IMAGES:
+            self._labels[sample.image_id] = (sample.boxes, sample.labels, sample.iscrowd)
+        return sample
+
+    def watch(self, evidence: Evidence) -> None:
+        """Keep the boxes of an image."""
+        if evidence.image_id in self._labels:
+            slim = replace(evidence, logits=None, candidates=None, features=None, views=())
+            self._seen.append(slim)
+
+    def content(self, categories: tuple[str, ...]) -> bytes:
+        """Return all that was seen; see `pack_place`."""
+        pool = pool_of_evidence(self._seen, categories)
+        labels = [self._labels[evidence.image_id] for evidence in self._seen]
+        boxes, names, crowds = (np.concatenate(part) for part in zip(*labels, strict=True))
+        image = np.repeat(np.arange(len(labels)), [len(part[0]) for part in labels])
+        truth = Truth(pool.found.images, categories, image, names, boxes, crowds)
+        return pack_place(pool, truth)
+
+
+def recorded_places(table: pd.DataFrame) -> list[LabelledPlace]:
+    """Read the labelled places that the rows of a score table hold."""
+    if LABELLED not in table:
+        return []
+    rows = table[table[LABELLED].notna()].drop_duplicates("source")
+    families = rows["family"] if "family" in rows else rows["source"]
+    columns: Iterable = zip(rows[LABELLED], rows["source"], families, strict=True)
+    return [unpack_place(content, str(name), str(family)) for content, name, family in columns]
+
+
+def learn_from(table: pd.DataFrame) -> LabelAid | None:
+    """Fit what few labels are helped by on the places of a score table; None where they are few."""
+    try:
+        return fit_aid(recorded_places(table))
+    except InputError:
+        return None

@@ -1,0 +1,1 @@
+"""What is composed for people who label: the folder to label, and the reports."""

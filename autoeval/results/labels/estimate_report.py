@@ -1,0 +1,203 @@
+"""What labels say of a pool, as a page, on the terminal and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from autoeval.estimation.labels.assess import FromLabels
+from autoeval.estimation.labels.measured import Measured
+from autoeval.estimation.labels.with_labels import GOALS, LabelledEstimate
+from autoeval.report.page import Page
+from autoeval.report.parts import Part
+from autoeval.report.sections import Report, Section
+
+ESTIMATORS = ("label-free", "labels alone", "with predicted influence", "combined")
+
+
+def _found(told: FromLabels) -> dict[str, Measured]:
+    every = (told.prior, told.labels, told.difference, told.combined.measured)
+    return dict(zip(ESTIMATORS, every, strict=True))
+
+
+def _rows(name: str, told: FromLabels, level: float) -> list[dict[str, Any]]:
+    rows = []
+    for estimator, found in _found(told).items():
+        half = found.half_width(level)
+        place = {"what": name, "estimator": estimator}
+        rows.append({**place, "value": found.value, "half_width": half})
+    return rows
+
+
+@dataclass(frozen=True)
+class Recommended(Section):
+    """The combined estimate, large, and how many more labels a width takes.
+
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+    """
+
+    estimate: LabelledEstimate
+
+    def show(self, page: Page) -> None:
+        """Add the value with its interval, what more labels bring, and the doubts."""
+        estimate, value = self.estimate, self.estimate.recommended.value
+        lower, upper = estimate.interval
+        page.add_interval(
+            f"Estimated {estimate.target}",
+            f"{100 * value:.1f}",
+            f"{estimate.level:.0%} interval: {100 * lower:.1f} to {100 * upper:.1f}",
+            f"In points of 100, from {estimate.n_labelled} labelled images of {estimate.n_pool}, "
+            "the predicted influence of all, and the label-free estimate.",
+            on_scale=(100 * value, 100 * lower, 100 * upper),
+        )
+        for goal in GOALS:
+            more = estimate.more_labels(goal)
+            page.add_headline(
+                f"±{100 * goal:.0f}", f"{more} more labels" if more else "reached", "expected"
+            )
+        page.add_warnings(estimate.doubts)
+
+    def text(self) -> str:
+        """Return the estimate with all its parts."""
+        return str(self.estimate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures."""
+        return {"labelled_estimate": self.estimate.to_dict()}
+
+
+@dataclass(frozen=True)
+class EveryEstimator(Section):
+    """All estimators side by side, for mAP, mAP50 and mAP75.
+
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+    """
+
+    estimate: LabelledEstimate
+
+    def show(self, page: Page) -> None:
+        """Add the table."""
+        page.add_heading("By estimator")
+        for part in self.parts():
+            part.show(page, "Values and half-widths in points of 100")
+
+    def parts(self) -> list[Part]:
+        """Return the table."""
+        whole, level = self.estimate.whole, self.estimate.level
+        rows = [row for name in sorted(whole) for row in _rows(name, whole[name], level)]
+        return [_part("estimators", pd.DataFrame(rows))]
+
+
+@dataclass(frozen=True)
+class EveryCategory(Section):
+    """The combined estimate of each category; nothing for one.
+
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+    """
+
+    estimate: LabelledEstimate
+
+    def show(self, page: Page) -> None:
+        """Add the table."""
+        for part in self.parts():
+            page.add_heading("Category by category")
+            behind = f"{self.estimate.n_behind} of {len(self.estimate.per_category)} categories"
+            part.show(page, f"{self.estimate.target} in points of 100; labels measure {behind}")
+
+    def parts(self) -> list[Part]:
+        """Return the table."""
+        if len(self.estimate.per_category) < 2:
+            return []
+        rows = [
+            {
+                "category": name,
+                "value": of.combined.measured.value,
+                "half_width": of.combined.measured.half_width(self.estimate.level),
+                "labels_alone": of.labels.value,
+                "label_free": of.prior.value,
+                "images_that_hold_it": of.n_holding,
+                "objects": of.n_true,
+                "from": "labels" if of.measured else "label-free",
+            }
+            for name, of in self.estimate.per_category.items()
+        ]
+        return [_part("categories", pd.DataFrame(rows))]
+
+
+@dataclass(frozen=True)
+class Shrinking(Section):
+    """How the interval shrinks with the number of labels.
+
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+    """
+
+    estimate: LabelledEstimate
+
+    def table(self) -> pd.DataFrame:
+        """Return the combined estimate after the first labels, in the order of the draw."""
+        free = self.estimate.whole[self.estimate.target].prior
+        steps = [(0, free)] if free.known else []
+        steps += [(k, told.combined.measured) for k, told in self.estimate.history]
+        level = self.estimate.level
+        return pd.DataFrame(
+            [{"labels": k, "value": m.value, "half_width": m.half_width(level)} for k, m in steps],
+            columns=["labels", "value", "half_width"],
+        )
+
+    def show(self, page: Page) -> None:
+        """Add the picture."""
+        if len(self.estimate.history):
+            page.add_heading("How the interval shrinks")
+            for _, figure in self.figures():
+                page.add_figure(figure, "Combined estimate and interval by the number of labels")
+
+    def parts(self) -> list[Part]:
+        """Return the table."""
+        return [_part("shrinking", self.table())]
+
+    def figures(self) -> list[tuple[str, Figure]]:
+        """Draw the estimate after the first labels, and the half-width to expect of more."""
+        table, estimate = self.table(), self.estimate
+        figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+        ax = figure.subplots()
+        value, half = 100 * table["value"], 100 * table["half_width"]
+        ax.fill_between(table["labels"], value - half, value + half, color="tab:blue", alpha=0.2)
+        ax.plot(table["labels"], value, marker="o", color="tab:blue", label="so far")
+        k = np.unique(np.linspace(estimate.n_labelled, min(100, estimate.n_pool), 20).astype(int))
+        k = k[k > estimate.n_labelled]
+        widths = np.array([100 * estimate.outlook.half_width(int(n)) for n in k])
+        centre = 100 * estimate.recommended.value
+        for sign in (1, -1):
+            label = "expected" if sign == 1 else None
+            ax.plot(k, centre + sign * widths, ls="--", color="tab:gray", label=label)
+        ax.set(xlabel="labelled images", ylabel=f"{estimate.target} (points of 100)")
+        ax.set_ylim(max(ax.get_ylim()[0], 0), min(ax.get_ylim()[1], 100))
+        ax.grid(alpha=0.25)
+        ax.legend(frameon=False)
+        return [("shrinking", figure)]
+
+
+def label_report(estimate: LabelledEstimate, title: str = "Estimate with labels") -> Report:
+    """Compose what labels say."""
+    sections = (Recommended, Shrinking, EveryEstimator, EveryCategory)
+    return Report(title, [section(estimate) for section in sections])
+
+
+def _part(name: str, table: pd.DataFrame) -> Part:
+    points = [c for c in ("value", "half_width", "labels_alone", "label_free") if c in table]
+    shown = table.assign(**{column: 100 * table[column] for column in points})
+    shown = shown.rename(columns=lambda column: column.replace("_", " "))
+    formats = {column.replace("_", " "): "{:.1f}" for column in points}
+    return Part(name, table, shown, formats)

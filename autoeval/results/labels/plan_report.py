@@ -1,0 +1,111 @@
+"""What a plan has to say: what to label, and how exact that will be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from autoeval.estimation.labels.needed import USUAL_SIZES
+from autoeval.estimation.labels.plan import LabelPlan
+from autoeval.report.page import Page
+from autoeval.report.parts import Part
+from autoeval.report.sections import Report, Section
+
+
+@dataclass(frozen=True)
+class WhatToLabel(Section):
+    """How many images were drawn, and how.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+    """
+
+    plan: LabelPlan
+
+    def show(self, page: Page) -> None:
+        """Add the numbers and how they came about."""
+        page.add_headline("images to label", str(self.plan.n), f"of {self.plan.n_pool}")
+        page.add_text(self._drawn())
+
+    def text(self) -> str:
+        """Return the same for the terminal."""
+        return self._drawn()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the names of the images and their probability."""
+        images = self.plan.found.images
+        return {
+            "drawn": [images[k].image_id for k in self.plan.drawn],
+            "n_pool": self.plan.n_pool,
+            "probability": self.plan.n / self.plan.n_pool,
+        }
+
+    def _drawn(self) -> str:
+        plan = self.plan
+        return (
+            f"{plan.n} of {plan.n_pool} images drawn by seed {plan.seed}, spread over "
+            f"{plan.order}, each with probability {plan.n / plan.n_pool:.3g}. Label every object "
+            "of every category, and keep images that hold none: they count. A larger --n keeps "
+            "what is drawn."
+        )
+
+
+@dataclass(frozen=True)
+class WidthToExpect(Section):
+    """Half-width of the interval by the number of labels.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+    """
+
+    plan: LabelPlan
+
+    def table(self) -> pd.DataFrame:
+        """Return ``labels`` and ``half_width``."""
+        outlook, n_pool = self.plan.outlook(), self.plan.n_pool
+        sizes = sorted({k for k in (*USUAL_SIZES, self.plan.n) if 2 <= k <= n_pool})
+        return pd.DataFrame({"labels": sizes, "half_width": [outlook.half_width(k) for k in sizes]})
+
+    def show(self, page: Page) -> None:
+        """Add the table and the curve."""
+        page.add_heading("How exact it will be")
+        for part in self.parts():
+            part.show(page, f"Expected half-width of the {self.plan.level:.0%} interval, in points")
+        for _, figure in self.figures():
+            page.add_figure(figure, "Expected half-width by the number of labels")
+
+    def text(self) -> str:
+        """Return the table in one line."""
+        rows = self.table().itertuples(index=False)
+        widths = ", ".join(f"±{100 * row.half_width:.1f} with {row.labels}" for row in rows)
+        return f"expected of {self.plan.target}: {widths}"
+
+    def parts(self) -> list[Part]:
+        """Return the table."""
+        table = self.table()
+        shown = table.assign(half_width=100 * table["half_width"])
+        shown = shown.rename(columns={"half_width": "half-width"})
+        return [Part("half_width", table, shown, {"half-width": "{:.1f}"})]
+
+    def figures(self) -> list[tuple[str, Figure]]:
+        """Draw the curve."""
+        table = self.table()
+        ax = Figure(figsize=(6, 3), layout="constrained").subplots()
+        ax.plot(table["labels"], 100 * table["half_width"], marker="o", color="tab:blue")
+        ax.set(xlabel="labelled images", ylabel="half-width (points of 100)", ylim=(0, None))
+        ax.grid(alpha=0.25)
+        return [("half_width", ax.figure)]  # type: ignore[list-item]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table."""
+        return {"half_width": self.table().to_dict("records")}
+
+
+def plan_report(plan: LabelPlan) -> Report:
+    """Compose what a plan has to say."""
+    return Report("Images to label", [WhatToLabel(plan), WidthToExpect(plan)])

@@ -1,0 +1,54 @@
+"""Made places: objects in images, and a detector that misses, shifts and invents some."""
+
+import numpy as np
+
+from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.data.predictions import Predictions
+from autoeval.estimation.labels.places import LabelledPlace
+from autoeval.estimation.labels.pool import pool_of_predictions
+from autoeval.estimation.predictions.truth import Truth
+
+SIDE = 200
+
+
+def make_place(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=None):
+    """Harder places shift boxes more; hard boxes have low scores."""
+    rng = np.random.default_rng(seed)
+    images = tuple(LabelledImage(f"{k}.jpg", f"{k}.jpg", (SIDE, SIDE)) for k in range(n_images))
+    image = np.repeat(np.arange(n_images), rng.poisson(n_objects, n_images))
+    n = len(image)
+    label = rng.integers(0, len(categories), n)
+    corner, size = rng.uniform(0, 140, (n, 2)), rng.uniform(15, 60, (n, 2))
+    true = np.concatenate([corner, corner + size], axis=1)
+    truth = Truth(images, categories, image, label, true, np.zeros(n, bool))
+    shift = rng.gamma(2, 1.5, n) * rng.uniform(0.5, 1.5)
+    found = rng.random(n) < 0.85
+    boxes = true + shift[:, None] * rng.normal(size=(n, 4))
+    scores = np.clip(1 - 0.08 * shift - 0.1 * rng.random(n), 0.05, 0.99)
+    m = n // 2
+    wrong = rng.uniform(0, 140, (m, 2))
+    boxes = np.concatenate([boxes[found], np.concatenate([wrong, wrong + 30], axis=1)])
+    boxes[:, 2:] = np.maximum(boxes[:, 2:], boxes[:, :2] + 1)
+    predictions = Predictions(
+        images,
+        categories,
+        np.concatenate([image[found], rng.integers(0, n_images, m)]),
+        np.concatenate([label[found], rng.integers(0, len(categories), m)]),
+        boxes.astype(np.float32),
+        np.concatenate([scores[found], rng.beta(1, 3, m)]).astype(np.float32),
+        {},
+    )
+    name = name or f"place{seed}"
+    return LabelledPlace(name, name, pool_of_predictions(predictions), truth)
+
+
+def label_set(place, images, *, folder="labels"):
+    """Labels of some images of a place, as a reader gives them."""
+    truth, chosen = place.truth, set(map(int, images))
+    named = tuple(place.truth.images[k] for k in images)
+    boxes = tuple(
+        LabelledBox(truth.images[k].image_id, truth.categories[c], (x, y, x2 - x, y2 - y))
+        for k, c, (x, y, x2, y2) in zip(truth.image, truth.label, truth.boxes, strict=True)
+        if int(k) in chosen
+    )
+    return LabelSet(folder, named, truth.categories, boxes)
