@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autoeval.commands.detector_options import add_detector_options, load_named_detector
 from autoeval.commands.image_options import add_image_options, named_images
 from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.data.labels.content import LabelSet
+    from autoeval.estimation.labels.with_labels import LabelledEstimate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _estimate(args: argparse.Namespace, labels):
+def _estimate(args: argparse.Namespace, labels: LabelSet) -> LabelledEstimate:
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.labels.plan_file import load_plan
     from autoeval.estimation.labels.planning import estimate_labelled
@@ -90,7 +95,7 @@ def _word(text: str) -> tuple[str, str]:
     return word, category
 
 
-def _until(estimate, wanted: float) -> str:
+def _until(estimate: LabelledEstimate, wanted: float) -> str:
     from autoeval.estimation.labels.sequential import next_batch
 
     stop = next_batch(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import add_detector_options, load_named_detector
 from autoeval.commands.image_options import add_image_options, named_images
 from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.estimation.labels.plan import LabelPlan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(args: argparse.Namespace, images):
+def _plan(args: argparse.Namespace, images: Sequence[Any]) -> LabelPlan:
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.labels.planning import plan_labels
 
@@ -71,7 +76,7 @@ def _plan(args: argparse.Namespace, images):
     return plan
 
 
-def _enlarged(args: argparse.Namespace, images, old):
+def _enlarged(args: argparse.Namespace, images: Sequence[Any], old: LabelPlan) -> LabelPlan:
     """Draw more of the same pool for the same detector, without another pass."""
     names = {image.image_id for image in images}
     missing = [i.image_id for i in old.found.images if i.image_id not in names]

@@ -79,7 +79,8 @@ def _report(args: argparse.Namespace) -> StudyReport:
         return make(*_observe(args), **_options(make, args))
     if getattr(args, "fit_on", None):
         args.fit_on = read_scores(args.fit_on)
-    return make(read_scores(args.scores), **_options(make, args))
+    start = args.scores if args.study == "labels" else read_scores(args.scores)
+    return make(start, **_options(make, args))
 
 
 def _options(make: Callable[..., StudyReport], args: argparse.Namespace) -> dict[str, Any]:

@@ -255,9 +255,10 @@ class MapEstimator:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one Parquet file: its training table and its settings."""
         settings = {"method": self.method, "target": self.target, "level": self.level}
+        table = self._fitted.table_
         aid = {"labels": self.aid_.to_dict()} if self.aid_ else {}
         metadata = {"estimator": settings, "context": self.context_, **aid}
-        write_artefact(path, self._fitted.table_, metadata)
+        write_artefact(path, table, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -12,7 +12,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.labels.recording import LABELLED, learn_from
+from autoeval.estimation.labels.recording import BOXES_FILE, apart, learn_from
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.observing import ImageDetector, Observer
@@ -167,9 +167,10 @@ def fit_task(
     problems = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.problems]
     table = _usable(table, counts.failed, target, problems)
     files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
+    table, boxes = apart(table)
     write_table(files[0], table)
-    aid = learn_from(table)
-    table = table.drop(columns=LABELLED, errors="ignore")
+    write_table(work_dir / BOXES_FILE, boxes)
+    aid = learn_from(boxes)
     estimator = MapEstimator(methods[0], target=target, level=level)
     estimator.fit_rows(table, context=observer.context(), aid=aid)
     estimator.save(files[1])

@@ -52,7 +52,7 @@ class Scorer:
         """Return the rows of one sample set, one a repeat; own images also with all their boxes."""
         observer = self._observer
         assert observer is not None
-        if job.columns["kind"] != SEED:
+        if job.columns.get("kind") != SEED:
             rows = observer.rows(job.payload, advance=advance)
             return [{**job.columns, **row} for row in rows]
         recording = Recording(job.payload)

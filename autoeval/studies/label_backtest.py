@@ -13,10 +13,10 @@ from autoeval.estimation.labels.assess import Drawn, FromLabels, assess, look
 from autoeval.estimation.labels.draw import balanced_order
 from autoeval.estimation.labels.fit_aid import Lesson, fit_aid
 from autoeval.estimation.labels.influence import coco_precision
-from autoeval.estimation.labels.measured import Measured
 from autoeval.estimation.labels.places import LabelledPlace, true_influence
 from autoeval.estimation.labels.ranking import Ranking
 from autoeval.estimation.labels.sequential import BATCH, stretched
+from autoeval.estimation.labels.value_with_error import ValueWithError
 
 SIZES = (5, 10, 20, 30, 50)
 FEWEST_IMAGES = 60
@@ -36,7 +36,7 @@ class Held:
     predicted : ndarray of shape (N,)
         Influence of each image, predicted.
     aid : LabelAid
-    prior : Measured
+    prior : ValueWithError
         The label-free estimate with its error.
     """
 
@@ -45,7 +45,7 @@ class Held:
     ranking: Ranking
     predicted: np.ndarray
     aid: LabelAid
-    prior: Measured
+    prior: ValueWithError
 
     @property
     def truth(self) -> float:
@@ -54,14 +54,14 @@ class Held:
 
 
 def held_out_places(
-    places: Sequence[LabelledPlace], priors: Mapping[tuple[str, str], Measured]
+    places: Sequence[LabelledPlace], priors: Mapping[tuple[str, str], ValueWithError]
 ) -> Iterator[Held]:
     """Prepare each place that has images enough, its family left out of all that is fitted.
 
     Parameters
     ----------
     places : sequence of LabelledPlace
-    priors : mapping of (place, category) to Measured
+    priors : mapping of (place, category) to ValueWithError
         Label-free estimates by regressions that have not seen the family.
     """
     lessons = [Lesson(place) for place in places]
@@ -188,7 +188,7 @@ def labels_worth(judged: pd.DataFrame) -> pd.DataFrame:
     return judged.assign(worth=1 / (1 / n + ratio * (1 / k - 1 / n)))
 
 
-def _draw(one: Held, k: int, seed: int) -> dict[str, Measured]:
+def _draw(one: Held, k: int, seed: int) -> dict[str, ValueWithError]:
     rng, n_pool = np.random.default_rng([seed, k]), len(one.ranking)
     simple = _assessed(one, np.sort(rng.choice(n_pool, k, replace=False)))
     planned = _assessed(one, _planned(one, seed)[:k])
@@ -197,7 +197,7 @@ def _draw(one: Held, k: int, seed: int) -> dict[str, Measured]:
         "labels, drawn by plan": planned.labels,
         "difference": planned.difference,
         "combined": planned.combined.measured,
-        "dropped": Measured(float(planned.combined.conflict), 0.0),
+        "dropped": ValueWithError(float(planned.combined.conflict), 0.0),
     }
 
 
@@ -217,7 +217,7 @@ def _assessed(one: Held, images: np.ndarray) -> FromLabels:
     )
 
 
-def _judged(one: Held, k: int, drawn: Sequence[Mapping[str, Measured]]) -> Iterator[dict]:
+def _judged(one: Held, k: int, drawn: Sequence[Mapping[str, ValueWithError]]) -> Iterator[dict]:
     dropped = float(np.mean([found["dropped"].value for found in drawn]))
     truth = one.truth
     for name in (name for name in drawn[0] if name != "dropped"):
@@ -250,6 +250,6 @@ def _stop(one: Held, wanted: float, seed: int, *, correct: bool) -> tuple[int, b
     return k, bool(abs(measured.value - one.truth) <= half + 1e-9)
 
 
-def prior_of(mean: float, std: float) -> Measured:
+def prior_of(mean: float, std: float) -> ValueWithError:
     """Return a label-free estimate inside what is possible, with its error."""
-    return Measured(float(np.clip(mean, 0, 1)), std)
+    return ValueWithError(float(np.clip(mean, 0, 1)), std)

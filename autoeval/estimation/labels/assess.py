@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from autoeval.estimation.labels.aid import Mix
 from autoeval.estimation.labels.difference import difference_estimate
 from autoeval.estimation.labels.influence import average_precision, coco_precision
-from autoeval.estimation.labels.measured import NOTHING, Measured
 from autoeval.estimation.labels.optimism import less_optimism
 from autoeval.estimation.labels.prior import Combined, combine
 from autoeval.estimation.labels.ranking import Ranking
+from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
 
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
 FEWEST_HOLDING = 3  # labelled images with an object, for a category to be measured
@@ -75,11 +76,11 @@ class FromLabels:
 
     Parameters
     ----------
-    labels : Measured
+    labels : ValueWithError
         From the labelled images alone.
-    difference : Measured
+    difference : ValueWithError
         With the predicted influence of all images.
-    prior : Measured
+    prior : ValueWithError
         Without labels.
     combined : Combined
         Of the last two; what is recommended.
@@ -89,9 +90,9 @@ class FromLabels:
         Whether enough images hold it; otherwise the label-free estimate stands.
     """
 
-    labels: Measured
-    difference: Measured
-    prior: Measured
+    labels: ValueWithError
+    difference: ValueWithError
+    prior: ValueWithError
     combined: Combined
     n_true: int
     n_holding: int
@@ -121,7 +122,7 @@ def assess(
     mix: Mix,
     *,
     optimism: float,
-    prior: Measured = NOTHING,
+    prior: ValueWithError = NOTHING,
 ) -> FromLabels:
     """Estimate from labelled images, with a predicted influence and a label-free estimate.
 
@@ -135,7 +136,7 @@ def assess(
         How `predicted` was made.
     optimism : float
         See `autoeval.estimation.labels.optimism`; 0 for none.
-    prior : Measured
+    prior : ValueWithError
         The label-free estimate with its error.
     """
     labels, difference = NOTHING, NOTHING
@@ -152,26 +153,26 @@ def assess(
 
 
 def mean_of(
-    parts: Sequence[tuple[Seen, np.ndarray, Measured]],
+    parts: Sequence[tuple[Seen, np.ndarray, ValueWithError]],
     drawn: Drawn,
     mix: Mix,
     *,
     optimism: float,
-    rest: Sequence[Measured] = (),
-    prior: Measured = NOTHING,
+    rest: Sequence[ValueWithError] = (),
+    prior: ValueWithError = NOTHING,
 ) -> FromLabels:
     """Estimate the mean over categories.
 
     Parameters
     ----------
-    parts : sequence of (Seen, ndarray of shape (M,), Measured)
+    parts : sequence of (Seen, ndarray of shape (M,), ValueWithError)
         Of each measured category, with the predicted influence and the label-free estimate.
     drawn, mix, optimism
         As in `assess`.
-    rest : sequence of Measured
+    rest : sequence of ValueWithError
         Label-free estimates of the categories that the labels do not measure. Errors of label-free
         estimates are added, not averaged out, since categories are missed alike.
-    prior : Measured
+    prior : ValueWithError
         The label-free estimate of the mean, for its report.
     """
     values = [
@@ -201,7 +202,7 @@ def mean_of(
     return replace(told, labels=labels, prior=prior, combined=combined)
 
 
-def _difference(value: float, seen: Seen, drawn: Drawn, **helped) -> Measured:
+def _difference(value: float, seen: Seen, drawn: Drawn, **helped: Any) -> ValueWithError:
     return difference_estimate(
         value,
         seen.influence,
@@ -212,17 +213,19 @@ def _difference(value: float, seen: Seen, drawn: Drawn, **helped) -> Measured:
     )
 
 
-def _mean(estimates: Sequence[Measured]) -> Measured:
+def _mean(estimates: Sequence[ValueWithError]) -> ValueWithError:
     if not estimates or not all(estimate.known for estimate in estimates):
         return NOTHING
     values, errors, dofs = zip(*((e.value, e.error, e.dof) for e in estimates), strict=True)
-    return Measured(float(np.mean(values)), float(np.mean(errors)), min(dofs))
+    return ValueWithError(float(np.mean(values)), float(np.mean(errors)), min(dofs))
 
 
-def _with_rest(measured: Measured, rest: Sequence[Measured], share: float) -> Measured:
+def _with_rest(
+    measured: ValueWithError, rest: Sequence[ValueWithError], share: float
+) -> ValueWithError:
     free = _mean(rest)
     if not rest or not free.known:
         return measured
     value = share * measured.value + (1 - share) * free.value
     error = share * measured.error + (1 - share) * free.error
-    return Measured(value, error, measured.dof)
+    return ValueWithError(value, error, measured.dof)

@@ -18,8 +18,8 @@ MOST_MISSED = 100.0
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
-    """Linear predictors of standardised features.
+class LinearPredictors:
+    """LinearPredictors predictors of standardised features.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return (features - centre) / scale, centre, scale
 
 
-def fit_right(features: np.ndarray, right: np.ndarray, weights: np.ndarray) -> Linear:
+def fit_right(features: np.ndarray, right: np.ndarray, weights: np.ndarray) -> LinearPredictors:
     """Fit one logistic regression for each IoU threshold.
 
     Parameters
@@ -67,16 +67,16 @@ def fit_right(features: np.ndarray, right: np.ndarray, weights: np.ndarray) -> L
     x, centre, scale = standardised(features)
     fits = [_logistic(x, level, weights) for level in right]
     slopes, intercepts = (np.array(part) for part in zip(*fits, strict=True))
-    return Linear(centre, scale, slopes, intercepts)
+    return LinearPredictors(centre, scale, slopes, intercepts)
 
 
-def probability_right(model: Linear, features: np.ndarray) -> np.ndarray:
+def probability_right(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
     """Return the probability of each box to be right at each threshold, (L, N), falling with it."""
     odds = np.clip(model(features), -30, 30)
     return np.minimum.accumulate(1 / (1 + np.exp(-odds)), axis=0)
 
 
-def fit_missed(features: np.ndarray, missed: np.ndarray, weights: np.ndarray) -> Linear:
+def fit_missed(features: np.ndarray, missed: np.ndarray, weights: np.ndarray) -> LinearPredictors:
     """Fit a Poisson regression of the number of objects that no box has found in an image.
 
     Parameters
@@ -88,10 +88,10 @@ def fit_missed(features: np.ndarray, missed: np.ndarray, weights: np.ndarray) ->
     """
     x, centre, scale = standardised(features)
     fit = PoissonRegressor(alpha=MISSED_PENALTY, max_iter=500).fit(x, missed, weights)
-    return Linear(centre, scale, fit.coef_[None], np.array([fit.intercept_]))
+    return LinearPredictors(centre, scale, fit.coef_[None], np.array([fit.intercept_]))
 
 
-def expected_missed(model: Linear, features: np.ndarray) -> np.ndarray:
+def expected_missed(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
     """Return the expected number of missed objects of each image, (M,)."""
     return np.exp(np.minimum(model(features)[0], np.log(MOST_MISSED)))
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from autoeval.estimation.labels.measured import Measured
 from autoeval.estimation.labels.spread import Spread, moderated
+from autoeval.estimation.labels.value_with_error import ValueWithError
 
 MANY = 30  # labels from which on the slope is fitted to them
 FOLDS = 5
@@ -22,7 +22,7 @@ def difference_estimate(
     weights: np.ndarray | None = None,
     clusters: np.ndarray | None = None,
     spread: Spread | None = None,
-) -> Measured:
+) -> ValueWithError:
     r"""Estimate a statistic of N images from k labelled ones and a prediction of their influence.
 
     .. math:: \theta = \theta_S - \sum_i a_i \lambda_i IF^p_i, \qquad
@@ -56,7 +56,7 @@ def difference_estimate(
 
     Returns
     -------
-    Measured
+    ValueWithError
         With K - 1 degrees of freedom, more with a `spread`; no standard error for one cluster.
 
     Examples
@@ -74,7 +74,7 @@ def difference_estimate(
     finite = max(1 - k / n_pool, 0.0)
     if spread is not None:
         variance, dof = moderated(variance, dof, spread.of_mean(k))
-    return Measured(float(value - shares @ explained), math.sqrt(finite * variance), dof)
+    return ValueWithError(float(value - shares @ explained), math.sqrt(finite * variance), dof)
 
 
 def slopes(influence: np.ndarray, predicted: np.ndarray) -> np.ndarray:

@@ -11,7 +11,12 @@ from scipy.optimize import nnls
 
 from autoeval.errors import InputError
 from autoeval.estimation.labels.aid import LabelAid, Mix
-from autoeval.estimation.labels.box_model import fit_missed, fit_right, image_features
+from autoeval.estimation.labels.box_model import (
+    LinearPredictors,
+    fit_missed,
+    fit_right,
+    image_features,
+)
 from autoeval.estimation.labels.box_model import probability_right as probability
 from autoeval.estimation.labels.optimism import fit_optimism
 from autoeval.estimation.labels.places import (
@@ -20,7 +25,7 @@ from autoeval.estimation.labels.places import (
     true_influence,
 )
 from autoeval.estimation.labels.proxies import MODEL, TEACHER, SoftLabels, proxies_of
-from autoeval.estimation.labels.spread import fit_spread
+from autoeval.estimation.labels.spread import Spread, fit_spread
 from autoeval.estimation.predictions.matching import match_all
 
 MOST_BOXES = 1000  # of a place, drawn by a seed
@@ -177,7 +182,7 @@ def _scaled(values: np.ndarray, piece: Piece) -> np.ndarray:
     return values / np.sqrt(size * len(piece.true))
 
 
-def _relative(values: Sequence[np.ndarray], mixed: Sequence[np.ndarray]):
+def _relative(values: Sequence[np.ndarray], mixed: Sequence[np.ndarray]) -> Spread:
     ratios = [v.var(ddof=1) / m.var(ddof=1) for v, m in zip(values, mixed, strict=True)]
     return fit_spread(ratios, float(np.mean([_noise(v) for v in values])))
 
@@ -188,7 +193,9 @@ def _noise(values: np.ndarray) -> float:
     return float((np.mean(centred**4) / np.mean(centred**2) ** 2 - 1) / len(values))
 
 
-def _images(place: LabelledPlace, model) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _images(
+    place: LabelledPlace, model: LinearPredictors
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Features, missed objects and weights of the images of each known category."""
     found, rows = place.pool.found, []
     right = probability(model, place.pool.features)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from autoeval.estimation.labels.measured import NOTHING, Measured
 from autoeval.estimation.labels.prior import combine
 from autoeval.estimation.labels.spread import Spread
+from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
 
 FEWEST_LABELS = 8  # under it no interval is made from labels alone
 USUAL_SIZES = (10, 20, 30, 50, 100)
@@ -22,7 +22,7 @@ class Outlook:
     per_image : Spread
         Variance of what one labelled image leaves open, with the degrees of freedom behind it.
     n_pool : int
-    prior : Measured
+    prior : ValueWithError
         The label-free estimate with its error.
     level : float
         Nominal coverage.
@@ -30,7 +30,7 @@ class Outlook:
 
     per_image: Spread
     n_pool: int
-    prior: Measured = NOTHING
+    prior: ValueWithError = NOTHING
     level: float = 0.9
 
     def half_width(self, k: int) -> float:
@@ -41,7 +41,7 @@ class Outlook:
         finite = max(1 - k / self.n_pool, 0.0)
         error = math.sqrt(finite * self.per_image.variance / k)
         dof = self.per_image.dof + k - 1
-        labels = Measured(self.prior.value if self.prior.known else 0.5, error, dof)
+        labels = ValueWithError(self.prior.value if self.prior.known else 0.5, error, dof)
         if error == 0:
             return 0.0
         return combine(labels, self.prior).measured.half_width(self.level)
@@ -56,13 +56,18 @@ class Outlook:
 
 
 def outlook_after(
-    measured: Measured, k: int, n_pool: int, *, prior: Measured = NOTHING, level: float = 0.9
+    measured: ValueWithError,
+    k: int,
+    n_pool: int,
+    *,
+    prior: ValueWithError = NOTHING,
+    level: float = 0.9,
 ) -> Outlook:
     """Return the outlook after k labels, from the error of the difference estimator.
 
     Parameters
     ----------
-    measured : Measured
+    measured : ValueWithError
         With k labels.
     k, n_pool : int
     prior, level

@@ -13,9 +13,9 @@ from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.labels.aid import LabelAid, Mix
 from autoeval.estimation.labels.draw import balanced_order
-from autoeval.estimation.labels.measured import NOTHING, Measured, quantile
 from autoeval.estimation.labels.needed import Outlook
 from autoeval.estimation.labels.pool import Pool
+from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError, quantile
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 
@@ -42,7 +42,7 @@ class LabelPlan:
     mix : Mix
     optimism : float
         Both of the `LabelAid` that predicted.
-    priors : mapping of str to Measured
+    priors : mapping of str to ValueWithError
         Label-free estimates by name: that of the target, such as ``mAP``, and ``mAP/<category>``.
     target : str
     level : float
@@ -60,7 +60,7 @@ class LabelPlan:
     blocks: np.ndarray
     mix: Mix
     optimism: float
-    priors: Mapping[str, Measured]
+    priors: Mapping[str, ValueWithError]
     target: str
     level: float
     detector: str
@@ -103,7 +103,7 @@ def make_plan(
     aid: LabelAid,
     *,
     n: int,
-    priors: Mapping[str, Measured],
+    priors: Mapping[str, ValueWithError],
     target: str = "mAP",
     level: float = 0.9,
     blocks: np.ndarray | None = None,
@@ -166,7 +166,7 @@ def make_plan(
     )
 
 
-def priors_of(estimate: Any) -> dict[str, Measured]:
+def priors_of(estimate: Any) -> dict[str, ValueWithError]:
     """Take label-free estimates with their errors out of an `Estimate`.
 
     The error is that of a normal distribution with the same interval; of the two arms of an
@@ -178,7 +178,7 @@ def priors_of(estimate: Any) -> dict[str, Measured]:
     }
     reach = quantile(estimate.level, float("inf"))
     return {
-        name: Measured(value, max(value - lower, upper - value) / reach)
+        name: ValueWithError(value, max(value - lower, upper - value) / reach)
         for name, (value, lower, upper) in every.items()
         if lower == lower and value == value
     }

@@ -16,8 +16,8 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.labels.aid import Mix
-from autoeval.estimation.labels.measured import Measured
 from autoeval.estimation.labels.plan import LabelPlan
+from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.writers import write_json
 
@@ -78,10 +78,11 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         LabelledImage(image_id, file_name, tuple(size) if size else None)
         for image_id, file_name, size in document["images"]
     )
-    columns = [arrays[f"found_{name}"] for name in COLUMNS]
+    image, label, boxes, scores = (arrays[f"found_{name}"] for name in COLUMNS)
+    found = Predictions(images, tuple(document["categories"]), image, label, boxes, scores, {})
     priors = {name: _measured(values) for name, values in document["priors"].items()}
     return LabelPlan(
-        Predictions(images, tuple(document["categories"]), *columns, {}),
+        found,
         arrays["influence"],
         arrays["sequence"],
         blocks=arrays["blocks"],
@@ -95,6 +96,6 @@ def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if np.isfinite(value) else None for name, value in values.items()}
 
 
-def _measured(values: Mapping[str, Any]) -> Measured:
+def _measured(values: Mapping[str, Any]) -> ValueWithError:
     dof = values["dof"]
-    return Measured(values["value"], values["error"], float("inf") if dof is None else dof)
+    return ValueWithError(values["value"], values["error"], float("inf") if dof is None else dof)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autoeval.estimation.labels.measured import Measured
+from autoeval.estimation.labels.value_with_error import ValueWithError
 
 CONFLICT = 2.0  # standard deviations apart
 SMALLEST = 1e-3  # of an error's standard deviation: a tenth of a point
@@ -37,10 +37,10 @@ class ErrorOfPrior:
     by_level: bool
     dof: float
 
-    def at(self, estimate: float) -> Measured:
+    def at(self, estimate: float) -> ValueWithError:
         """Return a label-free estimate with its error."""
         shape = _shape(np.array([estimate]))[0] if self.by_level else 1.0
-        return Measured(estimate, max(self.scale * shape, SMALLEST), self.dof)
+        return ValueWithError(estimate, max(self.scale * shape, SMALLEST), self.dof)
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class Combined:
 
     Parameters
     ----------
-    measured : Measured
+    measured : ValueWithError
     share : float
         Weight of the labels, in [0, 1].
     conflict : bool
         Whether the two contradicted each other, and the label-free estimate was dropped.
     """
 
-    measured: Measured
+    measured: ValueWithError
     share: float
     conflict: bool
 
 
-def combine(labels: Measured, prior: Measured) -> Combined:
+def combine(labels: ValueWithError, prior: ValueWithError) -> Combined:
     r"""Weigh an estimate from labels and a label-free one by their variances.
 
     .. math:: \theta' = \frac{\tau^2 \theta + SE^2 g}{\tau^2 + SE^2}, \qquad
@@ -76,14 +76,14 @@ def combine(labels: Measured, prior: Measured) -> Combined:
 
     Parameters
     ----------
-    labels : Measured
+    labels : ValueWithError
         θ with SE; where it is not known, the prior stands alone.
-    prior : Measured
+    prior : ValueWithError
         g with τ; where it is not known, the labels stand alone.
 
     Examples
     --------
-    >>> both = combine(Measured(.4, .06, 9), Measured(.5, .08))
+    >>> both = combine(ValueWithError(.4, .06, 9), ValueWithError(.5, .08))
     >>> round(both.measured.value, 3), round(both.measured.error, 3), round(both.share, 2)
     (0.436, 0.05, 0.64)
     """
@@ -99,7 +99,7 @@ def combine(labels: Measured, prior: Measured) -> Combined:
     dof = _satterthwaite(parts, (labels.dof, prior.dof))
     value = share * labels.value + (1 - share) * prior.value
     of_weights = 4 * (between * within) ** 2 / (labels.dof * (between + within) ** 3)
-    return Combined(Measured(value, math.sqrt(sum(parts) + of_weights), dof), share, False)
+    return Combined(ValueWithError(value, math.sqrt(sum(parts) + of_weights), dof), share, False)
 
 
 def error_variance(residuals: np.ndarray, errors: np.ndarray) -> float:

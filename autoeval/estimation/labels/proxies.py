@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.labels.box_model import (
-    Linear,
+    LinearPredictors,
     expected_missed,
     image_features,
     probability_right,
@@ -34,15 +34,15 @@ class SoftLabels:
     ----------
     names : tuple of str
         Features of a box that it is told from.
-    right : Linear
+    right : LinearPredictors
         See `autoeval.estimation.labels.box_model.fit_right`.
-    missed : Linear
+    missed : LinearPredictors
         See `autoeval.estimation.labels.box_model.fit_missed`.
     """
 
     names: tuple[str, ...]
-    right: Linear
-    missed: Linear
+    right: LinearPredictors
+    missed: LinearPredictors
 
     def rankings(self, pool: Pool) -> list[Ranking]:
         """Rank the boxes of each category, with probabilities in place of labels."""
@@ -67,7 +67,7 @@ class SoftLabels:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote."""
-        parts = (Linear.from_dict(values[name]) for name in ("right", "missed"))
+        parts = (LinearPredictors.from_dict(values[name]) for name in ("right", "missed"))
         return cls(tuple(values["names"]), *parts)
 
 

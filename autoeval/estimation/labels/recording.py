@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,9 @@ from autoeval.metasets.sample_set import Sample
 
 LABELLED = "labelled_boxes"
 """Column of a source's own images that holds them with their boxes and labels, as bytes."""
+
+BOXES_FILE = "boxes.parquet"
+"""File of a work dir with these columns: ``source``, ``family`` and `LABELLED`."""
 
 MOST_IMAGES = 300  # of a source
 
@@ -64,19 +68,53 @@ class Recording:
         return pack_place(pool, truth)
 
 
-def recorded_places(table: pd.DataFrame) -> list[LabelledPlace]:
-    """Read the labelled places that the rows of a score table hold."""
+def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Take the boxes out of a score table.
+
+    Returns
+    -------
+    table : DataFrame
+        Without them.
+    boxes : DataFrame
+        One row a source that has them: ``source``, ``family`` (its own name by default),
+        `LABELLED`.
+    """
+    columns = ["source", "family", LABELLED]
     if LABELLED not in table:
-        return []
+        return table, pd.DataFrame(columns=columns)
     rows = table[table[LABELLED].notna()].drop_duplicates("source")
-    families = rows["family"] if "family" in rows else rows["source"]
-    columns: Iterable = zip(rows[LABELLED], rows["source"], families, strict=True)
+    if "family" not in rows:
+        rows = rows.assign(family=rows["source"])
+    boxes = rows.assign(family=rows["family"].fillna(rows["source"]))[columns]
+    return table.drop(columns=LABELLED), boxes.reset_index(drop=True)
+
+
+def recorded_places(boxes: pd.DataFrame) -> list[LabelledPlace]:
+    """Read the labelled places of the second table of `apart`."""
+    columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["family"], strict=True)
     return [unpack_place(content, str(name), str(family)) for content, name, family in columns]
 
 
-def learn_from(table: pd.DataFrame) -> LabelAid | None:
-    """Fit what few labels are helped by on the places of a score table; None where they are few."""
+def read_places(folder: Path) -> list[LabelledPlace]:
+    """Read the labelled places that `fit_task` left in a work dir.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    file = folder / BOXES_FILE
+    if not file.is_file():
+        raise InputError(
+            f"Expected the boxes of the sources in {file}: run estimate-map again in a new work "
+            "dir; older versions did not keep them."
+        )
+    return recorded_places(pd.read_parquet(file))
+
+
+def learn_from(boxes: pd.DataFrame) -> LabelAid | None:
+    """Fit what few labels are helped by on labelled places; None where they are too few."""
     try:
-        return fit_aid(recorded_places(table))
+        return fit_aid(recorded_places(boxes))
     except InputError:
         return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from autoeval.estimation.labels.measured import Measured
+from autoeval.estimation.labels.value_with_error import ValueWithError
 
 STRETCH = 1.08
 BATCH = 10
@@ -36,19 +36,19 @@ class Stop:
     more: int
 
 
-def stretched(measured: Measured) -> Measured:
+def stretched(measured: ValueWithError) -> ValueWithError:
     """Widen an estimate that may be looked at after every batch."""
     return replace(measured, error=STRETCH * measured.error)
 
 
 def next_batch(
-    measured: Measured, wanted: float, *, n_labelled: int, needed: int, level: float = 0.9
+    measured: ValueWithError, wanted: float, *, n_labelled: int, needed: int, level: float = 0.9
 ) -> Stop:
     """Say whether to stop, and how many images to label next.
 
     Parameters
     ----------
-    measured : Measured
+    measured : ValueWithError
         The combined estimate so far.
     wanted : float
         Half-width, in the unit of the estimate.

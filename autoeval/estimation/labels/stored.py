@@ -53,8 +53,10 @@ def unpack_place(content: bytes, name: str, family: str) -> LabelledPlace:
             for image_id, size in described["images"]
         )
         categories = tuple(described["categories"])
-        found = Predictions(images, categories, *_part(arrays, "found", COLUMNS), {})
-        truth = Truth(images, categories, *_part(arrays, "true", TRUE))
+        image, label, boxes, scores = _part(arrays, "found", COLUMNS)
+        found = Predictions(images, categories, image, label, boxes, scores, {})
+        image, label, boxes, crowd = _part(arrays, "true", TRUE)
+        truth = Truth(images, categories, image, label, boxes, crowd)
         pool = Pool(found, arrays["features"].astype(np.float64), tuple(described["names"]))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"The boxes of source '{name}' cannot be read: {error}.") from error

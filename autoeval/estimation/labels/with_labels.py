@@ -22,9 +22,9 @@ from autoeval.estimation.labels.assess import (
 )
 from autoeval.estimation.labels.given import Given, given_labels
 from autoeval.estimation.labels.judged import judged
-from autoeval.estimation.labels.measured import NOTHING, Measured
 from autoeval.estimation.labels.needed import FEWEST_LABELS, Outlook, outlook_after
 from autoeval.estimation.labels.plan import LabelPlan
+from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
 
 GOALS = (0.05, 0.03)
 FIRST, STEP = 5, 5
@@ -64,7 +64,7 @@ class LabelledEstimate:
     doubts: tuple[str, ...]
 
     @property
-    def recommended(self) -> Measured:
+    def recommended(self) -> ValueWithError:
         """The combined estimate of the target."""
         return self.whole[self.target].combined.measured
 
@@ -102,7 +102,7 @@ class LabelledEstimate:
         ]
         return "\n".join([*lines, *(f"caution: {doubt}" for doubt in self.doubts)])
 
-    def text(self, found: Measured) -> str:
+    def text(self, found: ValueWithError) -> str:
         """Write a value with its half-width, in points of 100."""
         if not np.isfinite(found.value):
             return "not known"
@@ -215,7 +215,7 @@ def _assess_all(
     return whole, told
 
 
-def _prior(plan: LabelPlan, target: str, category: str) -> Measured:
+def _prior(plan: LabelPlan, target: str, category: str) -> ValueWithError:
     only = len(plan.found.categories) == 1
     return plan.priors.get(
         f"{target}/{category}", plan.priors.get(target, NOTHING) if only else NOTHING

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.estimation.labels.assess import FromLabels
-from autoeval.estimation.labels.measured import Measured
+from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.labels.with_labels import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
@@ -19,7 +19,7 @@ from autoeval.report.sections import Report, Section
 ESTIMATORS = ("label-free", "labels alone", "with predicted influence", "combined")
 
 
-def _found(told: FromLabels) -> dict[str, Measured]:
+def _found(told: FromLabels) -> dict[str, ValueWithError]:
     every = (told.prior, told.labels, told.difference, told.combined.measured)
     return dict(zip(ESTIMATORS, every, strict=True))
 

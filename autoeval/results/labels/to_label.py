@@ -94,7 +94,7 @@ def label_studio(plan: LabelPlan, named: list[LabelledImage]) -> list[dict[str, 
 def _sure_boxes(plan: LabelPlan, named: list[LabelledImage]) -> list[LabelledBox]:
     found = plan.found
     return [
-        LabelledBox(image.image_id, found.categories[found.label[row]], tuple(map(float, xywh)))
+        LabelledBox(image.image_id, found.categories[found.label[row]], tuple(xywh.tolist()))
         for image, (_, rows) in zip(named, _rows(plan), strict=True)
         for row, xywh in rows
     ]

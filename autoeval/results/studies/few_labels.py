@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.labels.measured import Measured
 from autoeval.estimation.labels.places import LabelledPlace
-from autoeval.estimation.labels.recording import LABELLED, recorded_places
+from autoeval.estimation.labels.recording import read_places
+from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.pair_estimator import PairEstimator
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
@@ -38,28 +39,29 @@ ABOUT = (
 
 
 def labels_report(
-    scores: pd.DataFrame, *, also: Sequence[Path] = (), draws: int = 200, seed: int = 0
+    work_dir: Path, *, also: Sequence[Path] = (), draws: int = 200, seed: int = 0
 ) -> StudyReport:
     """Take a few labels at places where all are known.
 
     Parameters
     ----------
-    scores : DataFrame
-        Score table with the boxes of the sources' own images, as ``estimate-map`` writes it.
+    work_dir : path
+        Of a run of ``estimate-map``, which keeps scores and boxes of the sources' own images.
     also : sequence of path
-        More score tables, of the same detector in other tasks. Sources of equal ``family`` are
-        left out together.
+        More of them, of the same detector in other tasks. Sources of equal ``family`` are left out
+        together.
     draws, seed : int
         Draws of each size at each place, and the seed of the first.
 
     Raises
     ------
     InputError
-        If the table holds no boxes, or fewer than three families.
+        If there are no boxes, or fewer than three families.
     """
-    tables = [scores, *map(read_scores, also)]
-    places = [place for table in tables for place in _places(table)]
-    rows = pd.concat([_pairs(table) for table in tables], ignore_index=True)
+    folders = [work_dir, *also]
+    every = [read_places(folder) for folder in folders]
+    pairs = [_pairs(read_scores(f), of) for f, of in zip(folders, every, strict=True)]
+    places, rows = [p for of in every for p in of], pd.concat(pairs, ignore_index=True)
     held = list(held_out_places(places, _priors(rows)))
     judged = labels_worth(backtest(held, draws=draws, seed=seed))
     summary = _summary(judged)
@@ -91,24 +93,15 @@ _NAMES = {
 }
 
 
-def _places(table: pd.DataFrame) -> list[LabelledPlace]:
-    if LABELLED not in table:
-        raise InputError(
-            f"The score table holds no boxes of the sources (column {LABELLED}): it was written by "
-            "an older version. Run estimate-map again in a new work dir."
-        )
-    return recorded_places(table)
-
-
-def _pairs(table: pd.DataFrame) -> pd.DataFrame:
+def _pairs(table: pd.DataFrame, places: Sequence[LabelledPlace]) -> pd.DataFrame:
     """Take the pairs of a table; the only category of a table is told by its boxes."""
     rows = pair_rows(table)
-    names = {p.name: p.truth.categories for p in _places(table)}
+    names = {p.name: p.truth.categories for p in places}
     only = [names[s][0] if len(names.get(s, ())) == 1 else None for s in rows["source"]]
     return rows.assign(category=pd.Series(only, rows.index).fillna(rows["category"]))
 
 
-def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], Measured]:
+def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair by a regression on the other families."""
     priors = {}
     for family in rows["family"].unique():
@@ -150,7 +143,7 @@ def _of_twenty(judged: pd.DataFrame) -> pd.DataFrame:
     return _points(chosen[columns], "error", "bias", "half_width")
 
 
-def _figure(summary: pd.DataFrame):
+def _figure(summary: pd.DataFrame) -> Figure:
     drawn = summary.assign(line=summary["category"] + ": " + summary["estimator"])
     ax = plot_curves(drawn, x="k", y="error", group="line", scale=100.0)
     integer_steps(ax, drawn["k"])

@@ -5,16 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from autoeval.estimation.labels.measured import NOTHING, Measured
 from autoeval.estimation.labels.prior import (
     combine,
     error_variance,
     fit_error_of_prior,
 )
+from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
 
 
 def test_by_hand():
-    labels, prior = Measured(0.4, 0.06, 9), Measured(0.5, 0.08, math.inf)
+    labels, prior = ValueWithError(0.4, 0.06, 9), ValueWithError(0.5, 0.08, math.inf)
     both = combine(labels, prior).measured
     within, between = 0.06**2, 0.08**2
     assert both.value == pytest.approx((between * 0.4 + within * 0.5) / (between + within))
@@ -23,23 +23,23 @@ def test_by_hand():
 
 
 def test_a_contradicted_prior_is_dropped():
-    told = combine(Measured(0.2, 0.06, 9), Measured(0.5, 0.08))
+    told = combine(ValueWithError(0.2, 0.06, 9), ValueWithError(0.5, 0.08))
     assert told.conflict
-    assert told.measured == Measured(0.2, 0.06, 9)
-    assert not combine(Measured(0.31, 0.06, 9), Measured(0.5, 0.08)).conflict
+    assert told.measured == ValueWithError(0.2, 0.06, 9)
+    assert not combine(ValueWithError(0.31, 0.06, 9), ValueWithError(0.5, 0.08)).conflict
 
 
 def test_what_is_not_known_leaves_the_other():
-    one = Measured(0.4, 0.1, 9)
+    one = ValueWithError(0.4, 0.1, 9)
     assert combine(one, NOTHING).measured == one
     assert combine(NOTHING, one).measured == one
 
 
 def test_degrees_of_freedom_lie_between():
-    one = Measured(0.4, 0.1, 9)
-    assert combine(one, Measured(0.4, 1e6, math.inf)).measured.dof == pytest.approx(9)
-    assert combine(one, Measured(0.4, 1e-6, math.inf)).measured.dof > 1e6
-    assert 9 < combine(one, Measured(0.4, 0.1, 9)).measured.dof < 30
+    one = ValueWithError(0.4, 0.1, 9)
+    assert combine(one, ValueWithError(0.4, 1e6, math.inf)).measured.dof == pytest.approx(9)
+    assert combine(one, ValueWithError(0.4, 1e-6, math.inf)).measured.dof > 1e6
+    assert 9 < combine(one, ValueWithError(0.4, 0.1, 9)).measured.dof < 30
 
 
 def test_the_sampling_error_of_truths_is_taken_off():
@@ -79,9 +79,9 @@ def test_combined_intervals_cover_nine_of_ten(k):
     for _ in range(n):
         truth = 0.5
         values = truth + rng.normal(0, 0.2, k)
-        labels = Measured(values.mean(), values.std(ddof=1) / math.sqrt(k), k - 1)
+        labels = ValueWithError(values.mean(), values.std(ddof=1) / math.sqrt(k), k - 1)
         lower, upper = combine(
-            labels, Measured(truth + rng.normal(0, 0.08), 0.08)
+            labels, ValueWithError(truth + rng.normal(0, 0.08), 0.08)
         ).measured.interval()
         hits += lower <= truth <= upper
     assert 0.87 <= hits / n <= 0.93

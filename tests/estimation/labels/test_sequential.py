@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from autoeval.estimation.labels.difference import difference_estimate
-from autoeval.estimation.labels.measured import Measured
 from autoeval.estimation.labels.prior import combine
 from autoeval.estimation.labels.sequential import BATCH, STRETCH, next_batch
 from autoeval.estimation.labels.spread import Spread
+from autoeval.estimation.labels.value_with_error import ValueWithError
 
 N_POOL, STD = 300, 0.08
 
@@ -16,7 +16,7 @@ def stopped(rng, draw, wanted, stretch):
     """Label in batches until the interval is narrow; return whether it holds the truth."""
     influence = draw(rng, N_POOL) * 0.2 * np.exp(0.3 * rng.normal())
     influence -= influence.mean()
-    prior, order = Measured(0.5 + STD * rng.normal(), STD), rng.permutation(N_POOL)
+    prior, order = ValueWithError(0.5 + STD * rng.normal(), STD), rng.permutation(N_POOL)
     for k in range(BATCH, N_POOL + 1, BATCH):
         own = influence[order[:k]]
         found = difference_estimate(
@@ -52,7 +52,7 @@ def test_without_the_stretch_coverage_is_lost():
 
 
 def test_the_next_batch():
-    wide = Measured(0.5, 0.1)
+    wide = ValueWithError(0.5, 0.1)
     assert next_batch(wide, 0.05, n_labelled=20, needed=80).more == 30
     assert next_batch(wide, 0.05, n_labelled=20, needed=22).more == 10
-    assert next_batch(Measured(0.5, 0.01), 0.05, n_labelled=20, needed=20).reached
+    assert next_batch(ValueWithError(0.5, 0.01), 0.05, n_labelled=20, needed=20).reached

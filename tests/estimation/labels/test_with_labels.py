@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import label_set, make_place
+from label_worlds import label_set, make_place
 
 from autoeval.errors import InputError
 from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.labels.fit_aid import fit_aid
 from autoeval.estimation.labels.influence import coco_precision
-from autoeval.estimation.labels.measured import Measured
 from autoeval.estimation.labels.plan import BY_TIME, make_plan
 from autoeval.estimation.labels.plan_file import load_plan, save_plan
 from autoeval.estimation.labels.stored import pack_place, unpack_place
+from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.labels.with_labels import estimate_with_labels
 
 
@@ -31,7 +31,9 @@ def place():
 
 @pytest.fixture
 def plan(aid, place):
-    return make_plan(place.pool, aid, n=30, priors={"mAP": Measured(0.45, 0.09)}, detector="abc")
+    return make_plan(
+        place.pool, aid, n=30, priors={"mAP": ValueWithError(0.45, 0.09)}, detector="abc"
+    )
 
 
 def test_predicted_influence_goes_with_the_true_one(aid, place):
@@ -162,22 +164,22 @@ def test_a_category_that_is_not_seen_stays_label_free(aid):
     place = make_place(5, n_images=80, categories=("car", "bus"))
     rare = place.truth.where(place.truth.label == 0)
     priors = {
-        "mAP": Measured(0.4, 0.1),
-        "mAP/car": Measured(0.4, 0.1),
-        "mAP/bus": Measured(0.3, 0.1),
+        "mAP": ValueWithError(0.4, 0.1),
+        "mAP/car": ValueWithError(0.4, 0.1),
+        "mAP/bus": ValueWithError(0.3, 0.1),
     }
     plan = make_plan(place.pool, aid, n=20, priors=priors)
     only_cars = replace(place, truth=rare)
     found = estimate_with_labels(plan, label_set(only_cars, plan.drawn))
     assert (found.n_behind, found.per_category["bus"].measured) == (1, False)
-    assert found.per_category["bus"].combined.measured == Measured(0.3, 0.1)
+    assert found.per_category["bus"].combined.measured == ValueWithError(0.3, 0.1)
     mean = (found.per_category["car"].combined.measured.value + 0.3) / 2
     assert found.recommended.value == pytest.approx(mean)
     assert any("rests on 1 of 2 categories" in doubt for doubt in found.doubts)
 
 
 def test_a_contradicted_prior_is_dropped_and_said_so(aid, place):
-    plan = make_plan(place.pool, aid, n=40, priors={"mAP": Measured(0.99, 0.02)})
+    plan = make_plan(place.pool, aid, n=40, priors={"mAP": ValueWithError(0.99, 0.02)})
     found = estimate_with_labels(plan, label_set(place, plan.drawn))
     assert found.whole["mAP"].combined.conflict
     assert any("contradict" in doubt for doubt in found.doubts)

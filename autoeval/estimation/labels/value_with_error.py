@@ -9,7 +9,7 @@ from scipy import stats
 
 
 @dataclass(frozen=True)
-class Measured:
+class ValueWithError:
     """A value, how exactly it is known, and how exactly that is known.
 
     Parameters
@@ -23,7 +23,7 @@ class Measured:
 
     Examples
     --------
-    >>> measured = Measured(.5, .1, math.inf)
+    >>> measured = ValueWithError(.5, .1, math.inf)
     >>> [round(end, 3) for end in measured.interval(.9)]
     [0.336, 0.664]
     """
@@ -54,4 +54,4 @@ def quantile(level: float, dof: float) -> float:
     )
 
 
-NOTHING = Measured(math.nan, math.nan, 0.0)
+NOTHING = ValueWithError(math.nan, math.nan, 0.0)
