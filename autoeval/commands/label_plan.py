@@ -26,6 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     plan.add_argument("--n", type=int, default=20, help="images to label (%(default)s)")
     plan.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
     plan.add_argument(
+        "--frames",
+        type=int,
+        metavar="N",
+        help="numbered files are frames of a camera: spread the draw over time, and count labelled "
+        "frames within blocks of N as one",
+    )
+    plan.add_argument(
         "--prelabel",
         action="store_true",
         help="offer the detector's boxes to CVAT and Label Studio; they bias who labels",
@@ -71,6 +78,7 @@ def _plan(args: argparse.Namespace, images: Sequence[Any]) -> LabelPlan:
         load_named_detector(args),
         n=args.n,
         seed=args.seed,
+        frames=args.frames,
         batch_size=args.batch_size,
     )
     return plan

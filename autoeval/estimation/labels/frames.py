@@ -11,19 +11,24 @@ import numpy as np
 from autoeval.data.blocks import time_blocks
 from autoeval.data.unlabelled import UnlabelledImage
 
-FRAMES = 30  # of numbered files in a block
-FEWEST_FRAMES = 20  # with equal names but for the number, for files to count as frames
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")
 
 
-def blocks_of(images: Sequence[UnlabelledImage], *, frames: int = FRAMES) -> np.ndarray:
+def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -> np.ndarray:
     """Return the number of the block of time of each image, (M,), int.
 
-    Frames of films go by `autoeval.data.blocks.time_blocks`. Files whose names differ in their last
-    number alone, and which follow one another without gaps in most places, are taken as frames:
-    `frames` of them make a block. Every other image is a block of its own.
+    Parameters
+    ----------
+    images : sequence of UnlabelledImage
+        Frames of films go by `autoeval.data.blocks.time_blocks`.
+    frames : int, optional
+        Says that files whose names differ in their last number alone are frames in that order, and
+        that so many neighbours make a block. By default files are not taken as frames: unrelated
+        photographs are numbered, too.
     """
     numbers = time_blocks(images)
+    if frames is None:
+        return numbers
     series: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for place, image in enumerate(images):
         found = _NUMBER.search(image.image_id)
@@ -31,13 +36,7 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int = FRAMES) -> np.
             name = image.image_id[: found.start()] + "\0" + image.image_id[found.end() :]
             series[name].append((int(found[1]), place))
     for members in series.values():
-        if len(members) >= FEWEST_FRAMES and _follow(members):
-            first = int(numbers.max()) + 1
-            for rank, (_, place) in enumerate(sorted(members)):
-                numbers[place] = first + rank // frames
+        first = int(numbers.max()) + 1
+        for rank, (_, place) in enumerate(sorted(members)):
+            numbers[place] = first + rank // frames
     return np.unique(numbers, return_inverse=True)[1]
-
-
-def _follow(members: Sequence[tuple[int, int]]) -> bool:
-    steps = np.diff(sorted(number for number, _ in members))
-    return float(np.mean(steps == np.median(steps))) > 0.5

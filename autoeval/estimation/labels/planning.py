@@ -27,6 +27,7 @@ def plan_labels(
     *,
     n: int = 20,
     seed: int = 0,
+    frames: int | None = None,
     batch_size: int = 4,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> tuple[LabelPlan, Estimate]:
@@ -44,6 +45,8 @@ def plan_labels(
         How many images.
     seed : int
         Of the draw.
+    frames : int, optional
+        Says that numbered files are frames; see `blocks_of`.
     batch_size : int
         Changes no number.
     watch : callable
@@ -78,7 +81,7 @@ def plan_labels(
         priors=priors_of(estimate),
         target=estimator.target,
         level=estimator.level,
-        blocks=blocks_of([image for image in listed if image.image_id in read]),
+        blocks=blocks_of([i for i in listed if i.image_id in read], frames=frames),
         seed=seed,
         detector=detector.fingerprint,
     )
