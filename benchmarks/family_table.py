@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def _row(config: str, outcome: Mapping[str, Any]) -> str:
 
 def _bare(reason: str) -> str:
     """Leave out what names the config's file on this machine."""
-    return reason.rpartition(".py: ")[2] if ".py: " in reason else reason
+    return re.sub(r"^.*?\.py( as a detector's config)?: ", "", reason)
 
 
 def _escaped(text: str) -> str:

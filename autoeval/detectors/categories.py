@@ -10,11 +10,13 @@ from typing import Any
 from mmengine.config import Config
 from torch import nn
 
+from autoeval.detectors import ops
 from autoeval.errors import InputError
 
 
 def coco_categories() -> tuple[str, ...]:
     """Return the 80 categories of COCO in the order of the official checkpoints' labels."""
+    ops.register()
     from mmdet.datasets import CocoDataset
 
     return tuple(CocoDataset.METAINFO["classes"])
@@ -102,6 +104,7 @@ def _from_config(config: Config) -> tuple[str, ...]:
 
 def _of_type(config: Config) -> tuple[str, ...]:
     """Return the categories that mmdet lists for the type of the test data set."""
+    ops.register()
     import mmdet.datasets  # noqa: F401  (fills the registry)
     from mmdet.registry import DATASETS
 

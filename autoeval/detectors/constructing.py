@@ -23,6 +23,7 @@ EXTRAS = {
     "timm": "pip install timm",
     "detectron2": "see https://github.com/facebookresearch/detectron2",
     "torchvision": "a torchvision that fits torch",
+    "skimage": "pip install scikit-image",
 }
 
 
@@ -62,13 +63,13 @@ def told(error: Exception) -> str:
     message = first_line(_first_import_error(error))
     extra = _missing_package(message)
     if extra:
-        return f"{message} It needs {extra}: {EXTRAS[extra]}."
+        return f"{message.rstrip('.')}. It needs {extra}: {EXTRAS[extra]}."
     if isinstance(error, FileNotFoundError):
-        return f"{message} The config names this file: give its whole path there."
+        return f"{message.rstrip('.')}. The config names this file: give its whole path there."
     if isinstance(error, URLError | ConnectionError | TimeoutError):
         return f"a download failed ({message}): the config should name a local file in its place."
     if "registry" in message:
-        return f"{message} Import what defines it with `custom_imports` in the config."
+        return f"{message.rstrip('.')}. Import what defines it with `custom_imports` in the config."
     return message
 
 
