@@ -24,8 +24,8 @@ with scikit-image installed, which BoxInst needs.
 {summary}
 
 * **boxes**: `=` where they equal those of mmdet's `inference_detector` to the last bit, with their
-  number (corner detectors pair none with random weights).
-  SOLO's and SOLOv2's are those around their masks, where mmdet leaves zeros.
+  number; (0) shows nothing but that it runs, since random weights gave none. SOLO's and SOLOv2's
+  are those around their masks, where mmdet leaves zeros.
 * **half**: boxes at half the input size; the reasons below the table.
 * **dropout**: `split` where perturbed passes start from the cached output of the last layer that is
   not perturbed; else the modules of the backbone at which features are dropped, in a pass of the

@@ -100,9 +100,11 @@ def _dicts(node: Any) -> Iterator[dict]:
 def _without_training(part: dict) -> None:
     """Take out what training alone needs.
 
-    That is pretrained weights, which the checkpoint replaces, and the checkpointing of gradients,
-    for which mmdet's transformers want fairscale.
+    That is pretrained weights, which the checkpoint replaces, the checkpointing of gradients, for
+    which mmdet's transformers want fairscale, and mmcv's batch norm across processes.
     """
+    if part.get("type") == "MMSyncBN":
+        part["type"] = "BN"
     initial = part.get("init_cfg")
     if isinstance(initial, dict) and initial.get("type") == "Pretrained":
         part["init_cfg"] = None

@@ -62,6 +62,11 @@ def test_wrappers_give_the_detector_that_is_deployed(path, kind):
     assert read_config(f"mmdet::{path}").model.type == kind
 
 
+def test_batch_norm_across_processes_is_built_in_one():
+    name = "mask-rcnn_r50_fpn_rpn-2conv_4conv1fc_syncbn-all_lsj-50e_coco.py"
+    assert "MMSyncBN" not in str(read_config(f"mmdet::strong_baselines/{name}").model)
+
+
 def test_instances_are_asked_of_a_panoptic_model():
     config = read_config("mmdet::maskformer/maskformer_r50_ms-16xb1-75e_coco.py")
     assert config.model.test_cfg.instance_on is True
