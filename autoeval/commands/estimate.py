@@ -96,7 +96,50 @@ def _run_detector(args: argparse.Namespace) -> int:
     estimate_map.add_arguments(parser)
     defaults = vars(parser.parse_args([]))
     loading = recall_detector(Path(args.estimator), args)
+    if args.category or _of_labelled_set(args.estimator):
+        return _run_any(argparse.Namespace(**{**defaults, **vars(args), **loading}))
     return estimate_map.run(argparse.Namespace(**{**defaults, **vars(args), **loading}))
+
+
+def _of_labelled_set(path: str) -> bool:
+    from autoeval.estimation.artefact import read_artefact
+    from autoeval.estimation.pair_table import CATEGORY
+
+    table = read_artefact(path)[0]
+    return "kind" in table and bool((table["kind"] == CATEGORY).any())
+
+
+def _run_any(args: argparse.Namespace) -> int:
+    """Estimate the categories that are asked for, or seen, and the mean over them."""
+    from autoeval.commands.detector_options import load_named_detector
+    from autoeval.commands.image_options import named_images
+    from autoeval.estimation.estimate_any import estimate_any
+    from autoeval.estimation.estimator import MapEstimator
+    from autoeval.report.sections import Report, written_files
+    from autoeval.results.estimate.answer import Answer
+    from autoeval.results.estimate.by_category import ByCategory
+    from autoeval.results.estimate.doubts import ReasonsForDoubt
+    from autoeval.targets import find_target
+
+    files = named_images(args)
+    assert files is not None
+    estimate = estimate_any(
+        MapEstimator.load(args.estimator),
+        files,
+        load_named_detector(args),
+        categories=_categories(args.category) or None,
+    )
+    by_category = ByCategory(estimate.per_category, find_target(estimate.target))
+    report = Report(
+        f"Estimate on {args.images}", [Answer(estimate), ReasonsForDoubt(estimate), by_category]
+    )
+    written = report.write(args.work_dir)
+    print(
+        json.dumps(report.to_dict(), indent=2)
+        if args.json
+        else f"{report.text()}\n\n{written_files(written)}"
+    )
+    return 0
 
 
 def _categories(given: list[str] | None) -> dict[str, list[str]]:

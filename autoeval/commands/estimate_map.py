@@ -28,6 +28,7 @@ from autoeval.commands.estimate_map_predictions import run_on_predictions
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import (
+    LIGHT,
     add_data_options,
     add_pass_options,
     make_observer,
@@ -53,7 +54,8 @@ OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target"),
     *("preset", "dropout", "seed", "class_aware", "views", "count_thr", "bins", "bins_name"),
 )
-METHODS = ("fused", "bos")
+METHODS: tuple[str, ...] = ("bayes",)
+WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
 MAP_TARGETS = ("mAP", "mAP50", "mAP75")
 
 
@@ -83,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="use a saved one instead of fitting; needs the detector and --images alone",
     )
     add_counting_options(parser)
-    add_pass_options(parser)
+    add_pass_options(parser, light=True)
     add_execution_options(parser)
     add_predictions_options(parser, "folder with NAME.json for each source, instead of a detector")
     parser.add_argument(
@@ -164,13 +166,20 @@ def _fitted(args: argparse.Namespace) -> _Used:
     from autoeval.metasets import load_metaset_config
 
     executor, task, images = make_executor(args), named_task(args), named_images(args)
+    if args.target in COUNT_TARGETS and args.preset == LIGHT:
+        args.preset = "paper"
     observer = counting(args, make_observer(args, load_named_detector(args), task))
-    methods = COUNT_METHODS if args.target in COUNT_TARGETS else METHODS
+    methods: tuple[str, ...] = WITH_DROPOUT if observer.settings.repeats else METHODS
+    if args.target in COUNT_TARGETS:
+        methods = COUNT_METHODS
     seed_sets = task.load_seed_sets()
+    meta_set = None
+    if args.preset != LIGHT or args.metaset or args.n_sets:
+        meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     fit = fit_task(
         observer,
         seed_sets,
-        meta_set=load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images),
+        meta_set=meta_set,
         work_dir=_work_dir(args, task.name),
         methods=args.method or list(methods),
         target=args.target,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     labels = parser.add_argument_group("labels", "one labelled set, or the places of a task")
     labels.add_argument("--labels", metavar="PATH", help="COCO JSON, or a folder of YOLO or VOC")
     labels.add_argument("--img-dir", metavar="DIR", help="its images, where its format needs them")
+    labels.add_argument(
+        "--family", metavar="NAME", help="origin of --labels, if other sources share it"
+    )
     labels.add_argument("--task", metavar="FILE", help="such as configs/tasks/vehicle.py")
     labels.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
     add_detector_options(parser)
@@ -41,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit, tell how far off the estimator is on what it has not seen, and save it."""
-    if args.task and (args.detector or args.config):
-        return _run_detector(args)
+    if args.detector or args.config:
+        return _run_labelled(args) if args.labels else _run_detector(args)
     from autoeval.report.sections import written_files
     from autoeval.results.predictions.report import fit_report
 
@@ -55,6 +59,44 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.to_dict(), indent=2))
     else:
         print(f"{report.text()}\n\n{written_files(written)}")
+    return 0
+
+
+def _run_labelled(args: argparse.Namespace) -> int:
+    """Fit on every category of a labelled set, which the detector observes once."""
+    from autoeval.commands.detector_options import detector_name, load_named_detector
+    from autoeval.commands.remembered_detector import remember_detector
+    from autoeval.estimation.fit_labelled import fit_labelled
+    from autoeval.report.sections import Report, written_files
+    from autoeval.results.estimate.doubts import LeftOut
+    from autoeval.results.estimate.labelled_pairs import LabelledPairs
+    from autoeval.runtime.writers import write_table
+    from autoeval.targets import find_target
+
+    fit = fit_labelled(
+        load_named_detector(args),
+        args.labels,
+        args.img_dir,
+        family=args.family,
+        target=args.target,
+        level=args.level,
+    )
+    files = [args.work_dir / ESTIMATOR, args.work_dir / "scores.parquet"]
+    args.work_dir.mkdir(parents=True, exist_ok=True)
+    fit.estimator.save(files[0])
+    remember_detector(files[0], args)
+    write_table(files[1], fit.table)
+    pairs = LabelledPairs(fit.table, fit.estimator.regression_.features_, find_target(args.target))
+    title = f"{detector_name(args)} on the categories of {Path(args.labels).name}"
+    report = Report(title, [LeftOut(fit.problems), pairs])
+    written = [*files, *report.write(args.work_dir)]
+    for problem in fit.problems:
+        print(f"note: {problem}", file=sys.stderr)
+    print(
+        json.dumps(report.to_dict(), indent=2)
+        if args.json
+        else f"{report.text()}\n\n{written_files(written)}"
+    )
     return 0
 
 
@@ -74,7 +116,7 @@ def _fit(args: argparse.Namespace) -> PredictionsFit:
     if bool(args.labels) == bool(args.task):
         raise InputError("Expected either --labels PATH or --task FILE.")
     if not args.predictions:
-        raise InputError("Expected --predictions PATH, or --task FILE with --detector ALIAS.")
+        raise InputError("Expected --predictions PATH, or --detector ALIAS.")
     options = {"target": args.target, "level": args.level}
     if args.labels:
         return fit_labels(args.labels, files_of(args), img_dir=args.img_dir, **options)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from autoeval.metasets.task import Task
 
 PRESET_NAMES = ("paper", "released", "replication")
+LIGHT = "light"
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
 REPEATS = 10
 
@@ -68,21 +69,37 @@ def add_size_options(group: argparse._ActionsContainer) -> None:
         group.add_argument(name, type=int, metavar="N", help=text)
 
 
-def add_pass_options(parser: argparse.ArgumentParser) -> None:
-    """Declare how the detector is perturbed, and how the work is done."""
+def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) -> None:
+    """Declare how the detector is perturbed, and how the work is done.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    light : bool
+        Whether the default is a run without dropout and without sample sets.
+    """
     run = parser.add_argument_group("run")
-    run.add_argument("--preset", default="paper", choices=PRESET_NAMES)
+    run.add_argument(
+        "--preset",
+        default=LIGHT if light else "paper",
+        choices=(LIGHT, *PRESET_NAMES) if light else PRESET_NAMES,
+        help="light: each image once, and once at half size; paper: 50 sample sets of 250 images "
+        "for each source, ten passes under dropout (default: %(default)s)"
+        if light
+        else "how boxes are perturbed and compared (default: %(default)s)",
+    )
     run.add_argument(
         "--dropout",
         metavar="FILE",
         help="such as configs/dropout/yolox_nano.py, from search-dropout: replaces the preset's "
         "position, stages and rate",
     )
+    without = ", none where --preset is light" if light else ""
     run.add_argument(
         "--repeats",
         type=int,
         help="dropout seeds; 0 leaves the scores that need none "
-        f"(default: {REPEATS}, or those of a saved estimator)",
+        f"(default: {REPEATS}{without}, or those of a saved estimator)",
     )
     run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
     run.add_argument(
@@ -112,18 +129,21 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
         If the task has no seed set of the name given as ``--reference``, or the file given as
         ``--dropout`` holds none.
     """
+    from autoeval.estimation import presets
     from autoeval.estimation.dropout_search.config_file import load_dropout
     from autoeval.estimation.observing import Observer
-    from autoeval.estimation.presets import DEFAULT_WANTS, preset
 
     dropout = load_dropout(args.dropout) if args.dropout else None
-    repeats = REPEATS if args.repeats is None else args.repeats
-    settings = preset(args.preset, repeats=repeats, seed=args.seed, dropout=dropout)
+    if args.preset == LIGHT:
+        settings = presets.light(repeats=args.repeats or 0, seed=args.seed, dropout=dropout)
+    else:
+        repeats = REPEATS if args.repeats is None else args.repeats
+        settings = presets.preset(args.preset, repeats=repeats, seed=args.seed, dropout=dropout)
     if args.class_aware:
         stability = replace(settings.stability, class_aware=True)
         settings = replace(settings, stability=stability)
     if args.views:
-        settings = replace(settings, wants=(*DEFAULT_WANTS, "views"))
+        settings = replace(settings, wants=(*settings.wants, "views"))
     observer = Observer(detector, task, settings, batch_size=args.batch_size)
     if not args.reference:
         return observer

@@ -28,6 +28,7 @@ SCORES = {
     "repeats": ("errors_by_size", "error by the number of dropout repeats"),
     "severity": ("severities", "error by severity of a corruption"),
     "labels": ("few_labels", "error, coverage and width with a few labels"),
+    "transfer": ("transfer", "how far places and categories tell of others"),
 }
 BOXES = {
     "sample-set-size": ("errors_by_size", "error by the images in a sample set"),
@@ -45,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     studies = parser.add_subparsers(dest="study", required=True, metavar="NAME", title="studies")
     for name, (_, text) in STUDIES.items():
         study = studies.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        (_add_scores if name in SCORES else _add_pass)(study)
+        if name in SCORES:
+            _add_scores(study, several=name == "transfer")
+        else:
+            _add_pass(study)
         _add_own_options(study, name)
         study.add_argument(
             "--out",
@@ -71,12 +75,17 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> StudyReport:
     """Call the study with what it starts from, and the options named as its parameters."""
+    import pandas as pd
+
     from autoeval.studies.score_columns import read_scores
 
     module = import_module(f"autoeval.results.studies.{STUDIES[args.study][0]}")
     make = getattr(module, f"{args.study.replace('-', '_')}_report")
     if args.study in BOXES:
         return make(*_observe(args), **_options(make, args))
+    if args.study == "transfer":
+        tables = [read_scores(path) for path in args.scores]
+        return make(pd.concat(tables, ignore_index=True), **_options(make, args))
     if getattr(args, "fit_on", None):
         args.fit_on = read_scores(args.fit_on)
     start = args.scores if args.study == "labels" else read_scores(args.scores)
@@ -110,13 +119,14 @@ def _observe(args: argparse.Namespace) -> tuple[Any, ...]:
     return (observations, task) if args.study == "examples" else (observations,)
 
 
-def _add_scores(study: argparse.ArgumentParser) -> None:
+def _add_scores(study: argparse.ArgumentParser, *, several: bool) -> None:
     study.add_argument(
         "--scores",
         type=Path,
         required=True,
         metavar="PATH",
-        help="work dir of estimate-map, or its scores.parquet",
+        nargs="+" if several else None,
+        help="work dir of estimate-map or fit, or its scores.parquet",
     )
 
 
@@ -147,7 +157,9 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
         _add_label_options(study)
         return
     study.add_argument("--target", default="mAP", help="column of the accuracy (%(default)s)")
-    if name == "correlation":
+    if name == "transfer":
+        _add_transfer_options(study)
+    elif name == "correlation":
         study.add_argument("--features", nargs="+", default=(), metavar="COLUMN")
         study.add_argument("--most", type=int, default=12, help="scores drawn (%(default)s)")
     elif name == "thresholds":
@@ -169,6 +181,17 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
         "--also", type=Path, nargs="+", default=(), metavar="PATH", help="more tasks' score tables"
     )
     study.add_argument("--draws", type=int, default=200, help="of each size (%(default)s)")
+
+
+def _add_transfer_options(study: argparse.ArgumentParser) -> None:
+    study.add_argument("--labelled", metavar="NAME", help="labelled set to go with the places")
+    study.add_argument(
+        "--without", nargs="+", default=(), metavar="CATEGORY", help="left out of it once"
+    )
+    study.add_argument(
+        "--sizes", type=int, nargs="+", default=(0, 1, 2, 3, 5, 8, 12, 16), metavar="N"
+    )
+    study.add_argument("--draws", type=int, default=20, help="(%(default)s)")
 
 
 def _add_example_options(study: argparse.ArgumentParser, name: str) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.intervals import MIN_SOURCES, source_interval
+from autoeval.estimation.intervals import MIN_SOURCES, inside, source_interval
 from autoeval.estimation.methods import Method, make_method, readable
 from autoeval.estimation.score_table import SEED, Rows, sources
 from autoeval.targets import find_target
@@ -212,12 +212,13 @@ def _row(
     residuals = np.array([abs(missed[name][category] - true[name]) for name in judged])
     left_out = np.array([without[name][category] for name in judged])
     interval = source_interval(float(whole[category]), left_out, residuals, level=level)
+    interval = inside(interval, float(whole[category]), most=find_target(target).upper)
     clip = find_target(target).clip
     return {
         "category": category,
         "estimate": float(clip(whole[category])),
-        "lower": float(clip(interval.lower)),
-        "upper": float(clip(interval.upper)),
+        "lower": interval.lower,
+        "upper": interval.upper,
         "interval_method": interval.method,
         "sources": len(judged) if len(judged) >= MIN_SOURCES else len(true),
     }

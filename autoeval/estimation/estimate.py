@@ -68,6 +68,12 @@ class Estimate:
     per_category : dict of str to dict
         ``value``, ``lower`` and ``upper`` of each category of a task that has several, rare ones
         partly pooled with the others; see `estimate_categories`.
+    raw : float
+        The value before it was brought into the range of the target; NaN where that is not told.
+    beside : dict of str to dict
+        ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
+    advice : tuple of str
+        What stands in the way of acting on the value, to be said before it, and what would help.
     """
 
     value: float
@@ -85,20 +91,27 @@ class Estimate:
     source_lower: float = math.nan
     source_upper: float = math.nan
     per_category: dict[str, dict[str, float]] = field(default_factory=dict)
+    raw: float = math.nan
+    beside: dict[str, dict[str, float]] = field(default_factory=dict)
+    advice: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         target = find_target(self.target)
         value, std, lower, upper = map(target.text, (self.value, self.std, self.lower, self.upper))
         repeats = f" ± {std} (repeats)" if self.std == self.std else ""
         head = f"estimated {target.title}: {value}{repeats}"
+        if self.value != self.value:
+            head = f"no estimate of {target.title}"
         if self.lower == self.lower:
             interval = f"{lower} to {upper} ({self.interval_method})"
         else:
             interval = self.interval_method
         lines = [
+            *self.advice,
             f"{head}, from {self.n_images} images by '{self.method}'",
             f"{self.level:.0%} interval: {interval}",
             *self._two_parts(),
+            *self._beside(),
             *self._by_category(),
             *(f"caution: {guard}" for guard in self.guards),
         ]
@@ -124,15 +137,26 @@ class Estimate:
             category: {k: _plain(v) for k, v in of.items()}
             for category, of in self.per_category.items()
         }
+        values["beside"] = {
+            name: {k: _plain(v) for k, v in of.items()} for name, of in self.beside.items()
+        }
+        values["advice"] = list(self.advice)
         return {key: _plain(value) for key, value in values.items()}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, guards joined by ``"; "``."""
         row = asdict(self) | {"guards": "; ".join(self.guards)}
         features = row.pop("features")
-        for category, of in row.pop("per_category").items():
+        row["advice"] = "; ".join(self.advice)
+        for category, of in (row.pop("per_category") | row.pop("beside")).items():
             row |= {f"{name}/{category}": value for name, value in of.items()}
         return pd.DataFrame([row | features])
+
+    def _beside(self) -> Iterator[str]:
+        for name, of in self.beside.items():
+            text = find_target(name).text
+            if of["value"] == of["value"]:
+                yield f"{name}: {text(of['value'])} ({text(of['lower'])} to {text(of['upper'])})"
 
     def _by_category(self) -> Iterator[str]:
         text = find_target(self.target).text

@@ -20,11 +20,11 @@ from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.observing import ImageDetector, Observer
+from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.remembered import fitted_repeats, recall_pass
 from autoeval.estimation.samples import UnlabelledSamples
 from autoeval.estimation.sampling import RESAMPLED, RESAMPLES
 from autoeval.estimation.source_domain import SourceDomain
-from autoeval.estimation.source_regression import SourceRegression
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.scores.registry import of_domain
@@ -44,7 +44,7 @@ class MapEstimator:
 
     Attributes
     ----------
-    regression_ : SourceRegression
+    regression_ : Regression
         What turns scores into an estimate.
     context_ : dict
         What the rows were made with; see `fit_rows`.
@@ -52,7 +52,7 @@ class MapEstimator:
         What a few labels at a new place are helped by; see docs/labels.md.
     """
 
-    def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
+    def __init__(self, method: str = "bayes", *, target: str = "mAP", level: float = 0.9) -> None:
         self.method = method
         self.target = target
         self.level = level
@@ -84,9 +84,9 @@ class MapEstimator:
         Raises
         ------
         InputError
-            As `SourceRegression.fit`.
+            As `SourceRegression.fit` and `PairRegression.fit`.
         """
-        regression = SourceRegression(self.method, target=self.target, level=self.level)
+        regression = make_regression(self.method, target=self.target, level=self.level)
         self.regression_ = regression.fit(table)
         self.context_ = dict(context or {})
         self.aid_ = aid
@@ -221,7 +221,7 @@ class MapEstimator:
             )
         table = pd.DataFrame(rows)
         estimate = self.predict_rows(table, backbone=observer.detector.backbone)
-        if len(observer.task.categories) > 1:
+        if len(observer.task.categories) > 1 and not estimate.per_category:
             estimate = replace(estimate, per_category=self._per_category(table))
         lost = rows[0]["n_unreadable"]
         if lost:
@@ -231,12 +231,22 @@ class MapEstimator:
         return estimate, row | table.select_dtypes("float").mean().to_dict()
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
-        """Estimate from the scores of one set of images; see `SourceRegression.predict_rows`."""
+        """Estimate from the scores of one set of images; see `Regression`."""
         return self._fitted.predict_rows(rows, backbone=backbone)
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` without its source; see `SourceRegression`."""
+        """Estimate each row of `table_` without its source; see `Regression`."""
         return self._fitted.predict_left_out()
+
+    def check_detector(self, detector: ImageDetector) -> None:
+        """Make sure that a detector is the one it was fitted with.
+
+        Raises
+        ------
+        InputError
+            Saying what differs.
+        """
+        refuse_differences(self.context_.get("detector", {}), detector.settings, "detector.")
 
     def check_context(self, context: Mapping[str, Any]) -> None:
         """Make sure that rows made with ``context`` may be given to `predict_rows`.
@@ -279,7 +289,7 @@ class MapEstimator:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
 
     @property
-    def _fitted(self) -> SourceRegression:
+    def _fitted(self) -> Regression:
         if not hasattr(self, "regression_"):
             raise InputError(
                 f"This estimator by '{self.method}' is not fitted: `fit_rows` of a score table, or "

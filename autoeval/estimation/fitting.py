@@ -115,9 +115,9 @@ def fit_task(
     observer: Observer,
     seed_sets: Sequence[SeedSet],
     *,
-    meta_set: MetaSetConfig,
+    meta_set: MetaSetConfig | None,
     work_dir: Path,
-    methods: Sequence[str] = ("fused",),
+    methods: Sequence[str] = ("bayes",),
     target: str = "mAP",
     level: float = 0.9,
     executor: Executor | None = None,
@@ -133,7 +133,8 @@ def fit_task(
     observer : Observer
         The seed of its settings also draws the recipes.
     seed_sets : sequence of SeedSet
-    meta_set : MetaSetConfig
+    meta_set : MetaSetConfig or None
+        Sample sets to make of each; None for its own images alone, all that ``bayes`` reads.
     work_dir : Path
     methods : sequence of str
         The first becomes the estimator; the constant predictor is always judged beside them.
@@ -154,7 +155,8 @@ def fit_task(
     recipes, seed = [], observer.settings.seed
     for seed_set in seed_sets:
         recipes.append(own_images(seed_set, seed=seed))
-        recipes += draw_recipes(seed_set, **asdict(meta_set), seed=seed)
+        if meta_set is not None:
+            recipes += draw_recipes(seed_set, **asdict(meta_set), seed=seed)
     save_recipes(work_dir / "recipes.json", recipes)
     table, counts = score_meta_set(
         observer,
@@ -166,6 +168,10 @@ def fit_task(
     )
     problems = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.problems]
     table = _usable(table, counts.failed, target, problems)
+    task = observer.task
+    table["family"] = table["source"].map(task.families).fillna(table["source"])
+    if len(task.categories) == 1:
+        table["category"] = task.categories[0]
     files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
     table, boxes = apart(table)
     write_table(files[0], table)
@@ -174,7 +180,7 @@ def fit_task(
     estimator = MapEstimator(methods[0], target=target, level=level)
     estimator.fit_rows(table, context=observer.context(), aid=aid)
     estimator.save(files[1])
-    enough = len(sources(table)) >= MIN_SOURCES
+    enough = table["family"].nunique() >= MIN_SOURCES
     held_out = []
     for method in judged if enough else ():
         try:

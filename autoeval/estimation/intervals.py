@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 from autoeval.errors import InputError
 
 MIN_SOURCES = 3
+FINEST = 0.005
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,38 @@ def source_interval(
     lower = -np.sort(-(left_out - residuals))[rank - 1]
     upper = np.sort(left_out + residuals)[rank - 1]
     return Interval(float(lower), float(upper), "jackknife+")
+
+
+def inside(interval: Interval, estimate: float, *, most: float = 1.0) -> Interval:
+    r"""Bring an interval into [0, most] without losing it at the edge.
+
+    An estimate outside is off by at least its distance d to the edge. With v the nearest possible
+    value, g the estimate and r the least that can be told apart (`FINEST`),
+
+    .. math:: lower' = \max(v - \max(g - lower, r) - d, 0)
+
+    and likewise above, so that the interval holds v, has a width, and is not upside down.
+
+    Parameters
+    ----------
+    interval : Interval
+    estimate : float
+        Not clipped.
+    most : float
+        The greatest possible value, maybe infinite.
+
+    Examples
+    --------
+    >>> inside(Interval(-.3, -.1, "jackknife+"), -.2)
+    Interval(lower=0.0, upper=0.30000000000000004, method='jackknife+')
+    """
+    if not math.isfinite(interval.lower) or not math.isfinite(estimate):
+        return interval
+    value = min(max(estimate, 0.0), most)
+    off = abs(value - estimate)
+    below, above = (max(d, FINEST) for d in (estimate - interval.lower, interval.upper - estimate))
+    lower, upper = max(value - below - off, 0.0), min(value + above + off, most)
+    return replace(interval, lower=lower, upper=upper)
 
 
 def widened(

@@ -68,6 +68,11 @@ class MeanAP:
         """Number of true boxes seen."""
         return sum(len(labels) for _, labels, _ in self._truth)
 
+    @property
+    def n_objects(self) -> int:
+        """Number of true boxes seen, without those that mark a crowd."""
+        return sum(int((~crowd.astype(bool)).sum()) for _, _, crowd in self._truth)
+
     def compute(self) -> dict[str, float]:
         """Return ``mAP``, ``mAP50`` and ``mAP75`` in [0, 1]; NaN where there is no true box.
 

@@ -124,3 +124,22 @@ def preset(
         raise InputError(f"Expected {least} dropout repeats or more but got {repeats}.")
     own, stability = PRESETS[name]
     return PassSettings(dropout or own, stability, repeats, seed)
+
+
+def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None) -> PassSettings:
+    """Return the default: the clean pass and that at half size, all that ``bayes`` reads.
+
+    Parameters
+    ----------
+    repeats : int
+        Perturbed passes beside them, as in the preset ``paper``; 0 or more.
+    seed, dropout
+        As in `preset`.
+
+    Raises
+    ------
+    InputError
+        If the number of repeats is negative.
+    """
+    settings = preset("paper", repeats=repeats, seed=seed, dropout=dropout)
+    return replace(settings, wants=("half_size",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,14 @@ from scipy import stats
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method
-from autoeval.estimation.score_table import check_score_table, sample_rows, seed_rows, sources
-from autoeval.estimation.source_regression import SourceRegression
+from autoeval.estimation.regressions import Regression, make_regression
+from autoeval.estimation.score_table import (
+    check_score_table,
+    families,
+    sample_rows,
+    seed_rows,
+    sources,
+)
 from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
@@ -30,8 +37,9 @@ class LeaveOneSourceOut:
     method : str
     target : str
     per_source : DataFrame
-        One row a source: ``source``, ``n_images``, ``true``, ``estimate`` (mean over repeats),
-        ``std`` (over repeats), ``error`` (mean over repeats of the absolute error), ``lower``,
+        One row a source: ``source``, ``family``, ``n_images``, ``true``, ``estimate`` (mean over
+        repeats), ``std`` (over repeats), ``error`` (mean over repeats of the absolute error),
+        ``lower``,
         ``upper``, ``interval_method``, ``missing``: the method has no estimate of this source, and
         what stands there is that of the constant, so that all methods are judged on the same
         sources. In [0, 1].
@@ -49,7 +57,7 @@ class LeaveOneSourceOut:
     correlation: dict[str, float]
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures over all sources.
+        """Return the figures over all sources; means count each family once.
 
         ``mean_absolute_error`` and its ``std`` over repeats (the paper's "Avg. RMSE"),
         ``pooled_rmse``, ``r2`` (coefficient of determination of the held-out estimates; negative
@@ -63,24 +71,29 @@ class LeaveOneSourceOut:
         has_interval = table["lower"].notna()
         return {
             "method": self.method,
-            "mean_absolute_error": float(table["error"].mean()),
+            "mean_absolute_error": self._mean(table["error"]),
             "std": float(self.error_by_repeat.std()),
             "pooled_rmse": float(np.sqrt(np.mean((true - estimate) ** 2))),
             "r2": _determination(true, estimate),
             "spearman": _spearman(true, estimate),
-            "coverage": float(inside[has_interval].mean()),
-            "width": float((table["upper"] - table["lower"]).mean()),
+            "coverage": self._mean(inside.astype(float).where(has_interval)),
+            "width": self._mean(table["upper"] - table["lower"]),
             "missing": int(table["missing"].sum()),
             **{f"score_{name}": value for name, value in self.correlation.items()},
         }
+
+    def _mean(self, values: pd.Series) -> float:
+        """Average over sources, those of a family first."""
+        return float(values.groupby(self.per_source["family"], sort=False).mean().mean())
 
 
 def leave_one_source_out(
     table: pd.DataFrame, method: str, *, target: str = "mAP", level: float = 0.9
 ) -> LeaveOneSourceOut:
-    """Fit on all sources but one, estimate that one's own images, for each in turn.
+    """Fit on all families but one, estimate the own images of its sources, for each in turn.
 
-    Source: paper, section 5.1; sample sets of one source are never on both sides.
+    A source without a family (column ``family``) is its own. Source: Yang et al. 2024, section 5.1;
+    sample sets of one source are never on both sides, nor sources of one origin.
 
     Parameters
     ----------
@@ -95,26 +108,29 @@ def leave_one_source_out(
     Raises
     ------
     InputError
-        With fewer than three sources whose own images have a known `target`; others are not judged
-        and not fitted on.
+        With fewer than three families of sources whose own images have a known `target`; others
+        are not judged and not fitted on.
     """
     find_target(target)
     check_score_table(table, (target,))
     table = with_known(table, target)
     names = sources(table)
-    if len(names) < MIN_SOURCES:
+    family_of = families(table)
+    different = dict.fromkeys(family_of.values())
+    if len(different) < MIN_SOURCES:
         raise InputError(
-            f"Expected at least {MIN_SOURCES} sources with {target} to leave one out but got "
-            f"{len(names)} ({', '.join(names)}). Add labelled seed sets from other places."
+            f"Expected at least {MIN_SOURCES} families of sources with {target} to leave one out "
+            f"but got {len(different)} ({', '.join(different)}). Add labelled seed sets of other "
+            "origin."
         )
     records, errors = [], []
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
         for name in names:
-            regression = SourceRegression(method, target=target, level=level)
-            record, error = _held_out(table, name, regression)
+            regression = make_regression(method, target=target, level=level)
+            record, error = _held_out(table, name, family_of, regression)
             if np.isnan(error).any():
-                constant = SourceRegression(BASELINE, target=target, level=level)
-                record, error = _held_out(table, name, constant)
+                constant = make_regression(BASELINE, target=target, level=level)
+                record, error = _held_out(table, name, family_of, constant)
                 record["missing"] = True
             records.append(record)
             errors.append(error)
@@ -133,16 +149,18 @@ def with_known(table: pd.DataFrame, target: str) -> pd.DataFrame:
 
 
 def _held_out(
-    table: pd.DataFrame, name: str, regression: SourceRegression
+    table: pd.DataFrame, name: str, family_of: Mapping[str, str], regression: Regression
 ) -> tuple[dict[str, Any], np.ndarray]:
-    held_out = table["source"] == name
-    own = seed_rows(table[held_out])
-    regression.fit(table[~held_out])
+    """Estimate a source by those that are not of the same family."""
+    own = seed_rows(table[table["source"] == name])
+    other = table["source"].map(family_of) != family_of[name]
+    regression.fit(table[other])
     estimate = regression.predict_rows(own)
     true = float(own[regression.target].iloc[0])
     error = np.abs(regression.predict_repeats(own) - true)
     record = {
         "source": name,
+        "family": family_of[name],
         "n_images": estimate.n_images,
         "true": true,
         "estimate": estimate.value,

@@ -16,7 +16,7 @@ from autoeval.metasets.task import Task
 from autoeval.scores.registry import needs_of, of_domain
 
 REMEMBERED = {"detector", "pass", "task"}
-COSTLY = {"half_size", "views"}  # further passes, made where they are needed
+WANTS = (*BY_PRODUCTS, "half_size", "views")
 
 
 def recall_pass(
@@ -62,12 +62,13 @@ def recall_pass(
         )
     refuse_differences(context["detector"], detector.settings, "detector.")
     _check_domain(features, domain)
-    asked = _repeats(fitted_repeats, repeats)
-    wants = (*BY_PRODUCTS, *sorted(needs_of(features) & COSTLY))
+    needs = needs_of(features)
+    asked = _repeats(fitted_repeats, repeats) if "perturbed" in needs or repeats else 0
+    wants = [want for want in WANTS if want in BY_PRODUCTS or want in needs]
     try:
         task = _task(context["task"], detector.categories)
         settings = PassSettings.from_dict(
-            context["pass"], repeats=asked, wants=wants, domain=domain
+            context["pass"], repeats=asked, wants=tuple(wants), domain=domain
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(

@@ -1,8 +1,8 @@
 """The score table: one row for each sample set and dropout repeat.
 
-Columns: ``source`` (seed set), ``sample_set`` (recipe id), ``kind`` (``"seed"`` for a source's own
-images, ``"sample"`` for a transformed subset), ``repeat``, ``n_images``, one column a feature, and
-``mAP``, ``mAP50``, ``mAP75`` in [0, 1].
+Columns: ``source`` (seed set), ``family`` (optional: sources of one origin), ``sample_set`` (recipe
+id), ``kind`` (``"seed"`` for a source's own images, ``"sample"`` for a transformed subset),
+``repeat``, ``n_images``, one column a feature, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1].
 """
 
 from __future__ import annotations
@@ -102,6 +102,14 @@ def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
 def sources(table: pd.DataFrame) -> list[str]:
     """Return the names of the sources, in order of appearance."""
     return list(dict.fromkeys(table["source"]))
+
+
+def families(table: pd.DataFrame) -> dict[str, str]:
+    """Return the family of each source, its own name where the table tells none."""
+    if "family" not in table:
+        return {name: name for name in sources(table)}
+    told = table.drop_duplicates("source").set_index("source")["family"]
+    return {str(name): str(name if pd.isna(f) else f) for name, f in told.items()}
 
 
 def seed_rows(table: pd.DataFrame) -> pd.DataFrame:

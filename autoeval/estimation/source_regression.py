@@ -12,7 +12,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.guards import guards
-from autoeval.estimation.intervals import MIN_SOURCES, check_level, source_interval, widened
+from autoeval.estimation.intervals import MIN_SOURCES, check_level, inside, source_interval, widened
 from autoeval.estimation.methods import Method, make_method, readable
 from autoeval.estimation.sampling import sampling_error
 from autoeval.estimation.score_table import (
@@ -50,9 +50,6 @@ class SourceRegression:
     sources_ : list of str
     training_range_ : dict of str to tuple of float
         Smallest and largest value in the sample sets, for each feature that the estimate uses.
-    residuals_ : ndarray of shape (n_sources,)
-        Absolute error on the own images of each source when it is left out; empty with fewer than
-        three sources.
     """
 
     def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
@@ -85,7 +82,7 @@ class SourceRegression:
         rows = Rows.of(table, (*features, self.target))
         self._full = self._fit_repeats(rows)
         self._left_out: list[dict[int, Method]] = []
-        self.residuals_ = np.zeros(0)
+        self._residuals = np.zeros(0)
         if len(self.sources_) >= MIN_SOURCES:
             self._leave_each_source_out(rows)
         self.training_range_ = {
@@ -117,7 +114,7 @@ class SourceRegression:
         per_repeat = self._per_repeat(self._full, scores)
         raw = float(np.mean(per_repeat))
         left_out = np.array([self._per_repeat(fit, scores).mean() for fit in self._left_out])
-        by_source = source_interval(raw, left_out, self.residuals_, level=self.level)
+        by_source = source_interval(raw, left_out, self._residuals, level=self.level)
         features = {name: float(rows[name].mean()) for name in self.training_range_}
         target = find_target(self.target)
         value = float(target.clip(raw))
@@ -125,12 +122,13 @@ class SourceRegression:
         sampling = sampling_error(rows, tuple(features), partial(self._per_repeat, self._full))
         units = sampling.n_units
         interval = widened(by_source, raw, sampling.std, n_images=units, level=self.level)
+        interval, by_source = (inside(i, raw, most=target.upper) for i in (interval, by_source))
         skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
         return Estimate(
             value=value,
             std=float(target.clip(per_repeat).std()),
-            lower=float(target.clip(interval.lower)),
-            upper=float(target.clip(interval.upper)),
+            lower=interval.lower,
+            upper=interval.upper,
             level=self.level,
             interval_method=interval.method,
             target=self.target,
@@ -148,9 +146,14 @@ class SourceRegression:
             )
             + sampling.doubts,
             sampling_std=sampling.std,
-            source_lower=float(target.clip(by_source.lower)),
-            source_upper=float(target.clip(by_source.upper)),
+            source_lower=by_source.lower,
+            source_upper=by_source.upper,
         )
+
+    @property
+    def residuals_(self) -> np.ndarray:
+        """Absolute error on the own images of each source when it is left out, (n_sources,)."""
+        return self._residuals
 
     @property
     def features_(self) -> tuple[str, ...]:
@@ -203,7 +206,7 @@ class SourceRegression:
             own = rows.where(held_out).of_kind(SEED)
             residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
             self._left_out.append(fitted)
-        self.residuals_ = np.array(residuals)
+        self._residuals = np.array(residuals)
 
     def _per_repeat(self, fitted: dict[int, Method], rows: Rows) -> np.ndarray:
         """Estimate each row by the regressor of its repeat, shape (n_repeats,)."""

@@ -37,6 +37,9 @@ class SeedSetFiles:
         Name of the format, where it is not to be told by looking.
     options : mapping
         Of the format.
+    family : str, optional
+        Where it comes from, if other seed sets do too: one camera, one site, one data set cut in
+        parts. They are left out together and count once; by default it is its own family.
     """
 
     name: str
@@ -45,6 +48,7 @@ class SeedSetFiles:
     mapping: Mapping[str, str] | None = None
     layout: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    family: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,11 @@ class Task:
             layout=files.layout,
             options=files.options,
         )
+
+    @property
+    def families(self) -> dict[str, str]:
+        """Family of each seed set, by the seed set's name."""
+        return {files.name: files.family or files.name for files in self.seed_sets}
 
     def lookup(self, detector_categories: Sequence[str]) -> np.ndarray:
         """Translate a detector's categories into those of the task.
@@ -194,6 +203,7 @@ def _files(root: Path, entry: Mapping) -> SeedSetFiles:
     name = rest.pop("name")
     labels = rest.pop("ann_file") if "ann_file" in rest else rest.pop("labels")
     img_dir, mapping = rest.pop("img_dir", None), rest.pop("mapping", None)
+    family = rest.pop("family", None)
     return SeedSetFiles(
         name,
         root / labels,
@@ -201,6 +211,7 @@ def _files(root: Path, entry: Mapping) -> SeedSetFiles:
         None if mapping is None else dict(mapping),
         rest.pop("layout", None),
         rest,
+        None if family is None else str(family),
     )
 
 
@@ -213,9 +224,22 @@ def _check(
     names = [files.name for files in seed_sets]
     if not names or len(set(names)) < len(names):
         raise InputError(f"Task file {path} needs seed sets of different names, got {names}.")
+    _check_families(path, seed_sets)
     lost = sorted(set(detector_mapping.values()) - set(categories))
     if lost:
         raise InputError(
             f"Task file {path}: `detector_mapping` leads to {listed(lost)}, not among the "
             f"categories ({listed(categories, most=20)})."
         )
+
+
+def _check_families(path: str | os.PathLike[str], seed_sets: tuple[SeedSetFiles, ...]) -> None:
+    """Refuse labels that are listed in two families: left out in one they would be seen in both."""
+    family_of: dict[Path, SeedSetFiles] = {}
+    for files in seed_sets:
+        first = family_of.setdefault(files.labels, files)
+        if (first.family or first.name) != (files.family or files.name):
+            raise InputError(
+                f"Task file {path}: {files.labels} is in two families, as {first.name!r} and as "
+                f"{files.name!r}. Give both the same `family`."
+            )

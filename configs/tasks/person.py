@@ -6,21 +6,23 @@ categories = ["person"]
 # this file.
 data_root = None
 
-_environments = [
-    "coco_person",
-    "highway_id_person",
-    "voc_person",
-    "cctv_person_day",
-    "dawn_fog_person",
-]
+# Source -> its family: sources of one origin are left out together.
+_environments = {
+    "person/coco_person": "coco",
+    "person/highway_id_person": "highway_id",
+    "person/voc_person": None,
+    "person/cctv_person_day": None,
+    "person/dawn_fog_person": "dawn",
+}
 
 # Paths are relative to the data root; vehicle.py says how other words for a category are written.
 seed_sets = [
     dict(
-        name=environment,
-        ann_file=f"person/{environment}/annotations.json",
-        img_dir=f"person/{environment}/images",
+        name=environment.rpartition("/")[2],
+        family=family,
+        ann_file=f"{environment}/annotations.json",
+        img_dir=f"{environment}/images",
         mapping=dict(person="person"),
     )
-    for environment in _environments
+    for environment, family in _environments.items()
 ]

@@ -9,29 +9,31 @@ data_root = None
 # A detector's words for the categories above; its other categories are not looked at.
 detector_mapping = dict(car="vehicle", bus="vehicle", truck="vehicle")
 
-_environments = [
-    "highway_id",
-    "trafficcam_day",
-    "trafficcam_night",
-    "coco_vehicle",
-    "drone_madison",
-    "aerial_kit_ais",
-    "aerial_minsk",
-    "dawn_fog",
-    "nepal_road",
-    "highway_top",
-    "carla_drive",
-]
+# Source -> its family: sources of one origin are left out together.
+_environments = {
+    "vehicle/highway_id": "highway_id",
+    "vehicle/trafficcam_day": "trafficcam",
+    "vehicle/trafficcam_night": "trafficcam",
+    "vehicle/coco_vehicle": "coco",
+    "vehicle/drone_madison": None,
+    "vehicle/aerial_kit_ais": None,
+    "vehicle/aerial_minsk": None,
+    "vehicle/dawn_fog": "dawn",
+    "vehicle/nepal_road": None,
+    "vehicle/highway_top": None,
+    "vehicle/carla_drive": None,
+}
 
 # Paths are relative to the data root. `mapping` reads the words of each annotation file: here all
 # say "vehicle" already; for files in COCO's own words it would be
 # dict(car="vehicle", bus="vehicle", truck="vehicle").
 seed_sets = [
     dict(
-        name=environment,
-        ann_file=f"vehicle/{environment}/annotations.json",
-        img_dir=f"vehicle/{environment}/images",
+        name=environment.rpartition("/")[2],
+        family=family,
+        ann_file=f"{environment}/annotations.json",
+        img_dir=f"{environment}/images",
         mapping=dict(vehicle="vehicle"),
     )
-    for environment in _environments
+    for environment, family in _environments.items()
 ]

@@ -138,7 +138,7 @@ def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
     assert "1 sample set failed" in result.problems[0] and "out of memory" in result.problems[0]
 
 
-def test_two_sources_give_an_estimator_without_interval(detector, task, tmp_path):
+def test_two_sources_give_an_estimator_that_is_not_judged(detector, task, tmp_path):
     result = fit_task(
         Observer(detector, task, SETTINGS),
         task.load_seed_sets()[:2],
@@ -147,7 +147,10 @@ def test_two_sources_give_an_estimator_without_interval(detector, task, tmp_path
     )
     assert result.held_out == ()
     rows = result.table[result.table["kind"] == "seed"].head(2)
-    assert result.estimator.predict_rows(rows).interval_method == "none: fewer than 3 sources"
+    estimate = result.estimator.predict_rows(rows)
+    assert estimate.interval_method == "predictive" and estimate.upper - estimate.lower > 0.3
+    published = MapEstimator("bos").fit_rows(result.table).predict_rows(rows)
+    assert published.interval_method == "none: fewer than 3 sources"
 
 
 def test_one_call_fits_as_the_parts_do(detector, task, tmp_path):

@@ -85,7 +85,7 @@ def test_no_more_passes_than_an_estimate_needs():
     ):
         fitted = MapEstimator(method).fit_rows(table, context=made)
         settings = fitted.observer(Crates()).settings
-        assert list(settings.wants) == [*BY_PRODUCTS, *more] and settings.repeats == 1
+        assert list(settings.wants) == [*BY_PRODUCTS, *more] and settings.repeats == 0
 
 
 def test_another_detector_is_refused_and_what_differs_is_named(estimator, world):

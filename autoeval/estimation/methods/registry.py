@@ -10,6 +10,7 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.estimation.methods.base import Method
+from autoeval.estimation.methods.bayes import Bayes
 from autoeval.estimation.methods.constant import Constant
 from autoeval.estimation.methods.fused import Fused
 from autoeval.estimation.methods.linear import Linear
@@ -54,6 +55,11 @@ COMPOSED = {
     ),
     "bos_ps": NamedMethod(
         partial(BestThreshold, feature_names("ps"), "bos"), "box stability with prediction score"
+    ),
+    "bayes": NamedMethod(
+        Bayes,
+        "Bayesian regression on confidence and agreement, every place and category a source",
+        published=False,
     ),
     "fused": NamedMethod(
         Fused, "ridge regression on confidence and agreement, no slope negative", published=False

@@ -2,11 +2,12 @@ r"""Bayesian linear regression of accuracy on scores, with random effects.
 
 Pair i, in family f, place p and category c, with scores x_i in units of their scale:
 
-.. math:: y_i = a + x_i^T b + h_i (u_f + v_p + w_c + e_i + s_i)
+.. math:: y_i = a + x_i^T b + h_i (u_f + x_i^T b_f + v_p + w_c + e_i + s_i)
 
-with a ~ N(`INTERCEPT`, `INTERCEPT_STD`²), slopes ~ N(`SLOPE`, τ²), effects u, v, w, e normal with
-the variances of a `Variances`, and s the sampling error of few images. h is how far pairs of such
-a level stray (`autoeval.estimation.regression.level`).
+with a ~ N(`INTERCEPT`, `INTERCEPT_STD`²), slopes b ~ N(`SLOPE`, τ²), what is particular to a family
+(u and the slopes b_f), a place (v), a category (w) and the pair (e) normal with the variances of a
+`Variances`, and s the sampling error of few images. h is how far pairs of such a level stray
+(`autoeval.estimation.regression.level`).
 
 Given the variances everything is jointly normal, and so are the accuracies of new pairs (Rasmussen
 & Williams 2006, equations 2.25 and 2.26, with this covariance). The variances are not known: the
@@ -31,7 +32,7 @@ from autoeval.estimation.regression.pairs import Pairs
 from autoeval.estimation.regression.scaling import Scaling
 from autoeval.estimation.regression.variances import Variances, possible_variances
 
-INTERCEPT, SLOPE = 0.35, 0.03
+INTERCEPT, SLOPE = 0.35, 0.06
 NEGLIGIBLE = 1e-4  # share of the greatest weight
 
 

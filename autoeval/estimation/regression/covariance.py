@@ -9,7 +9,7 @@ import numpy as np
 from autoeval.estimation.regression.pairs import Pairs, same
 from autoeval.estimation.regression.variances import Variances
 
-INTERCEPT_STD = 0.25
+INTERCEPT_STD = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Shared:
         return (
             INTERCEPT_STD**2
             + variances.slope * self.line
-            + variances.family * self.family
+            + (variances.family + variances.bending * self.line) * self.family
             + variances.place * self.place
             + variances.category * self.category
         )

@@ -24,7 +24,8 @@ class Told:
     lower, upper : float
         Interval in [0, 1], ``lower < upper``; NaN where nothing can be told.
     reach : float
-        Half the width of the interval before anything is cut off.
+        Half the width of the interval before anything is cut off, and the distance of `raw` to
+        the nearest possible accuracy.
     """
 
     raw: float
@@ -48,9 +49,9 @@ def tell(predicted: Mixture, level: float = 0.9) -> list[Told]:
     """Turn each quantity of a predictive distribution into a value and an interval.
 
     The interval reaches from the value as far as the distribution reaches from its mean, and is cut
-    at 0 and 1. So a mean outside lends its full uncertainty to an interval from the edge inwards,
-    and no interval has width 0. Where it would reach further than `WIDEST` to each side, which is
-    nearly everything, nothing is told.
+    at 0 and 1. A mean outside shows that the line is off by at least its distance to the edge, so
+    the interval from the edge inwards reaches that much further; no interval has width 0. Where it
+    would reach further than `WIDEST` to each side, which is nearly everything, nothing is told.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def tell(predicted: Mixture, level: float = 0.9) -> list[Told]:
     --------
     >>> at = Mixture(np.ones(1), np.array([[.5, -.1, .5]]), np.array([[.1, .05, .4]]))
     >>> [(round(t.lower, 3), round(t.upper, 3), t.outside, t.refused) for t in tell(at)][:2]
-    [(0.336, 0.664, '', False), (0.0, 0.082, 'below', False)]
+    [(0.336, 0.664, '', False), (0.0, 0.182, 'below', False)]
     >>> tell(at)[2].refused
     True
     """
@@ -71,9 +72,11 @@ def tell(predicted: Mixture, level: float = 0.9) -> list[Told]:
 
 
 def _told(raw: float, low: float, high: float) -> Told:
-    reach = float(high - low) / 2
+    value = float(np.clip(raw, 0, 1))
+    off = abs(value - float(raw))
+    reach = float(high - low) / 2 + off
     if not reach <= WIDEST:
         return Told(float(raw), np.nan, np.nan, np.nan, reach)
-    value = float(np.clip(raw, 0, 1))
-    lower, upper = max(value - float(raw - low), 0.0), min(value + float(high - raw), 1.0)
+    lower = max(value - float(raw - low) - off, 0.0)
+    upper = min(value + float(high - raw) + off, 1.0)
     return Told(float(raw), value, lower, upper, reach)

@@ -7,10 +7,11 @@ from itertools import product
 
 import numpy as np
 
-SPREAD, SPREAD_LOG_STD = 0.10, 0.35
+SPREAD, SPREAD_LOG_STD = 0.11, 0.35
 SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
-SHARES = ((0.6, 0.15, 0.05, 0.2), (0.3, 0.3, 0.1, 0.3), (0.1, 0.2, 0.2, 0.5))
+SHARES = ((0.7, 0.1, 0.05, 0.15), (0.5, 0.2, 0.1, 0.2), (0.3, 0.2, 0.1, 0.4))
 SLOPES = (0.04, 0.08, 0.16)
+BENDING = 0.05
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Variances:
         Of each pair on its own, beyond its sampling error.
     slope : float
         Of the prior of each slope, for scores in units of their scale.
+    bending : float
+        Of how much each slope differs from family to family.
     log_prior : float
         Logarithm of the prior weight, up to a constant.
     """
@@ -34,6 +37,7 @@ class Variances:
     category: float
     pair: float
     slope: float
+    bending: float = 0.0
     log_prior: float = 0.0
 
 
@@ -42,7 +46,7 @@ def possible_variances() -> tuple[Variances, ...]:
 
     The spread of all effects together has a log-normal prior around `SPREAD`; how its square
     divides into family, place, category and pair (`SHARES`) and the standard deviation of slopes
-    (`SLOPES`) are equally likely.
+    (`SLOPES`) are equally likely. Slopes differ by family by the share `BENDING` of that square.
     """
     return tuple(
         Variances(
@@ -51,6 +55,7 @@ def possible_variances() -> tuple[Variances, ...]:
             category=spread**2 * shares[2],
             pair=spread**2 * shares[3],
             slope=slope**2,
+            bending=BENDING * spread**2,
             log_prior=-0.5 * float(np.log(spread / SPREAD) / SPREAD_LOG_STD) ** 2,
         )
         for spread, shares, slope in product(SPREADS, SHARES, SLOPES)

@@ -43,6 +43,7 @@ def _show(page: Page, estimate: Estimate, target: Target) -> None:
     interval = f"No interval ({estimate.interval_method})"
     if low == low:
         interval = f"{estimate.level:.0%} interval: {target.text(low)} to {target.text(high)}"
+    page.add_warnings(list(estimate.advice), title="Before you act on it")
     images = counted(estimate.n_images, "unlabelled image")
     repeats = f"; ± {target.text(estimate.std)} over the dropout repeats"
     if estimate.std != estimate.std:
@@ -55,6 +56,13 @@ def _show(page: Page, estimate: Estimate, target: Target) -> None:
         f"{repeats}{_sampling(estimate, target)}.",
         on_scale=(100 * value, 100 * low, 100 * high) if target.upper == 1 else None,
     )
+    for name, of in estimate.beside.items():
+        if of["value"] == of["value"]:
+            page.add_text(f"{name}: {_with_interval(of, find_target(name))}, from the same pass.")
+
+
+def _with_interval(of: Mapping[str, float], target: Target) -> str:
+    return f"{target.text(of['value'])} ({target.text(of['lower'])} to {target.text(of['upper'])})"
 
 
 def _sampling(estimate: Estimate, target: Target) -> str:

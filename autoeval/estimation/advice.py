@@ -1,0 +1,25 @@
+"""What to do where an interval is too wide to act on."""
+
+from __future__ import annotations
+
+from autoeval.estimation.regression import Told
+
+TOO_WIDE = 0.15
+
+
+def advice(told: Told) -> tuple[str, ...]:
+    """Say that an interval is too wide to act on, and what helps, as it was measured.
+
+    The figures are those of ``docs/results/pairs.md`` (``autoeval study transfer``).
+
+    Parameters
+    ----------
+    told : Told
+    """
+    if told.reach <= TOO_WIDE:
+        return ()
+    return (
+        f"too wide to act on: ±{100 * told.reach:.0f} points. What helps: twenty labelled images "
+        "of this place. What can still be told: which of several places is better, and whether a "
+        "place has changed",
+    )

@@ -1,0 +1,108 @@
+"""Estimates of any category of the detector, by an estimator fitted on pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.unlabelled import Images, list_images
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.category_tally import CategoryTally
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.fit_labelled import scores_of
+from autoeval.estimation.observing import ImageDetector, Observer
+from autoeval.estimation.pair_regression import PairRegression
+from autoeval.estimation.pass_log import PassLog
+from autoeval.estimation.presets import light
+from autoeval.estimation.samples import UnlabelledSamples
+from autoeval.metasets.task import Task
+from autoeval.runtime.progress import announced_bar
+
+SEEN, FEWEST_IMAGES = 0.1, 5
+NOTHING = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
+
+
+def estimate_any(
+    estimator: MapEstimator,
+    images: Images,
+    detector: ImageDetector,
+    *,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    batch_size: int = 4,
+    watch: Callable[[Evidence], object] = lambda evidence: None,
+) -> Estimate:
+    """Estimate the accuracy for some categories of a detector, and the mean over them.
+
+    Parameters
+    ----------
+    estimator : MapEstimator
+        With the method ``bayes``, fitted with the same detector.
+    images : path-like or sequence
+        See `autoeval.data.unlabelled.list_images`.
+    detector : ImageDetector
+    categories : mapping of str to sequence of str, optional
+        Categories to expect in all images, each with the detector's words for it, such as
+        ``{"vehicle": ["car", "bus", "truck"]}``. By default every category of the detector of
+        which five images or more have a box over .1, each on those images.
+    batch_size : int
+        Changes no number.
+    watch : callable
+        Called with the evidence of each image.
+
+    Raises
+    ------
+    InputError
+        If the estimator is of another method or detector, a word is none of the detector's, no
+        image can be read, or nothing is found.
+    """
+    regression = estimator.regression_
+    if not isinstance(regression, PairRegression):
+        raise InputError(
+            f"An estimator of the method '{estimator.method}' estimates what it was fitted for. "
+            "Any category takes one of the method 'bayes': fit again."
+        )
+    named = categories or {word: [word] for word in detector.categories}
+    observer = Observer(detector, _task(named, detector.categories), light(), batch_size=batch_size)
+    estimator.check_detector(detector)
+    samples, log = UnlabelledSamples(list_images(images)), PassLog()
+    names = tuple(named)
+    tally = CategoryTally(names, scores_of(regression.features_), observer.settings.stability)
+    n_images = 0
+    with announced_bar(len(samples), "observing images") as bar:
+        for _, evidence in observer.each(samples, log=log):
+            expected = np.arange(len(names)) if categories else _seen(evidence)
+            tally.update_on(expected, evidence, *NOTHING)
+            watch(evidence)
+            n_images += 1
+            bar.update()
+    rows, _ = tally.rows(min_images=1 if categories else FEWEST_IMAGES, min_boxes=0)
+    if not rows:
+        raise InputError(
+            f"Of no category {FEWEST_IMAGES} images have a box over {SEEN}: there is nothing to "
+            "tell accuracy by. Name the categories to expect, or take more images."
+        )
+    estimate = regression.predict_rows(pd.DataFrame(rows), backbone=detector.backbone)
+    n_lost = len(log.unreadable)
+    unread = [f"{n_lost} of {len(samples)} images could not be read and were left out"]
+    guards = (*estimate.guards, *(unread if n_lost else ()))
+    return replace(estimate, n_images=n_images, guards=guards)
+
+
+def _seen(evidence: Evidence) -> np.ndarray:
+    return np.unique(evidence.clean.above(SEEN).labels)
+
+
+def _task(named: Mapping[str, Sequence[str]], words: Sequence[str]) -> Task:
+    mapping = {word: name for name, of in named.items() for word in of}
+    unknown = [word for word in mapping if word not in words]
+    if unknown:
+        raise InputError(
+            f"Expected words of the detector but got {', '.join(unknown)}. It knows "
+            f"{', '.join(words)}."
+        )
+    return Task("any", tuple(named), (), mapping)

@@ -1,0 +1,138 @@
+"""From one labelled set of several categories to a fitted estimator: every category is a source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.loading import load_labels
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.estimation.category_tally import MIN_BOXES, MIN_IMAGES, CategoryTally
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.observing import ImageDetector, Observer
+from autoeval.estimation.pair_table import CATEGORY, FEATURES
+from autoeval.estimation.presets import light
+from autoeval.metasets import SampleSet, own_images
+from autoeval.metasets.seed_set import load_seed_set
+from autoeval.metasets.task import Task
+from autoeval.runtime.progress import announced_bar
+from autoeval.scores.registry import score_of
+
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class LabelledFit:
+    """A fitted estimator and the pairs that it was fitted on.
+
+    Parameters
+    ----------
+    estimator : MapEstimator
+    table : DataFrame
+        Pair table; see `autoeval.estimation.pair_table`.
+    problems : tuple of str
+        What was left out on the way, one sentence each.
+    """
+
+    estimator: MapEstimator
+    table: pd.DataFrame
+    problems: tuple[str, ...]
+
+
+def fit_labelled(
+    detector: ImageDetector,
+    labels: str | os.PathLike[str],
+    img_dir: str | os.PathLike[str] | None = None,
+    *,
+    family: str | None = None,
+    places: pd.DataFrame | None = None,
+    target: str = "mAP",
+    level: float = 0.9,
+    min_images: int = MIN_IMAGES,
+    min_boxes: int = MIN_BOXES,
+    batch_size: int = 4,
+) -> LabelledFit:
+    """Observe a labelled set once and fit on all its categories that occur often enough.
+
+    Parameters
+    ----------
+    detector : ImageDetector
+    labels : path-like
+        In any format of `autoeval.data.labels.load_labels`. The detector should not have seen the
+        images in training: it would be judged too well.
+    img_dir : path-like, optional
+        Folder of the images; by default where the format has it.
+    family : str, optional
+        Where the set comes from, if `places` come from there too; by default its own name.
+    places : DataFrame, optional
+        Score table of labelled places (`fit_task`), which are fitted on too.
+    target, level
+        As in `MapEstimator`.
+    min_images, min_boxes : int
+        What a category needs; the others are named.
+    batch_size : int
+        Changes no number.
+
+    Raises
+    ------
+    InputError
+        If the labels cannot be read, share no word with the detector, or hold fewer than three
+        categories often enough.
+    """
+    content = load_labels(labels, img_dir)
+    categories = _shared(content, detector.categories)
+    name = Path(labels).stem
+    seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
+    observer = Observer(detector, Task(name, categories, ()), light(), batch_size=batch_size)
+    samples = SampleSet(seed_set, own_images(seed_set))
+    tally = CategoryTally(categories, scores_of(FEATURES), observer.settings.stability)
+    with announced_bar(len(samples), f"observing {name}") as bar:
+        for sample, evidence in observer.each(samples):
+            tally.update(evidence, sample.boxes, sample.labels, sample.iscrowd)
+            bar.update()
+    rows, rare = tally.rows(min_images=min_images, min_boxes=min_boxes)
+    if len(rows) < FEWEST and places is None:
+        raise InputError(
+            f"{labels}: only {len(rows)} of {len(categories)} categories occur in {min_images} "
+            f"images and {min_boxes} boxes or more, at least {FEWEST} are needed: label more, "
+            "or add labelled places (--task)."
+        )
+    table = pd.DataFrame(rows).assign(
+        source=name, family=family or name, kind=CATEGORY, repeat=0, sample_set=name
+    )
+    if places is not None:
+        table = pd.concat([table, places], ignore_index=True)
+    estimator = MapEstimator(target=target, level=level).fit_rows(table, context=observer.context())
+    problems = [*seed_set.problems, *_left_out(rare, min_images, min_boxes)]
+    return LabelledFit(estimator, table, tuple(problems))
+
+
+def scores_of(features: Sequence[str]) -> set[str]:
+    """Return the names of the scores that fill some columns."""
+    return {score.name for score in map(score_of, features) if score is not None}
+
+
+def _shared(content: LabelSet, words: Sequence[str]) -> tuple[str, ...]:
+    shared = tuple(word for word in words if word in set(content.categories))
+    if not shared:
+        raise InputError(
+            f"The labels {content.path} and the detector have no word in common. The labels say "
+            f"{listed(content.categories, most=10)}; the detector says {listed(words, most=10)}. "
+            "Convert the labels with the detector's words, or write a task file with `mapping`."
+        )
+    return shared
+
+
+def _left_out(rare: Sequence[str], min_images: int, min_boxes: int) -> list[str]:
+    if not rare:
+        return []
+    return [
+        f"categories in fewer than {min_images} images or {min_boxes} boxes, left out: "
+        f"{len(rare)} ({listed(rare, most=10)})"
+    ]

@@ -1,0 +1,177 @@
+"""How far do pairs of place and category tell of others? Fitted on some, judged on the rest.
+
+All functions take pair tables (`autoeval.estimation.pair_table`), one of places and one of the
+categories of a labelled set, and return judged pairs: the columns of `judge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.pair_estimator import PairEstimator
+from autoeval.estimation.pair_table import CATEGORY
+from autoeval.estimation.score_table import SEED
+from autoeval.runtime.progress import progress_bar
+
+KEYS = ["source", "family", "category", "n_images"]
+
+
+def places_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of places, with their images as they come."""
+    return table[table["kind"] == SEED].reset_index(drop=True)
+
+
+def labelled_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs that are categories of a labelled set."""
+    return table[table["kind"] == CATEGORY].reset_index(drop=True)
+
+
+def judge(
+    known: pd.DataFrame,
+    asked: pd.DataFrame,
+    *,
+    target: str = "mAP",
+    level: float = 0.9,
+    features: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Fit on some pairs and estimate others.
+
+    Returns
+    -------
+    DataFrame
+        ``source``, ``family``, ``category``, ``n_images``, ``true``, ``estimate``, ``lower``,
+        ``upper``, ``constant`` (the mean of the known), and ``inside``: whether every score lies in
+        the range of the known ones.
+    """
+    estimator = PairEstimator(target=target, level=level, features=features).fit(known)
+    told = estimator.predict(asked)
+    x, seen = (rows[list(estimator.features_)].fillna(0.0) for rows in (asked, estimator.rows_))
+    return asked[KEYS].assign(
+        true=asked[target],
+        estimate=[t.value for t in told],
+        lower=[t.lower for t in told],
+        upper=[t.upper for t in told],
+        constant=float(estimator.rows_[target].mean()),
+        inside=((x >= seen.min()) & (x <= seen.max())).all(axis=1),
+    )
+
+
+def families_left_out(
+    places: pd.DataFrame, labelled: pd.DataFrame | None = None, **options: Any
+) -> pd.DataFrame:
+    """Judge each family by the others, and by the categories of a labelled set of other origin."""
+    parts = []
+    for family, own in places.groupby("family", sort=False):
+        known = _other(pd.concat([places, labelled]), [family])
+        parts.append(judge(known, own, **options))
+    return pd.concat(parts, ignore_index=True)
+
+
+def few_families(
+    places: pd.DataFrame,
+    labelled: pd.DataFrame | None = None,
+    *,
+    m: int,
+    draws: int = 20,
+    seed: int = 0,
+    **options: Any,
+) -> pd.DataFrame:
+    """Judge all other places by m families drawn at random, ``draws`` times (column ``draw``).
+
+    With `labelled`, its categories are known too, and its family is never judged.
+    """
+    families = list(dict.fromkeys(places["family"]))
+    if labelled is not None:
+        families = [name for name in families if name not in set(labelled["family"])]
+    if not 0 <= m < len(families) or (m == 0 and labelled is None):
+        raise InputError(f"Expected 1 to {len(families) - 1} families to fit on but got {m}.")
+    rng = np.random.default_rng([seed, m])
+    parts = []
+    for draw in range(draws if m else 1):
+        chosen = rng.choice(families, m, replace=False)
+        known = pd.concat([places[places["family"].isin(chosen)], labelled])
+        rest = [name for name in families if name not in chosen]
+        parts.append(judge(known, places[places["family"].isin(rest)], **options).assign(draw=draw))
+    return pd.concat(parts, ignore_index=True)
+
+
+def across_categories(places: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """Judge each pair by the places of other categories alone, of other families."""
+    parts = []
+    for (category, family), own in places.groupby(["category", "family"], sort=False):
+        known = _other(places[places["category"] != category], [family])
+        parts.append(judge(known, own, **options))
+    return pd.concat(parts, ignore_index=True)
+
+
+def by_labelled_set(
+    labelled: pd.DataFrame, places: pd.DataFrame, *, without: Sequence[str] = (), **options: Any
+) -> pd.DataFrame:
+    """Judge places of other origin by the categories of a labelled set, some left out."""
+    known = labelled[~labelled["category"].isin(without)]
+    return judge(known, _other(places, set(labelled["family"])), **options)
+
+
+def sizes(
+    places: pd.DataFrame,
+    labelled: pd.DataFrame,
+    numbers: Sequence[int],
+    *,
+    draws: int = 20,
+    seed: int = 0,
+    **options: Any,
+) -> Iterator[tuple[int, bool, pd.DataFrame]]:
+    """Yield `few_families` for each number of families, with and without the labelled set."""
+    most = places["family"].nunique()
+    todo = [(m, w) for m in numbers for w in (True, False) if (m or w) and m < most - 1]
+    with progress_bar(len(todo), "fitting on few families", unit="cell") as bar:
+        for m, with_set in todo:
+            known = labelled if with_set else None
+            yield m, with_set, few_families(places, known, m=m, draws=draws, seed=seed, **options)
+            bar.update()
+
+
+def figures(judged: pd.DataFrame) -> dict[str, float]:
+    """Sum up judged pairs; a family counts once in each draw, and draws count the same.
+
+    Returns
+    -------
+    dict
+        ``error`` (mean absolute; a refused estimate counts as the constant does), ``constant``
+        (that of a constant), ``by_pair`` (the error with each pair counting the same),
+        ``coverage``, ``half_width`` (median), ``refused`` (share), ``pairs``, ``families``.
+    """
+    given = judged["estimate"].fillna(judged["constant"])
+    each = pd.DataFrame(
+        {
+            "error": (given - judged["true"]).abs(),
+            "constant": (judged["constant"] - judged["true"]).abs(),
+            "coverage": _covered(judged),
+            "refused": judged["estimate"].isna().astype(float),
+        }
+    )
+    keys = [judged["draw"], judged["family"]] if "draw" in judged else [judged["family"]]
+    means = each.groupby(keys, sort=False).mean().mean()
+    width = (judged["upper"] - judged["lower"]).median() / 2
+    return {
+        **means.to_dict(),
+        "by_pair": float(each["error"].mean()),
+        "half_width": float(width),
+        "pairs": len(judged),
+        "families": judged["family"].nunique(),
+    }
+
+
+def _covered(judged: pd.DataFrame) -> pd.Series:
+    """1 where the truth is inside the interval, 0 where it is not, NaN where none was given."""
+    inside = (judged["lower"] <= judged["true"]) & (judged["true"] <= judged["upper"])
+    return inside.astype(float).where(judged["lower"].notna())
+
+
+def _other(table: pd.DataFrame, families: Sequence[str] | set[str]) -> pd.DataFrame:
+    return table[~table["family"].isin(list(families))]
