@@ -84,7 +84,8 @@ class LeaveOneSourceOut:
 
     def _mean(self, values: pd.Series) -> float:
         """Average over sources, those of a family first."""
-        return float(values.groupby(self.per_source["family"], sort=False).mean().mean())
+        of = self.per_source["family" if "family" in self.per_source else "source"]
+        return float(values.groupby(of, sort=False).mean().mean())
 
 
 def leave_one_source_out(
