@@ -10,6 +10,7 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
+from autoeval.estimation.advice import advice
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.guards import guards
@@ -22,6 +23,7 @@ from autoeval.estimation.regression import Told
 from autoeval.targets import find_target
 
 METHOD = "pairs"
+TARGETS = ("mAP", "mAP50", "mAP75")
 BACKBONE = "black box"
 
 
@@ -39,6 +41,8 @@ class PredictionsEstimator:
     pairs_ : PairEstimator
     memory_ : Memory
         How the predictions of the fit looked.
+    beside_ : dict of str to PairEstimator
+        Those of the other targets.
     """
 
     def __init__(self, *, target: str = "mAP", level: float = 0.9) -> None:
@@ -54,6 +58,8 @@ class PredictionsEstimator:
             If no pair has a finite accuracy.
         """
         self.pairs_ = PairEstimator(target=self.target, level=self.level).fit(table)
+        others = [name for name in TARGETS if name != self.target and name in table]
+        self.beside_ = {n: PairEstimator(target=n, level=self.level).fit(table) for n in others}
         self.memory_ = memory
         return self
 
@@ -108,6 +114,9 @@ class PredictionsEstimator:
             source_lower=told.lower,
             source_upper=told.upper,
             per_category=self._each(rows) if len(pairs) > 1 else {},
+            raw=told.raw,
+            beside={name: _bounds(of.predict_mean(rows)) for name, of in self.beside_.items()},
+            advice=advice(told),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -137,14 +146,15 @@ class PredictionsEstimator:
 
     def _each(self, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
         told = self.pairs_.predict(rows)
-        return {
-            category: {"value": t.value, "lower": t.lower, "upper": t.upper}
-            for category, t in zip(rows["category"], told, strict=True)
-        }
+        return {name: _bounds(t) for name, t in zip(rows["category"], told, strict=True)}
 
     def _training_range(self) -> dict[str, tuple[float, float]]:
         rows = self.pairs_.rows_
         return {n: (float(rows[n].min()), float(rows[n].max())) for n in self.pairs_.features_}
+
+
+def _bounds(told: Told) -> dict[str, float]:
+    return {"value": told.value, "lower": told.lower, "upper": told.upper}
 
 
 def _method(told: Told) -> str:

@@ -127,7 +127,7 @@ def fit_sources(
     tables, memories, problems = [], [], []
     words = {**{name: name for name in task.categories}, **task.detector_mapping}
     for seed_set in task.seed_sets:
-        place = _Place(seed_set.name, _labels_of(seed_set), getattr(seed_set, "family", None))
+        place = _Place(seed_set.name, _labels_of(seed_set), seed_set.family)
         own = place.pairs(
             files[seed_set.name],
             task.categories,

@@ -144,6 +144,16 @@ def test_save_and_load(table, tmp_path):
     assert loaded.estimate(pairs).level == 0.8
 
 
+def test_other_targets_stand_beside_and_a_wide_interval_comes_with_advice(table):
+    pairs = pairs_everywhere(random_found(6))
+    estimate = PredictionsEstimator().fit(table, Memory(WORDS)).estimate(pairs)
+    for name in ("mAP50", "mAP75"):
+        alone = PredictionsEstimator(target=name).fit(table, Memory(WORDS)).estimate(pairs)
+        assert estimate.beside[name]["value"] == pytest.approx(alone.value, abs=1e-12)
+        assert estimate.beside[name]["lower"] == pytest.approx(alone.source_lower, abs=1e-12)
+    assert bool(estimate.advice) == ((estimate.source_upper - estimate.source_lower) / 2 > 0.15)
+
+
 def test_nothing_to_estimate_from(table):
     with pytest.raises(InputError, match="no category has a box"):
         PredictionsEstimator().fit(table, Memory(WORDS)).estimate([])
