@@ -88,8 +88,11 @@ def _report(args: argparse.Namespace) -> StudyReport:
         return make(pd.concat(tables, ignore_index=True), **_options(make, args))
     if getattr(args, "fit_on", None):
         args.fit_on = read_scores(args.fit_on)
-    start = args.scores if args.study == "labels" else read_scores(args.scores)
-    return make(start, **_options(make, args))
+    if args.study == "labels":
+        words = [text.partition("=") for text in args.teacher_words]
+        args.teacher_words = {word: category for word, _, category in words}
+        return make(args.scores, **_options(make, args))
+    return make(read_scores(args.scores), **_options(make, args))
 
 
 def _options(make: Callable[..., StudyReport], args: argparse.Namespace) -> dict[str, Any]:
@@ -181,6 +184,16 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
         "--also", type=Path, nargs="+", default=(), metavar="PATH", help="more tasks' score tables"
     )
     study.add_argument("--draws", type=int, default=200, help="of each size (%(default)s)")
+    study.add_argument(
+        "--teacher", type=Path, metavar="DIR", help="a second detector's boxes: SOURCE.json in COCO"
+    )
+    study.add_argument(
+        "--teacher-words",
+        nargs="+",
+        default=(),
+        metavar="WORD=CATEGORY",
+        help="its words that count",
+    )
 
 
 def _add_transfer_options(study: argparse.ArgumentParser) -> None:

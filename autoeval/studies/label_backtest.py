@@ -36,6 +36,8 @@ class Held:
     predicted : ndarray of shape (N,)
         Influence of each image, predicted.
     aid : LabelAid
+    teacher : bool
+        Whether a second detector's boxes had a part in the prediction.
     prior : ValueWithError
         The label-free estimate with its error.
     """
@@ -45,6 +47,7 @@ class Held:
     ranking: Ranking
     predicted: np.ndarray
     aid: LabelAid
+    teacher: bool
     prior: ValueWithError
 
     @property
@@ -71,14 +74,15 @@ def held_out_places(
             continue
         aid = fit_aid([lesson for lesson in lessons if lesson.place.family != family])
         for place in own:
-            predicted = aid.predict(place.pool)
+            predicted = aid.predict(place.pool, place.teacher)
             for k in place.known_categories():
                 category = place.truth.categories[k]
                 prior = priors.get((place.name, category))
                 if prior is not None:
                     influence = predicted[k].mean(axis=0)
                     ranking = place.rankings[k]
-                    yield Held(place.name, category, ranking, influence, aid, prior)
+                    helped = place.teacher is not None
+                    yield Held(place.name, category, ranking, influence, aid, helped, prior)
 
 
 def backtest(
@@ -211,7 +215,7 @@ def _assessed(one: Held, images: np.ndarray) -> FromLabels:
         look(one.ranking.take(images)),
         drawn,
         one.predicted,
-        one.aid.mix(teacher=False),
+        one.aid.mix(one.teacher),
         optimism=one.aid.optimism,
         prior=one.prior,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -27,6 +27,7 @@ from autoeval.studies.label_backtest import (
     stopping,
 )
 from autoeval.studies.score_columns import read_scores
+from autoeval.studies.teachers import with_teacher
 
 ABOUT = (
     "Of each place that has at least {fewest} images, k are drawn and taken as labelled, {draws} "
@@ -39,7 +40,13 @@ ABOUT = (
 
 
 def labels_report(
-    work_dir: Path, *, also: Sequence[Path] = (), draws: int = 200, seed: int = 0
+    work_dir: Path,
+    *,
+    also: Sequence[Path] = (),
+    teacher: Path | None = None,
+    teacher_words: Mapping[str, str] | None = None,
+    draws: int = 200,
+    seed: int = 0,
 ) -> StudyReport:
     """Take a few labels at places where all are known.
 
@@ -50,6 +57,11 @@ def labels_report(
     also : sequence of path
         More of them, of the same detector in other tasks. Sources of equal ``family`` are left out
         together.
+    teacher : path, optional
+        Folder with a second detector's boxes on the sources, as a second prediction of influence;
+        see `with_teacher`.
+    teacher_words : mapping of str to str, optional
+        Category for each of its words that counts.
     draws, seed : int
         Draws of each size at each place, and the seed of the first.
 
@@ -62,6 +74,8 @@ def labels_report(
     every = [read_places(folder) for folder in folders]
     pairs = [_pairs(read_scores(f), of) for f, of in zip(folders, every, strict=True)]
     places, rows = [p for of in every for p in of], pd.concat(pairs, ignore_index=True)
+    if teacher is not None:
+        places = [with_teacher(place, teacher, teacher_words or {}) for place in places]
     held = list(held_out_places(places, _priors(rows)))
     judged = labels_worth(backtest(held, draws=draws, seed=seed))
     summary = _summary(judged)
