@@ -21,7 +21,7 @@ from autoeval.results.estimate.observed import observe_unlabelled
 from autoeval.runtime.progress import progress_bar
 
 SEED = 0
-METHODS = ("fused", "ac", "bos")
+METHODS = ("bayes", "fused", "ac", "bos")
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ def show_method(folder: Path, *, held_back: str, sizes: DemoSizes | None = None)
     report = map_report(title, fit.estimator, detector=DETECTOR, fit=fit, observed=observed)
     written = written_files([*fit.files, *report.write(folder)])
     estimated, true = observed.estimate.value, _true_map(observer, folder / "data", held_back)
-    return (
-        f"{report.text()}\n\n{written}\n\nheld back: {held_back}, estimated mAP "
-        f"{100 * estimated:.1f}, true mAP {100 * true:.1f}, error "
-        f"{100 * abs(estimated - true):.1f} points"
-    )
+    compared = f"estimated mAP {100 * estimated:.1f}, true mAP {100 * true:.1f}, error "
+    compared += f"{100 * abs(estimated - true):.1f} points"
+    if estimated != estimated:
+        compared = f"no estimate, since nothing can be told; true mAP {100 * true:.1f}"
+    return f"{report.text()}\n\n{written}\n\nheld back: {held_back}, {compared}"
 
 
 def _render(root: Path, images: int) -> None:

@@ -11,7 +11,7 @@ from autoeval.demo.roadworld import ENVIRONMENTS
 
 
 def test_it_fits_estimates_and_compares(tmp_path, monkeypatch, capsys):
-    tiny = showing.DemoSizes(images=3, sample_sets=2, sample_images=2, repeats=1)
+    tiny = showing.DemoSizes(images=12, sample_sets=1, sample_images=2, repeats=1)
     monkeypatch.setattr(showing, "DemoSizes", lambda repeats: tiny)
     assert main(["demo", "--work-dir", str(tmp_path), "--held-back", "fog"]) == 0
     last = capsys.readouterr().out.strip().splitlines()[-1]

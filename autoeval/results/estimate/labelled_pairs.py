@@ -45,7 +45,8 @@ class LabelledPairs(Section):
         note = (
             "One labelled set tells how far categories stray, not how far another place does: that "
             "is in the intervals from what was measured on 41 pairs of place and category "
-            "(docs/results/transfer.md)."
+            "(docs/results/transfer.md). Images that it was trained on judge a detector too well: "
+            "the set should hold none."
         )
         return f"{to_terminal(format_cells(part.for_people, part.formats))}\n\n{note}"
 
