@@ -69,6 +69,11 @@ class LabelledEstimate:
         return self.whole[self.target].combined.measured
 
     @property
+    def value(self) -> float:
+        """The recommended value, inside [0, 1]."""
+        return min(max(self.recommended.value, 0.0), 1.0)
+
+    @property
     def interval(self) -> tuple[float, float]:
         """Its interval, inside [0, 1]."""
         lower, upper = self.recommended.interval(self.level)
@@ -84,7 +89,7 @@ class LabelledEstimate:
         lower, upper = self.interval
         told = self.whole[self.target]
         lines = [
-            f"estimated {self.target}: {100 * self.recommended.value:.1f}, {self.level:.0%} "
+            f"estimated {self.target}: {100 * self.value:.1f}, {self.level:.0%} "
             f"interval {100 * lower:.1f} to {100 * upper:.1f}, from {self.n_labelled} labelled "
             f"images of {self.n_pool}"
         ]
@@ -114,7 +119,7 @@ class LabelledEstimate:
         lower, upper = self.interval
         return {
             "target": self.target,
-            "value": _plain(self.recommended.value),
+            "value": _plain(self.value),
             "lower": _plain(lower),
             "upper": _plain(upper),
             "level": self.level,

@@ -46,7 +46,7 @@ class Recommended(Section):
 
     def show(self, page: Page) -> None:
         """Add the value with its interval, what more labels bring, and the doubts."""
-        estimate, value = self.estimate, self.estimate.recommended.value
+        estimate, value = self.estimate, self.estimate.value
         lower, upper = estimate.interval
         page.add_interval(
             f"Estimated {estimate.target}",
