@@ -101,7 +101,11 @@ def summarise_losses(scalars: str | os.PathLike[str]) -> list[dict[str, float]]:
 
 
 def export_checkpoint(
-    trained: str | os.PathLike[str], log: Mapping[str, Any], target: str | os.PathLike[str]
+    trained: str | os.PathLike[str],
+    log: Mapping[str, Any],
+    target: str | os.PathLike[str],
+    *,
+    classes: tuple[str, ...] = (CATEGORY,),
 ) -> None:
     """Save weights in half precision, classes and training log; loads with ``weights_only=True``.
 
@@ -113,10 +117,12 @@ def export_checkpoint(
         As `train_detector` returns it.
     target : path
         File to write.
+    classes : tuple of str
+        What the detector's labels stand for.
     """
     state = torch.load(trained, map_location="cpu", weights_only=False)["state_dict"]
     half = {name: t.half() if t.is_floating_point() else t for name, t in state.items()}
-    meta = {"dataset_meta": {"classes": (CATEGORY,)}, "training": dict(log)}
+    meta = {"dataset_meta": {"classes": classes}, "training": dict(log)}
     with atomic_path(target) as temporary:
         torch.save({"meta": meta, "state_dict": half}, temporary)
 
