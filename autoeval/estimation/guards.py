@@ -16,6 +16,7 @@ VALIDATED_BACKBONES = {
     "ResNet": "the paper, table 4",
     "SwinTransformer": "the paper, table 4",
     "CSPDarknet": "docs/results/real_vehicle_yolox_nano.md",
+    "MobileNetV2": "docs/results/second_detector.md",
     "black box": "docs/results/predictions.md",
 }
 
