@@ -136,6 +136,10 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
     dropout = load_dropout(args.dropout) if args.dropout else None
     if args.preset == LIGHT:
         settings = presets.light(repeats=args.repeats or 0, seed=args.seed, dropout=dropout)
+        if args.reference or getattr(
+            args, "method", None
+        ):  # other methods read more than the default does
+            settings = replace(settings, wants=presets.DEFAULT_WANTS)
     else:
         repeats = REPEATS if args.repeats is None else args.repeats
         settings = presets.preset(args.preset, repeats=repeats, seed=args.seed, dropout=dropout)
