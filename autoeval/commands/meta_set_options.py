@@ -94,7 +94,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
         help="such as configs/dropout/yolox_nano.py, from search-dropout: replaces the preset's "
         "position, stages and rate",
     )
-    without = ", none where --preset is light" if light else ""
+    without = ", none where --preset is light and no method asks" if light else ""
     run.add_argument(
         "--repeats",
         type=int,
@@ -134,14 +134,14 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
     from autoeval.estimation.observing import Observer
 
     dropout = load_dropout(args.dropout) if args.dropout else None
+    needs = _needs(args)
+    none = args.preset == LIGHT and "perturbed" not in needs
+    repeats = (0 if none else REPEATS) if args.repeats is None else args.repeats
     if args.preset == LIGHT:
-        settings = presets.light(repeats=args.repeats or 0, seed=args.seed, dropout=dropout)
-        if args.reference or getattr(
-            args, "method", None
-        ):  # other methods read more than the default does
-            settings = replace(settings, wants=presets.DEFAULT_WANTS)
+        settings = presets.light(repeats=repeats, seed=args.seed, dropout=dropout)
+        by_products = tuple(name for name in presets.BY_PRODUCTS if name in needs)
+        settings = replace(settings, wants=(*by_products, *settings.wants))
     else:
-        repeats = REPEATS if args.repeats is None else args.repeats
         settings = presets.preset(args.preset, repeats=repeats, seed=args.seed, dropout=dropout)
     if args.class_aware:
         stability = replace(settings.stability, class_aware=True)
@@ -153,6 +153,16 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
         return observer
     settings = replace(settings, domain=_source_domain(args.reference, observer))
     return Observer(detector, task, settings, batch_size=args.batch_size)
+
+
+def _needs(args: argparse.Namespace) -> frozenset[str]:
+    """Return the evidence that the methods asked for read, and what a training domain is for."""
+    from autoeval.estimation.methods import make_method
+    from autoeval.scores.registry import needs_of
+
+    methods = getattr(args, "method", None) or ()
+    columns = [column for name in methods for column in make_method(name).features]
+    return needs_of(columns) | ({"features"} if args.reference else frozenset())
 
 
 def saved_observer(

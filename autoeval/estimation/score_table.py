@@ -16,6 +16,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.targets import Target
 
+ROUNDING = 1e-9
 SEED, SAMPLE = "seed", "sample"
 REQUIRED = ("source", "sample_set", "kind", "repeat", "n_images")
 
@@ -75,7 +76,7 @@ def check_target(values: pd.Series, target: Target) -> None:
         If some are below 0 or above the largest possible one.
     """
     known = values[np.isfinite(values)]
-    impossible = known[(known < 0) | (known > target.upper)]
+    impossible = known[(known < -ROUNDING) | (known > target.upper + ROUNDING)]
     if len(impossible):
         raise InputError(
             f"Expected {target.name} in 0 to {target.upper:g} but {len(impossible)} of "
