@@ -26,7 +26,7 @@ from mmengine.runner import Runner
 
 from autoeval.data.image_folder import ImageFile
 from autoeval.detectors import Detector, ops
-from autoeval.detectors.categories import find_categories
+from autoeval.detectors.category_names import find_categories
 from autoeval.detectors.checkpoints import harmless_types
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator

@@ -27,7 +27,7 @@ from mmengine.config import Config
 from mmengine.logging import MMLogger
 
 from autoeval.detectors import Detector, DropoutSpec
-from autoeval.detectors.categories import count_classes, find_categories
+from autoeval.detectors.category_names import count_classes, find_categories
 from autoeval.detectors.configs import read_config
 from autoeval.detectors.constructing import build_model
 from autoeval.errors import InputError

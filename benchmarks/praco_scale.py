@@ -23,11 +23,11 @@ import numpy as np
 
 from autoeval.counting.asking import Asker
 from autoeval.counting.counters.base import CountResult
+from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
 from autoeval.counting.praco.comparing import intervals_of
 from autoeval.counting.praco.data import CountingSet, single_class
-from autoeval.counting.praco.evaluate import evaluate_counter, evaluate_files
 from autoeval.counting.praco.fsc147 import load_fsc147
-from autoeval.counting.praco.pairs import draw_pairs
+from autoeval.counting.praco.mosaic_pairs import draw_pairs
 
 IMAGES, CLASSES, SIDE = 1190, 29, 8
 

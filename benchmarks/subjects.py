@@ -16,7 +16,7 @@ import torch
 from mmengine.model import BaseModule
 
 from autoeval.data.image_folder import ImageFile, load_image_folder
-from autoeval.detectors.categories import coco_categories
+from autoeval.detectors.category_names import coco_categories
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.estimation.observing import Observer

@@ -145,3 +145,25 @@ def test_no_two_classes_have_the_same_name():
                 found.setdefault(node.name, set()).add(name)
     twins = {name: places for name, places in found.items() if len(places) > 1}
     assert twins == {}
+
+
+# `base` is what a thing of its room is, `registry` finds it by name; a command, and what shows a
+# study, are called as what they run or show.
+ROOM_OF_TWINS = ("commands", "counting.commands", "demo.commands", "results")
+SAME_MEANING = {"base", "registry"}
+
+
+def test_no_two_files_have_the_same_name():
+    found = {}
+    for name, path in modules().items():
+        if room_of(name) not in ROOM_OF_TWINS and path.name != "__init__.py":
+            found.setdefault(path.stem, []).append(name)
+    twins = {name: places for name, places in found.items() if len(places) > 1}
+    assert twins.keys() - SAME_MEANING == set(), twins
+
+
+def test_what_is_imported_from_the_house_is_there():
+    known = {f"autoeval.{name}" for name in modules()} | {"autoeval"}
+    for name, path in modules().items():
+        inside = {whole for whole in imports_of(path) if whole.split(".")[0] == "autoeval"}
+        assert inside <= known, name

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from autoeval.data.unlabelled import UnlabelledImage
     from autoeval.metasets.looking import Look
     from autoeval.metasets.seed_set import SeedSet
-    from autoeval.results.check.plan import Plan
+    from autoeval.results.check.run_plan import Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +69,7 @@ def _plan(
     read_s: float,
 ) -> Plan:
     from autoeval.metasets import draw_recipes
-    from autoeval.results.check.plan import Plan
+    from autoeval.results.check.run_plan import Plan
 
     drawn = [recipe for seed_set in seed_sets for recipe in draw_recipes(seed_set, **options)]
     own = sum(len(seed_set.images) for seed_set in seed_sets)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    from autoeval.data.labels.loading import FORMATS
+    from autoeval.data.labels.any_format import FORMATS
 
     parser.add_argument("labels", type=Path, help="file or folder: COCO, YOLO, Pascal VOC ...")
     parser.add_argument("out", type=Path, help="COCO JSON file to write")
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, write, and count."""
-    from autoeval.data.labels.loading import load_labels
+    from autoeval.data.labels.any_format import load_labels
     from autoeval.data.labels.writing import write_coco
     from autoeval.data.wording import listed, printable
 

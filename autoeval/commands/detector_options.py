@@ -53,7 +53,7 @@ def load_named_detector(args: argparse.Namespace) -> Any:
     name = detector_name(args)
     if names_python(name):
         return load_black_box(name)
-    from autoeval.detectors.categories import read_classes
+    from autoeval.detectors.category_names import read_classes
 
     return load_detector(
         name,

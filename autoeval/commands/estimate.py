@@ -62,11 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and tell."""
-    from autoeval.estimation.predictions.asking import ask
-    from autoeval.estimation.predictions.estimator import PredictionsEstimator
+    from autoeval.estimation.predictions.new_predictions import ask
+    from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
     from autoeval.report.sections import written_files
-    from autoeval.results.predictions.export import export
-    from autoeval.results.predictions.report import estimate_report
+    from autoeval.results.predictions.predictions_report import estimate_report
+    from autoeval.results.predictions.tool_files import export
 
     if bool(args.predictions) == bool(args.images):
         raise InputError("Expected either IMAGES or --predictions FILE.")

@@ -110,7 +110,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.metasets.overlap import shared_with_sources
     from autoeval.report.sections import written_files
     from autoeval.results.estimate.map_report import map_report
-    from autoeval.results.estimate.observed import observe_unlabelled
+    from autoeval.results.estimate.new_images import observe_unlabelled
 
     used = _saved(args) if args.estimator else _fitted(args)
     name, task = detector_name(args), used.observer.task.name

@@ -12,11 +12,11 @@ from autoeval.commands.predictions_options import files_by_source, files_of
 
 def run_on_predictions(args: argparse.Namespace) -> int:
     """Fit on the sources of a task, estimate the new images where there are any, and tell."""
-    from autoeval.estimation.predictions.asking import ask
-    from autoeval.estimation.predictions.fitting import fit_sources
+    from autoeval.estimation.predictions.fit_predictions import fit_sources
+    from autoeval.estimation.predictions.new_predictions import ask
     from autoeval.metasets.task import load_task
     from autoeval.report.sections import written_files
-    from autoeval.results.predictions.report import task_report
+    from autoeval.results.predictions.predictions_report import task_report
 
     task = load_task(args.task, args.data_root)
     fit = fit_sources(task, files_by_source(args), target=args.target)

@@ -17,7 +17,7 @@ from autoeval.commands.predictions_options import (
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.estimation.predictions.fitting import PredictionsFit
+    from autoeval.estimation.predictions.fit_predictions import PredictionsFit
 
 WORK_DIR = Path("work_dirs/fit")
 ESTIMATOR = "estimator.parquet"
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.detector or args.config:
         return _run_labelled(args) if args.labels else _run_detector(args)
     from autoeval.report.sections import written_files
-    from autoeval.results.predictions.report import fit_report
+    from autoeval.results.predictions.predictions_report import fit_report
 
     fit = _fit(args)
     args.work_dir.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def _run_detector(args: argparse.Namespace) -> int:
 
 
 def _fit(args: argparse.Namespace) -> PredictionsFit:
-    from autoeval.estimation.predictions.fitting import fit_labels, fit_sources
+    from autoeval.estimation.predictions.fit_predictions import fit_labels, fit_sources
 
     if bool(args.labels) == bool(args.task):
         raise InputError("Expected either --labels PATH or --task FILE.")

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the labels, estimate, and tell."""
-    from autoeval.data.labels.loading import load_labels
+    from autoeval.data.labels.any_format import load_labels
     from autoeval.report.sections import written_files
     from autoeval.results.labels.estimate_report import label_report
 

@@ -130,7 +130,7 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
         ``--dropout`` holds none.
     """
     from autoeval.estimation import presets
-    from autoeval.estimation.dropout_search.config_file import load_dropout
+    from autoeval.estimation.dropout_search.dropout_file import load_dropout
     from autoeval.estimation.observing import Observer
 
     dropout = load_dropout(args.dropout) if args.dropout else None

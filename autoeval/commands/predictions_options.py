@@ -11,7 +11,7 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from autoeval.estimation.predictions.fitting import Files
+    from autoeval.estimation.predictions.fit_predictions import Files
 
 
 def add_predictions_options(parser: argparse.ArgumentParser, what: str) -> None:
@@ -45,7 +45,7 @@ def add_predictions_options(parser: argparse.ArgumentParser, what: str) -> None:
 
 def files_of(args: argparse.Namespace) -> Files:
     """Return the predictions of one set of images that the options name."""
-    from autoeval.estimation.predictions.fitting import Files
+    from autoeval.estimation.predictions.fit_predictions import Files
 
     return Files(
         args.predictions, args.half_size_predictions, _names(args.names), truncated=args.truncated
@@ -60,7 +60,7 @@ def files_by_source(args: argparse.Namespace) -> dict[str, Files]:
     InputError
         If there is no such folder.
     """
-    from autoeval.estimation.predictions.fitting import Files
+    from autoeval.estimation.predictions.fit_predictions import Files
 
     folder, half = Path(args.predictions), args.half_size_predictions
     if not folder.is_dir():
@@ -78,6 +78,6 @@ def files_by_source(args: argparse.Namespace) -> dict[str, Files]:
 
 
 def _names(path: str | None) -> Mapping[str, str]:
-    from autoeval.data.predictions.words import read_names
+    from autoeval.data.predictions.category_words import read_names
 
     return read_names(Path(path)) if path else {}

@@ -105,7 +105,7 @@ def _observe(args: argparse.Namespace) -> tuple[Any, ...]:
     from autoeval.estimation.observing import Observer
     from autoeval.estimation.presets import preset
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.studies.observing import observe_task
+    from autoeval.studies.kept_boxes import observe_task
 
     task = load_task(args.task, args.data_root)
     sizes = {"n_sets": args.n_sets, "n_images": args.n_images}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.columns import numbers, read_columns
+from autoeval.counting.count_columns import numbers, read_columns
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 

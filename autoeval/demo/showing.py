@@ -17,7 +17,7 @@ from autoeval.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.report.sections import written_files
 from autoeval.results.estimate.map_report import map_report
-from autoeval.results.estimate.observed import observe_unlabelled
+from autoeval.results.estimate.new_images import observe_unlabelled
 from autoeval.runtime.progress import progress_bar
 
 SEED = 0

@@ -17,9 +17,9 @@ import numpy as np
 from torch import Tensor, nn
 
 from autoeval.detections import Candidates
-from autoeval.detectors.doubts import Doubts
 from autoeval.detectors.logits import LOGITS, attached_logits
 from autoeval.detectors.suppression import Suppression, recorded
+from autoeval.detectors.watching import Doubts
 from autoeval.detectors.wrapping import wrapped, wrapped_everywhere
 
 if TYPE_CHECKING:

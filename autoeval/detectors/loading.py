@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from mmengine.config import Config
 
-from autoeval.detectors.categories import find_categories
+from autoeval.detectors.category_names import find_categories
 from autoeval.detectors.checkpoints import find_checkpoint, read_checkpoint
 from autoeval.detectors.configs import read_config
 from autoeval.detectors.constructing import build_model
@@ -48,7 +48,7 @@ def load_detector(
         Unpickle the checkpoint in full; see `autoeval.detectors.checkpoints.read_checkpoint`.
     classes : sequence of str
         What the labels stand for; by default what checkpoint or config say, see
-        `autoeval.detectors.categories.find_categories`.
+        `autoeval.detectors.category_names.find_categories`.
     stages : sequence of str
         Modules of the backbone at which features are dropped; by default its stages, see
         `autoeval.detectors.passes.choose_passes`.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from autoeval.detectors.doubts import Doubts
+from autoeval.detectors.watching import Doubts
 from autoeval.detectors.wrapping import wrapped, wrapped_everywhere
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.content import LabelSet
-from autoeval.data.labels.loading import load_labels
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.category_tally import MIN_BOXES, MIN_IMAGES, CategoryTally

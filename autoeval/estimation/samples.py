@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from autoeval.data.blocks import time_blocks
 from autoeval.data.images import UnreadableImageError
+from autoeval.data.time_blocks import time_blocks
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.pass_log import PassLog
 from autoeval.metasets.sample_set import Sample, Samples

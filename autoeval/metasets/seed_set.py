@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from autoeval.data.coco import image_path
+from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
-from autoeval.data.labels.loading import load_labels
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 from autoeval.metasets.twice import twice_there

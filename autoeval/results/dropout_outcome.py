@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from autoeval.estimation.dropout_search.config_file import write_dropout_config
+from autoeval.estimation.dropout_search.dropout_file import write_dropout_config
 from autoeval.estimation.dropout_search.search import SearchResult
 from autoeval.estimation.dropout_search.workbench import Workbench
 from autoeval.report.tables import format_cells, to_markdown, to_terminal

@@ -7,9 +7,9 @@ import numpy as np
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
 from autoeval.scores.direction import rising
+from autoeval.scores.feature_thresholds import feature_names
 from autoeval.scores.prediction_score import count_confident
 from autoeval.scores.registry import register
-from autoeval.scores.thresholds import feature_names
 
 
 @register

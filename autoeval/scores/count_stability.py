@@ -7,8 +7,8 @@ import numpy as np
 from autoeval.detections import Detections, Evidence
 from autoeval.scores.base import RatioScore
 from autoeval.scores.direction import undirected
+from autoeval.scores.feature_thresholds import THRESHOLDS, exceed, feature_names
 from autoeval.scores.registry import register
-from autoeval.scores.thresholds import THRESHOLDS, exceed, feature_names
 
 
 @register

@@ -8,8 +8,8 @@ from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
 from autoeval.scores.direction import falling
 from autoeval.scores.entropy_score import binary_entropy
+from autoeval.scores.feature_thresholds import exceed, feature_names
 from autoeval.scores.registry import register
-from autoeval.scores.thresholds import exceed, feature_names
 
 
 @register

@@ -8,8 +8,8 @@ from scipy.special import entr
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
 from autoeval.scores.direction import rising
+from autoeval.scores.feature_thresholds import THRESHOLDS, feature_names
 from autoeval.scores.registry import register
-from autoeval.scores.thresholds import THRESHOLDS, feature_names
 
 
 def binary_entropy(scores: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ import numpy as np
 from autoeval.detections import Evidence
 from autoeval.scores.base import RatioScore
 from autoeval.scores.direction import rising
+from autoeval.scores.feature_thresholds import exceed, feature_names
 from autoeval.scores.registry import register
-from autoeval.scores.thresholds import exceed, feature_names
 
 
 def count_confident(scores: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from autoeval.boxes import box_area, box_iou, match_boxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.studies.observed import Observations, ObservedImage
-from autoeval.studies.resampling import SquaredCorrelation
+from autoeval.studies.source_resampling import SquaredCorrelation
 
 MEASURES = ("confidence", "stability")
 FLOOR, HIT = 0.5, 0.5

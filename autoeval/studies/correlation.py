@@ -11,12 +11,12 @@ import pandas as pd
 from scipy import stats
 
 from autoeval.errors import InputError
-from autoeval.studies.resampling import SquaredCorrelation
 from autoeval.studies.score_columns import (
     feature_columns,
     labelled_sample_sets,
     split_threshold,
 )
+from autoeval.studies.source_resampling import SquaredCorrelation
 
 MIN_KNOWN = 0.9
 """A threshold at which fewer sample sets have a value is not taken for the best of its score."""

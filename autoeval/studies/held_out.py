@@ -12,7 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method, readable
 from autoeval.estimation.score_table import Rows, check_score_table, sources
-from autoeval.studies.resampling import mean_interval
+from autoeval.studies.source_resampling import mean_interval
 from autoeval.targets import find_target
 
 

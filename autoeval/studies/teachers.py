@@ -9,7 +9,7 @@ from pathlib import Path
 from autoeval.data.predictions import read_predictions
 from autoeval.errors import InputError
 from autoeval.estimation.labels.places import LabelledPlace
-from autoeval.estimation.predictions.matching import best_of_each_image
+from autoeval.estimation.predictions.coco_matching import best_of_each_image
 
 
 def with_teacher(place: LabelledPlace, folder: Path, words: Mapping[str, str]) -> LabelledPlace:

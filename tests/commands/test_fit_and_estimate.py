@@ -10,7 +10,7 @@ from predicted_world import write_world
 from autoeval.cli import main
 from autoeval.data.coco import read_coco
 from autoeval.data.predictions import read_predictions
-from autoeval.estimation.predictions.accuracy import rank_categories
+from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.truth import Truth
 
 

@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 READERS = (
-    "autoeval.data.labels.loading, autoeval.data.labels.writing, autoeval.data.find_images, "
-    "autoeval.data.unlabelled, autoeval.data.blocks, autoeval.metasets.seed_set"
+    "autoeval.data.labels.any_format, autoeval.data.labels.writing, autoeval.data.find_images, "
+    "autoeval.data.unlabelled, autoeval.data.time_blocks, autoeval.metasets.seed_set"
 )
 HEAVY = ("torch", "mmengine", "mmcv", "mmdet", "albumentations", "pandas", "matplotlib")
 

@@ -9,11 +9,11 @@ from small_detectors import RESIZE, TWO_STAGE
 
 from autoeval.detectors import Detector, ops
 from autoeval.detectors import logits as LOGITS_MODULE
-from autoeval.detectors.categories import coco_categories
-from autoeval.detectors.doubts import Doubts
+from autoeval.detectors.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.preprocessing import collate
 from autoeval.detectors.views import VIEWS, alter
+from autoeval.detectors.watching import Doubts
 
 NAMES = ("retinanet_r18", "faster_rcnn_r50", "yolox_nano", "rtmdet_tiny")
 ALL = ("candidates", "logits", "features")

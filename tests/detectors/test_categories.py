@@ -5,7 +5,7 @@ from mmengine.config import Config
 from torch import nn
 
 from autoeval.detectors import ops
-from autoeval.detectors.categories import coco_categories, find_categories, read_classes
+from autoeval.detectors.category_names import coco_categories, find_categories, read_classes
 from autoeval.errors import InputError
 
 ops.register()

@@ -9,7 +9,7 @@ from branching import perturb
 
 from autoeval.detectors import Detector, DropoutSpec
 from autoeval.detectors.aliases import detector_names
-from autoeval.detectors.categories import coco_categories
+from autoeval.detectors.category_names import coco_categories
 from autoeval.detectors.dropout import feature_dropout
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.passes import Batch, HookedPasses

@@ -5,7 +5,7 @@ import torch
 
 from autoeval.detectors import load_detector
 from autoeval.detectors.aliases import detector_names
-from autoeval.detectors.categories import coco_categories
+from autoeval.detectors.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mmengine.config import Config
 
-from autoeval.detectors.categories import _from_config
+from autoeval.detectors.category_names import _from_config
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.pipelines import adapt_pipeline, test_pipeline
 from autoeval.detectors.preprocessing import Preprocessor, collate

@@ -14,8 +14,8 @@ from autoeval.scores.confident_images import ConfidentImages
 from autoeval.scores.contrastive_confidence import ContrastiveConfidence
 from autoeval.scores.entropy_mean import EntropyMean
 from autoeval.scores.entropy_score import EntropyScore, binary_entropy
+from autoeval.scores.feature_thresholds import THRESHOLDS
 from autoeval.scores.prediction_score import PredictionScore
-from autoeval.scores.thresholds import THRESHOLDS
 
 # five boxes count: .04 is under the score threshold
 IMAGES = scored(0.96, 0.5, 0.3, 0.04), scored(0.6, 0.3)

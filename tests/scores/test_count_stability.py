@@ -4,7 +4,7 @@ import pytest
 from made import computed, evidence, found, random_evidence
 
 from autoeval.scores.count_stability import CountStability
-from autoeval.scores.thresholds import THRESHOLDS
+from autoeval.scores.feature_thresholds import THRESHOLDS
 
 BOX = [0, 0, 2, 2]
 

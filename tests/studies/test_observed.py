@@ -11,7 +11,7 @@ from autoeval.metasets import SampleSet, draw_recipes, own_images
 from autoeval.runtime.store import RowStore
 from autoeval.studies.box_rows import observed_set, rows_of
 from autoeval.studies.image_subsets import whole_sets
-from autoeval.studies.observing import observe_sets
+from autoeval.studies.kept_boxes import observe_sets
 
 NAMES = {"source": "a", "sample_set": "1", "kind": "seed"}
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from autoeval.scores.resampling import resampled_counts
-from autoeval.studies.resampling import SquaredCorrelation, mean_interval
+from autoeval.studies.source_resampling import SquaredCorrelation, mean_interval
 
 
 @pytest.fixture

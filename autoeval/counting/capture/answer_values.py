@@ -9,7 +9,7 @@ from autoeval.counting.asking import is_answered
 from autoeval.counting.capture.answers import extract_count
 from autoeval.counting.capture.records import CaptureItem
 from autoeval.counting.capture.tasks import CHOICE, CaptureTask
-from autoeval.counting.columns import LARGEST
+from autoeval.counting.count_columns import LARGEST
 from autoeval.data.wording import listed
 from autoeval.runtime.states import SKIPPED
 

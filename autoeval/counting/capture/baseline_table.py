@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.capture.baselines import PatternCompletion, VisibleOnly, told
+from autoeval.counting.capture.capture_measures import by_factor, measure
 from autoeval.counting.capture.completion.complete import POLICIES, complete
 from autoeval.counting.capture.completion.detect import detect
-from autoeval.counting.capture.measures import by_factor, measure
 from autoeval.counting.capture.occluder import on_canvas
 from autoeval.counting.capture.records import CaptureItem, to_items
 from autoeval.counting.capture.results import TaskResult

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from autoeval.counting.capture.answers import extract_count
-from autoeval.counting.capture.answers.accuracy import read_cases, score_extractor
+from autoeval.counting.capture.answers.extraction_accuracy import read_cases, score_extractor
 from autoeval.counting.capture.prompts import SHIPPED
 from autoeval.report.tables import format_cells, to_markdown
 

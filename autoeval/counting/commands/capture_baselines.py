@@ -22,7 +22,7 @@ from autoeval.counting.capture.baseline_table import (
 )
 from autoeval.counting.capture.baselines import VisibleOnly
 from autoeval.counting.capture.completion.complete import POLICIES
-from autoeval.counting.capture.published import HUMAN, published_table
+from autoeval.counting.capture.published_figures import HUMAN, published_table
 from autoeval.counting.capture.records import read_items
 from autoeval.counting.capture.synthetic import SyntheticSpec
 from autoeval.report.tables import format_cells, to_markdown

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.counting.capture.export import export_lmms_eval
 from autoeval.counting.capture.prompts import SHIPPED, load_prompts
 from autoeval.counting.capture.split import open_split
+from autoeval.counting.capture.task_export import export_lmms_eval
 from autoeval.counting.capture.tasks import get_task
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.counting.capture.page import FORMATS, measures_table, model_table, write_report
 from autoeval.counting.capture.results import collect, group_rows, read_answers
+from autoeval.counting.capture.run_page import FORMATS, measures_table, model_table, write_report
 from autoeval.counting.capture.split import open_split
 from autoeval.counting.capture.tasks import get_task
 from autoeval.counting.filed_page import merged_notes

@@ -17,8 +17,8 @@ from autoeval.counting.capture.ask import BACKOFF, Extractor
 from autoeval.counting.capture.inpainting import load_inpainter
 from autoeval.counting.capture.prompts import SHIPPED, PromptBook, load_prompts
 from autoeval.counting.capture.queries import RunOptions
-from autoeval.counting.capture.run import run_task
 from autoeval.counting.capture.split import open_split
+from autoeval.counting.capture.task_run import run_task
 from autoeval.counting.capture.tasks import TASKS, get_task
 from autoeval.counting.counters.build import load_counter
 from autoeval.counting.journal import CellJournal, check_same_run, folder_name

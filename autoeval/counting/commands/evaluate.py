@@ -19,10 +19,15 @@ import numpy as np
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
 from autoeval.counting.evaluation import compare_models, evaluate_counts
 from autoeval.counting.evaluation.compare import CountComparison
-from autoeval.counting.evaluation.evaluate import CountEvaluation
+from autoeval.counting.evaluation.evaluation_report import (
+    SHOWN,
+    all_notes,
+    measures_table,
+    write_files,
+)
 from autoeval.counting.evaluation.inputs import check_category, choose_bins, read_inputs
 from autoeval.counting.evaluation.localisation import DISTANCES, Localisation, side_by_side
-from autoeval.counting.evaluation.report import SHOWN, all_notes, measures_table, write_files
+from autoeval.counting.evaluation.model_measures import CountEvaluation
 from autoeval.counting.filed_page import PAGE
 from autoeval.counting.predictions import CountPredictions
 from autoeval.report.tables import format_cells, to_terminal

@@ -18,16 +18,10 @@ from autoeval.counting.asking import Asker, check_names
 from autoeval.counting.counters.build import load_counter
 from autoeval.counting.filed_page import PAGE
 from autoeval.counting.journal import folder_name
+from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
 from autoeval.counting.praco.data import CountingSet, single_class
-from autoeval.counting.praco.evaluate import evaluate_counter, evaluate_files
-from autoeval.counting.praco.loading import load_counting_set
-from autoeval.counting.praco.multi_class import (
-    evaluate_multi_class,
-    evaluate_multi_class_file,
-    with_objects,
-)
-from autoeval.counting.praco.outcome import write_outcome, write_plus_plus
-from autoeval.counting.praco.pairs import (
+from autoeval.counting.praco.data_kind import load_counting_set
+from autoeval.counting.praco.mosaic_pairs import (
     LAYOUTS,
     RELEASED_SEED,
     MosaicRecipe,
@@ -36,7 +30,13 @@ from autoeval.counting.praco.pairs import (
     read_pairs,
     write_pairs,
 )
-from autoeval.counting.praco.panels import choose_mosaics, mosaic_panels
+from autoeval.counting.praco.mosaic_panels import choose_mosaics, mosaic_panels
+from autoeval.counting.praco.multi_class import (
+    evaluate_multi_class,
+    evaluate_multi_class_file,
+    with_objects,
+)
+from autoeval.counting.praco.outcome import write_outcome, write_plus_plus
 from autoeval.counting.praco.released_csv import find_released
 from autoeval.errors import InputError
 

@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.evaluation.evaluate import CountEvaluation
-from autoeval.counting.measures.intervals import compare_paired
+from autoeval.counting.evaluation.model_measures import CountEvaluation
+from autoeval.counting.measures.bootstrap import compare_paired
 from autoeval.errors import InputError
 
 TIE, ONE_IMAGE = "tie", "one image"

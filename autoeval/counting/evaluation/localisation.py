@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from autoeval.counting.measures.game import GameScore
-from autoeval.counting.measures.matching import PointMatchScore
 from autoeval.counting.measures.nap import NormalisedAveragePrecision
+from autoeval.counting.measures.point_matching import PointMatchScore
 from autoeval.counting.point_predictions import ImagePoints
 from autoeval.counting.truth import GroundTruth
 from autoeval.data.image_header import image_size

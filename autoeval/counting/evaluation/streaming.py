@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.evaluation.evaluate import CountEvaluation, evaluate_counts
+from autoeval.counting.evaluation.model_measures import CountEvaluation, evaluate_counts
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 

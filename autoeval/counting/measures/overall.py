@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.measures.pairs import as_pairs
+from autoeval.counting.measures.count_pairs import as_pairs
 
 
 def absolute_error(target: Any, pred: Any) -> dict[str, float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import trapezoid
 
-from autoeval.counting.measures.pairs import as_pairs
+from autoeval.counting.measures.count_pairs import as_pairs
 
 THRESHOLDS = np.linspace(0, 100, 21)
 CONVENTIONS = ("relative", "percent", "paper", "absolute_released")

@@ -2,7 +2,7 @@
 
 from autoeval.counting.praco.comparing import compare
 from autoeval.counting.praco.data import CountedImage, CountingSet, single_class
-from autoeval.counting.praco.pairs import MosaicRecipe, all_pairs, draw_pairs
+from autoeval.counting.praco.mosaic_pairs import MosaicRecipe, all_pairs, draw_pairs
 from autoeval.counting.praco.result import PracoResult
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.measures.intervals import MeasureInterval, bootstrap_intervals
+from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
 
 
 class Measured(Protocol):

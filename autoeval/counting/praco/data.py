@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.praco.pool import MosaicPool, PoolImage
+from autoeval.counting.praco.mosaic_pool import MosaicPool, PoolImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.pool import MosaicPool, PoolImage
+from autoeval.counting.praco.mosaic_pool import MosaicPool, PoolImage
 from autoeval.counting.truth.ground_truth import GroundTruth
 from autoeval.counting.truth.points_json import truth_of_json
 from autoeval.data.json_file import read_json

@@ -14,7 +14,7 @@ from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.mosaic import halves, locates, stack
-from autoeval.counting.praco.pairs import MosaicRecipe
+from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
 from autoeval.counting.praco.tiles import tile_counts
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError

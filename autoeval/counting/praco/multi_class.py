@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.asking import Asker
+from autoeval.counting.praco.both_tests import ask_negatives, failures
 from autoeval.counting.praco.data import NO_OBJECT, CountedImage, CountingSet
 from autoeval.counting.praco.density_files import tiles_on_file
-from autoeval.counting.praco.evaluate import ask_negatives, failures
 from autoeval.counting.praco.mosaic import locates
 from autoeval.counting.praco.negative_run import count_matrix
 from autoeval.counting.praco.plus_plus import plus_plus_by_image
@@ -47,7 +47,7 @@ def evaluate_multi_class(
     folder : path-like
         Of this counter and this kind of run alone.
     settings : mapping
-        See `autoeval.counting.praco.evaluate.evaluate_counter`.
+        See `autoeval.counting.praco.both_tests.evaluate_counter`.
     divisions : int
         d; localised measures are on 2^d x 2^d tiles.
     mode : {"released", "paper"}

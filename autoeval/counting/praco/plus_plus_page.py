@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.journal import folder_name
-from autoeval.counting.measures.intervals import MeasureInterval
+from autoeval.counting.measures.bootstrap import MeasureInterval
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.plus_plus_result import PlusPlusResult
-from autoeval.counting.praco.tables import difference_table, interval_table
+from autoeval.counting.praco.praco_tables import difference_table, interval_table
 from autoeval.data.wording import listed
 
 ABOUT = (
@@ -55,7 +55,7 @@ def plus_plus_page(
     differences: pd.DataFrame,
     notes: Sequence[str] = (),
 ) -> FiledPage:
-    """Build the page; the parameters are those of `autoeval.counting.praco.page.praco_page`."""
+    """Build the page; the parameters are those of `evaluation_page.praco_page`."""
     page = FiledPage(f"PrACo++ on {counting_set.name}")
     for result in results:
         found = result.measures()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.counting.columns import numbers, read_columns
-from autoeval.counting.truth.coco import read_coco_counts
+from autoeval.counting.count_columns import numbers, read_columns
+from autoeval.counting.truth.coco_counts import read_coco_counts
 from autoeval.counting.truth.ground_truth import GroundTruth, ImageTruth, truth_of_points
 from autoeval.counting.truth.mat import image_id_of, read_mat
 from autoeval.counting.truth.points_json import truth_of_json

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.box_pairs import overlapping_pairs
-from autoeval.data.predictions.columns import Predictions
+from autoeval.data.predictions.box_columns import Predictions
 from autoeval.errors import InputError
 
 CONFIDENT = 0.3

@@ -13,11 +13,11 @@ import numpy as np
 from autoeval.data.coco import read_coco
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions.columns import Predictions
+from autoeval.data.predictions.box_columns import Predictions
+from autoeval.data.predictions.category_words import find_words
 from autoeval.data.predictions.entries import read_entries
 from autoeval.data.predictions.matching_images import Named, place_images
 from autoeval.data.predictions.oddities import oddities
-from autoeval.data.predictions.words import find_words
 from autoeval.errors import InputError
 
 

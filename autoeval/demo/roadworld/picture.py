@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autoeval.demo.roadworld.air import precipitation, sense
 from autoeval.demo.roadworld.environments import ENVIRONMENTS
 from autoeval.demo.roadworld.labels import visible_boxes
 from autoeval.demo.roadworld.rendering import render
 from autoeval.demo.roadworld.scene import draw_scene
-from autoeval.demo.roadworld.weather import precipitation, sense
 from autoeval.errors import InputError
 
 

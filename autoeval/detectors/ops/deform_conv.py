@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from autoeval.detectors.ops.bilinear import sample
 from autoeval.detectors.ops.gradients import at_least_float, gradients
-from autoeval.detectors.ops.sampling import sample
 
 
 @dataclass(frozen=True)

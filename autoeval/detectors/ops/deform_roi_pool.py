@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autoeval.detectors.ops.bilinear import sample
 from autoeval.detectors.ops.gradients import at_least_float, gradients
-from autoeval.detectors.ops.sampling import sample
 
 
 def pool_moved(

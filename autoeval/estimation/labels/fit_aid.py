@@ -26,7 +26,7 @@ from autoeval.estimation.labels.places import (
 )
 from autoeval.estimation.labels.proxies import MODEL, TEACHER, SoftLabels, proxies_of
 from autoeval.estimation.labels.spread import Spread, fit_spread
-from autoeval.estimation.predictions.matching import match_all
+from autoeval.estimation.predictions.coco_matching import match_all
 
 MOST_BOXES = 1000  # of a place, drawn by a seed
 RIDGE = 0.02  # relative to the variance that predictions explain

@@ -6,7 +6,7 @@ import numpy as np
 
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.labels.ranking import Ranking
-from autoeval.estimation.predictions.matching import match_all
+from autoeval.estimation.predictions.coco_matching import match_all
 from autoeval.estimation.predictions.truth import Truth
 
 

@@ -104,7 +104,7 @@ def estimate_labelled(
     estimator, images, detector, batch_size
         See `plan_labels`.
     labels : LabelSet
-        Of some of the images; see `autoeval.data.labels.loading.load_labels`.
+        Of some of the images; see `autoeval.data.labels.any_format.load_labels`.
     words : dict of str to str, optional
         See `given_labels`.
     """

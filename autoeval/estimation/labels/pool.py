@@ -12,7 +12,7 @@ from autoeval.data.predictions import Predictions
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.labels.box_features import box_features, feature_names
-from autoeval.estimation.predictions.matching import best_of_each_image
+from autoeval.estimation.predictions.coco_matching import best_of_each_image
 
 
 @dataclass(frozen=True, eq=False)

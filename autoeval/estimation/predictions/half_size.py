@@ -6,7 +6,7 @@ import numpy as np
 
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
-from autoeval.estimation.predictions.accuracy import Ranked, rank_categories
+from autoeval.estimation.predictions.category_precision import Ranked, rank_categories
 from autoeval.estimation.predictions.truth import Truth
 from autoeval.scores.average_precision import average_precision
 

@@ -9,7 +9,7 @@ from autoeval.report.sections import Report
 from autoeval.results.estimate.answer import Answer, star
 from autoeval.results.estimate.by_category import ByCategory
 from autoeval.results.estimate.doubts import LeftOut, ReasonsForDoubt
-from autoeval.results.estimate.observed import Observed
+from autoeval.results.estimate.new_images import Observed
 from autoeval.results.estimate.plotted_scores import LEFT_OUT, scores_to_plot
 from autoeval.results.estimate.score_scatter import ScoreScatter
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources

@@ -16,7 +16,7 @@ from autoeval.estimation.estimator import MapEstimator
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
 from autoeval.report.sections import Section
-from autoeval.results.estimate.observed import Observed
+from autoeval.results.estimate.new_images import Observed
 from autoeval.results.estimate.plotted_scores import PlottedScores
 from autoeval.targets import Target
 

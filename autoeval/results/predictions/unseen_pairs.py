@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.estimation.predictions.held_out import summary
+from autoeval.estimation.predictions.unseen_error import summary
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
 from autoeval.report.sections import Section
@@ -29,7 +29,7 @@ class UnseenPairs(Section):
     Parameters
     ----------
     held_out : DataFrame
-        See `autoeval.estimation.predictions.held_out.held_out_pairs`.
+        See `autoeval.estimation.predictions.unseen_error.held_out_pairs`.
     by_family : bool
         Whether families were left out, or only categories of the same places.
     target : Target

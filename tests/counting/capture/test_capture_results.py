@@ -14,19 +14,23 @@ from autoeval.counting.capture.baseline_table import (
     released_answers,
     summarise,
 )
-from autoeval.counting.capture.charts import confusion_chart, factor_chart, reliability_chart
-from autoeval.counting.capture.lmms_eval_task import process_choice, process_count
-from autoeval.counting.capture.measures import (
+from autoeval.counting.capture.capture_charts import (
+    confusion_chart,
+    factor_chart,
+    reliability_chart,
+)
+from autoeval.counting.capture.capture_measures import (
     by_factor,
     confusion,
     measure,
     paired_difference,
     reliability,
 )
-from autoeval.counting.capture.page import capture_page, write_report
-from autoeval.counting.capture.published import published_table
+from autoeval.counting.capture.lmms_eval_task import process_choice, process_count
+from autoeval.counting.capture.published_figures import published_table
 from autoeval.counting.capture.records import read_items, to_items
 from autoeval.counting.capture.results import collect, group_rows, read_answers
+from autoeval.counting.capture.run_page import capture_page, write_report
 from autoeval.counting.capture.split import CaptureSplit
 from autoeval.counting.capture.synthetic import SyntheticSpec
 from autoeval.counting.capture.tasks import get_task

@@ -11,9 +11,9 @@ from autoeval.counting.capture.baselines import PatternCompletion, VisibleOnly
 from autoeval.counting.capture.inpainting import load_inpainter
 from autoeval.counting.capture.prompts import PromptBook, load_prompts
 from autoeval.counting.capture.queries import RunOptions
-from autoeval.counting.capture.run import MOST_FAILURES, run_task
 from autoeval.counting.capture.split import write_synthetic
 from autoeval.counting.capture.synthetic import SyntheticSpec
+from autoeval.counting.capture.task_run import MOST_FAILURES, run_task
 from autoeval.counting.capture.tasks import TASKS, coordinates, get_task
 from autoeval.counting.counters.endpoint import EndpointError
 from autoeval.counting.counters.text import TextCounter

@@ -7,9 +7,9 @@ import pytest
 
 from autoeval.counting.binning import CountBins
 from autoeval.counting.evaluation import compare_models, evaluate_counts
-from autoeval.counting.evaluation.charts import count_ticks, plot_scatter, plot_tper
-from autoeval.counting.evaluation.report import all_notes, evaluation_page
-from autoeval.counting.measures.intervals import bootstrap_intervals
+from autoeval.counting.evaluation.bin_charts import count_ticks, plot_scatter, plot_tper
+from autoeval.counting.evaluation.evaluation_report import all_notes, evaluation_page
+from autoeval.counting.measures.bootstrap import bootstrap_intervals
 from autoeval.counting.predictions import CountPredictions, read_predictions
 from autoeval.errors import InputError
 

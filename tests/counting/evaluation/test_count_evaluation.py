@@ -9,9 +9,9 @@ import pytest
 from autoeval import cli
 from autoeval.counting.binning import CountBins, released_bins
 from autoeval.counting.evaluation import CountScore, compare_models, evaluate_counts
-from autoeval.counting.evaluation.charts import plot_tper
-from autoeval.counting.evaluation.report import evaluation_page
-from autoeval.counting.evaluation.resampling import pooled_of_errors
+from autoeval.counting.evaluation.bin_charts import plot_tper
+from autoeval.counting.evaluation.evaluation_report import evaluation_page
+from autoeval.counting.evaluation.model_intervals import pooled_of_errors
 from autoeval.counting.measures.binned import bin_table, pooled
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError

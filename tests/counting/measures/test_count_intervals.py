@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autoeval.counting.measures.intervals import bootstrap_intervals, compare_paired
+from autoeval.counting.measures.bootstrap import bootstrap_intervals, compare_paired
 from autoeval.errors import InputError
 
 

@@ -9,7 +9,7 @@ from sklearn.metrics import (
 )
 
 from autoeval.counting.measures.overall import absolute_error, mape, smape
-from autoeval.counting.measures.thresholds import threshold_sensitivity
+from autoeval.counting.measures.score_thresholds import threshold_sensitivity
 from autoeval.errors import InputError
 
 RNG = np.random.default_rng(1)

@@ -5,12 +5,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from autoeval.counting.measures.matching import PointMatchScore, match_points
 from autoeval.counting.measures.nap import (
     NormalisedAveragePrecision,
     average_precision,
     neighbour_distance,
 )
+from autoeval.counting.measures.point_matching import PointMatchScore, match_points
 from autoeval.errors import InputError
 
 

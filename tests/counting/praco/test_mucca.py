@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from autoeval.counting.praco.loading import load_counting_set
+from autoeval.counting.praco.data_kind import load_counting_set
 from autoeval.counting.praco.mucca import load_mucca
 from autoeval.errors import InputError
 

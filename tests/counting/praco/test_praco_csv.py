@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.counting.praco.both_tests import evaluate_files
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.evaluate import evaluate_files
 from autoeval.counting.praco.released_csv import (
     file_name,
     find_released,

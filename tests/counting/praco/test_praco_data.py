@@ -9,8 +9,8 @@ import pytest
 
 from autoeval.counting.praco.coco_classes import CocoPart, load_coco_classes
 from autoeval.counting.praco.data import read_exclusions, single_class
+from autoeval.counting.praco.data_kind import load_counting_set
 from autoeval.counting.praco.fsc147 import load_fsc147
-from autoeval.counting.praco.loading import load_counting_set
 from autoeval.errors import InputError
 
 

@@ -10,7 +10,7 @@ from autoeval.counting.counters.base import CountResult
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.fsc147 import load_fsc147
 from autoeval.counting.praco.mosaic import halves, stack
-from autoeval.counting.praco.pairs import all_pairs, draw_pairs, read_pairs, write_pairs
+from autoeval.counting.praco.mosaic_pairs import all_pairs, draw_pairs, read_pairs, write_pairs
 from autoeval.errors import InputError
 
 

@@ -14,10 +14,10 @@ from autoeval.counting.asking import Asker
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import CellJournal, check_same_run
 from autoeval.counting.praco.fsc147 import load_fsc147
+from autoeval.counting.praco.mosaic_pairs import draw_pairs
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
 from autoeval.counting.praco.mosaic_run import run_mosaic_test
 from autoeval.counting.praco.negative_run import KEY, count_matrix, run_negative_test
-from autoeval.counting.praco.pairs import draw_pairs
 from autoeval.errors import InputError
 
 
@@ -173,7 +173,7 @@ from autoeval.counting.asking import Asker
 from autoeval.counting.praco.fsc147 import load_fsc147
 from autoeval.counting.journal import CellJournal
 from autoeval.counting.praco.mosaic_run import KEY, run_mosaic_test
-from autoeval.counting.praco.pairs import draw_pairs
+from autoeval.counting.praco.mosaic_pairs import draw_pairs
 
 log = open({log!r}, "a")
 def answer(prompt, context):

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from autoeval.data.coco import read_coco
-from autoeval.data.labels.loading import load_labels
+from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.writing import write_coco
 from autoeval.errors import InputError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoeval.data.labels.loading import load_labels
+from autoeval.data.labels.any_format import load_labels
 
 WRITTEN = Path(__file__).parent / "written_by_globox"
 # As xyxy, pixels; images are 40 x 20, 60 x 30 and 40 x 20.

@@ -1,6 +1,6 @@
 import pytest
 
-from autoeval.data.labels.loading import load_labels
+from autoeval.data.labels.any_format import load_labels
 from autoeval.errors import InputError
 
 IMAGE = None

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.content import ANY
-from autoeval.data.labels.loading import load_labels
 from autoeval.data.labels.writing import coco_document
 from autoeval.errors import InputError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from autoeval.data.labels.loading import load_labels
+from autoeval.data.labels.any_format import load_labels
 from autoeval.errors import InputError
 
 IMAGE = None

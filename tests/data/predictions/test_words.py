@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autoeval.data.predictions.words import find_words
+from autoeval.data.predictions.category_words import find_words
 from autoeval.errors import InputError
 
 FILE = Path("predictions.json")

@@ -8,7 +8,7 @@ from autoeval.data.predictions import Predictions
 from autoeval.estimation.labels.influence import coco_precision
 from autoeval.estimation.labels.judged import judged
 from autoeval.estimation.mean_ap import MeanAP
-from autoeval.estimation.predictions.matching import best_of_each_image
+from autoeval.estimation.predictions.coco_matching import best_of_each_image
 from autoeval.estimation.predictions.truth import Truth
 
 

@@ -10,7 +10,7 @@ from pycocotools.cocoeval import COCOeval
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.predictions.accuracy import rank_categories
+from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.truth import Truth
 
 N_IMAGES, WORDS = 12, ("car", "bus", "cat")

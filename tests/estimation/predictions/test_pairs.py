@@ -7,15 +7,15 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.predictions.estimator import PredictionsEstimator
 from autoeval.estimation.predictions.half_size import agreement, rank_half_size
+from autoeval.estimation.predictions.image_spread import sampling_std
 from autoeval.estimation.predictions.memory import Memory, check_floor
-from autoeval.estimation.predictions.pairs import (
+from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
+from autoeval.estimation.predictions.prediction_pairs import (
     labelled_pairs,
     pairs_everywhere,
     pairs_where_found,
 )
-from autoeval.estimation.predictions.spread import sampling_std
 from autoeval.estimation.predictions.truth import Truth
 from autoeval.scores.resampling import resampled_counts
 from autoeval.scores.scale_ap import ScaleAP

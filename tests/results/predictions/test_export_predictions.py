@@ -9,7 +9,7 @@ import pytest
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.estimation.estimate import Estimate
-from autoeval.results.predictions.export import coco_results, export, image_table
+from autoeval.results.predictions.tool_files import coco_results, export, image_table
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from autoeval.counting.capture.answers.words import NUMBER_WORDS, words_to_number
+from autoeval.counting.capture.answers.number_words import NUMBER_WORDS, words_to_number
 
 _NUMERAL = r"(?:\d{1,3}(?:,\d{3}){1,3}|\d{1,12})(?:\.\d{1,12})?"
 _ONE = rf"(?:{_NUMERAL}|{NUMBER_WORDS})"

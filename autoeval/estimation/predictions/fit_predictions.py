@@ -14,11 +14,11 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.errors import InputError
-from autoeval.estimation.predictions.estimator import PredictionsEstimator
-from autoeval.estimation.predictions.held_out import held_out_pairs
 from autoeval.estimation.predictions.memory import Memory, check_floor
-from autoeval.estimation.predictions.pairs import labelled_pairs
+from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
+from autoeval.estimation.predictions.prediction_pairs import labelled_pairs
 from autoeval.estimation.predictions.truth import Truth
+from autoeval.estimation.predictions.unseen_error import held_out_pairs
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import SeedSetFiles, Task
@@ -200,7 +200,7 @@ def _labels(
     """Read labels; a COCO file needs no library that reads images."""
     if path.suffix == ".json" and path.is_file() and layout in (None, "coco"):
         return read_coco(path)
-    from autoeval.data.labels.loading import load_labels
+    from autoeval.data.labels.any_format import load_labels
 
     return load_labels(path, img_dir, layout=layout, **options)
 

@@ -10,9 +10,9 @@ import pandas as pd
 
 from autoeval.counting.binning.bins import CountBins
 from autoeval.counting.evaluation.cautions import absurd_predictions
-from autoeval.counting.evaluation.resampling import measure_intervals
+from autoeval.counting.evaluation.model_intervals import measure_intervals
 from autoeval.counting.measures.binned import bin_table, check_mode, pooled
-from autoeval.counting.measures.intervals import MeasureInterval
+from autoeval.counting.measures.bootstrap import MeasureInterval
 from autoeval.counting.measures.overall import absolute_error, mape, smape
 from autoeval.counting.measures.tper import CONVENTIONS, TperCurve, tper_curve
 from autoeval.counting.predictions import CountPredictions

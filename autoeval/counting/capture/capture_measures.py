@@ -10,7 +10,7 @@ import pandas as pd
 
 from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.tasks import CHOICE
-from autoeval.counting.measures.intervals import MeasureInterval, bootstrap_intervals
+from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
 from autoeval.counting.measures.overall import smape, smape_terms
 from autoeval.runtime.states import FAILED, MISSING, SKIPPED
 

@@ -10,15 +10,13 @@ import pandas as pd
 
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.journal import folder_name
-from autoeval.counting.measures.intervals import MeasureInterval
-from autoeval.counting.praco.charts import confusion_chart, drift_chart
+from autoeval.counting.measures.bootstrap import MeasureInterval
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic_measures import drift
+from autoeval.counting.praco.mosaic_panels import SIDE
 from autoeval.counting.praco.negative_measures import confusion
-from autoeval.counting.praco.panels import SIDE
-from autoeval.counting.praco.result import PracoResult
-from autoeval.counting.praco.table_measures import MEASURES
-from autoeval.counting.praco.tables import (
+from autoeval.counting.praco.praco_charts import confusion_chart, drift_chart
+from autoeval.counting.praco.praco_tables import (
     FORMATS,
     class_table,
     difference_table,
@@ -26,6 +24,8 @@ from autoeval.counting.praco.tables import (
     measures_table,
     undefined_table,
 )
+from autoeval.counting.praco.result import PracoResult
+from autoeval.counting.praco.table_measures import MEASURES
 from autoeval.data.wording import listed
 
 Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]

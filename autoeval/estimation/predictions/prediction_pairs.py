@@ -11,7 +11,7 @@ import pandas as pd
 
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
-from autoeval.estimation.predictions.accuracy import Ranked, rank_categories, summarise
+from autoeval.estimation.predictions.category_precision import Ranked, rank_categories, summarise
 from autoeval.estimation.predictions.features import COUNTED, FEATURES, ImageParts, image_parts
 from autoeval.estimation.predictions.half_size import AGREEMENT, agreement, rank_half_size
 from autoeval.estimation.predictions.truth import Truth

@@ -16,9 +16,9 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.guards import guards
 from autoeval.estimation.intervals import Interval, widened
 from autoeval.estimation.pair_estimator import PairEstimator
+from autoeval.estimation.predictions.image_spread import sampling_std
 from autoeval.estimation.predictions.memory import Memory
-from autoeval.estimation.predictions.pairs import Pair
-from autoeval.estimation.predictions.spread import sampling_std
+from autoeval.estimation.predictions.prediction_pairs import Pair
 from autoeval.estimation.regression import Told
 from autoeval.targets import find_target
 

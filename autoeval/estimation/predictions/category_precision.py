@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.predictions.matching import best_of_each_image, match_all
+from autoeval.estimation.predictions.coco_matching import best_of_each_image, match_all
 from autoeval.estimation.predictions.truth import Truth
 
 RECALLS = np.linspace(0, 1, 101)

@@ -9,10 +9,10 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_image_list, read_predictions
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.predictions.estimator import PredictionsEstimator
-from autoeval.estimation.predictions.fitting import Files, PathLike
+from autoeval.estimation.predictions.fit_predictions import Files, PathLike
 from autoeval.estimation.predictions.memory import check_floor
-from autoeval.estimation.predictions.pairs import pairs_everywhere, pairs_where_found
+from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
+from autoeval.estimation.predictions.prediction_pairs import pairs_everywhere, pairs_where_found
 
 
 @dataclass(frozen=True)

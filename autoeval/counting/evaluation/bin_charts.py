@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.scale import SymmetricalLogScale
 
 from autoeval.counting.evaluation.compare import CountComparison
-from autoeval.counting.evaluation.evaluate import CountEvaluation
+from autoeval.counting.evaluation.model_measures import CountEvaluation
 from autoeval.counting.measures.tper import TperCurve
 
 MOST_PANELS = 6

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wilcoxon
 
-from autoeval.counting.measures.pairs import as_pairs
+from autoeval.counting.measures.count_pairs import as_pairs
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.measures.intervals import MeasureInterval, bootstrap_intervals
+from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
 from autoeval.counting.measures.overall import smape_terms
 from autoeval.counting.measures.tper import tper_areas
 from autoeval.counting.predictions import CountPredictions

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.measures.intervals import MeasureInterval
+from autoeval.counting.measures.bootstrap import MeasureInterval
 from autoeval.counting.praco.negative_measures import negative_by_class
 from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.praco.table_measures import MEASURES, OWN_RECALL, PLACES

@@ -11,10 +11,10 @@ import pandas as pd
 
 from autoeval import __version__
 from autoeval.estimation.pair_table import FEATURES
-from autoeval.estimation.predictions.asking import Asked
-from autoeval.estimation.predictions.estimator import PredictionsEstimator
-from autoeval.estimation.predictions.fitting import PredictionsFit
-from autoeval.estimation.predictions.held_out import by_family
+from autoeval.estimation.predictions.fit_predictions import PredictionsFit
+from autoeval.estimation.predictions.new_predictions import Asked
+from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
+from autoeval.estimation.predictions.unseen_error import by_family
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
 from autoeval.report.sections import Report, Section

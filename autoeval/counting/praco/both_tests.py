@@ -13,11 +13,11 @@ from autoeval.counting.asking import Asker
 from autoeval.counting.journal import CellJournal, check_same_run
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic import locates
+from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
 from autoeval.counting.praco.mosaic_run import counts_only, run_mosaic_test
 from autoeval.counting.praco.negative_run import KEY as NEGATIVE_KEY
 from autoeval.counting.praco.negative_run import Tiles, count_matrix, run_negative_test
-from autoeval.counting.praco.pairs import MosaicRecipe
 from autoeval.counting.praco.released_csv import read_released, write_released
 from autoeval.counting.praco.result import PracoResult
 from autoeval.data.wording import listed

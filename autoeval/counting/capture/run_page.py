@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from autoeval.counting.capture.charts import (
+from autoeval.counting.capture.capture_charts import (
     LABELS,
     confusion_chart,
     factor_chart,
     reliability_chart,
 )
-from autoeval.counting.capture.measures import (
+from autoeval.counting.capture.capture_measures import (
     by_factor,
     confusion,
     measure,
@@ -23,7 +23,7 @@ from autoeval.counting.capture.measures import (
     paired_difference,
     reliability,
 )
-from autoeval.counting.capture.published import published_table
+from autoeval.counting.capture.published_figures import published_table
 from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.split import OCCLUDED, ORIGINAL, CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE
