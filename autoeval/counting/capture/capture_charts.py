@@ -26,7 +26,7 @@ def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
     Parameters
     ----------
     tables : sequence of DataFrame
-        One a model, as `measures.by_factor` returns them.
+        One a model, as `capture_measures.by_factor` returns them.
     factor : {'num_occluded', 'ground_truth', 'shape'}
     """
     figure = Figure(figsize=(7.2, 3.6), layout="constrained")
@@ -56,7 +56,7 @@ def confusion_chart(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        As `measures.confusion` returns it.
+        As `capture_measures.confusion` returns it.
     """
     rows, columns = table.shape
     figure = Figure(figsize=(1.6 + 0.4 * columns, 1.3 + 0.32 * rows), layout="constrained")
@@ -79,7 +79,7 @@ def reliability_chart(tables: Sequence[pd.DataFrame]) -> Figure:
     Parameters
     ----------
     tables : sequence of DataFrame
-        One a model, as `measures.reliability` returns them.
+        One a model, as `capture_measures.reliability` returns them.
     """
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
