@@ -125,13 +125,13 @@ def test_low_scores_cut_off_are_told(world, tmp_path, capsys):
     assert main(["fit", *words(tmp_path, **files), "--truncated"]) == 0
 
 
-def test_shifted_images_are_told(world, tmp_path, capsys):
+def test_shifted_images_are_refused_although_their_ids_fit(world, tmp_path, capsys):
     files = {"labels": world / "val_labels.json"}
     files["predictions"] = changed(
         world, tmp_path, lambda entry: {**entry, "image_id": (entry["image_id"] + 1) % 60}
     )
-    assert main(["fit", *words(tmp_path, **files)]) == 0
-    assert "is right anywhere" in capsys.readouterr().out
+    assert main(["fit", *words(tmp_path, **files)]) == 2
+    assert "Are they of the same images" in capsys.readouterr().err
 
 
 def test_an_estimate_doubts_another_detector(world, tmp_path, capsys):
@@ -155,3 +155,14 @@ def test_options_that_do_not_fit(world, tmp_path, capsys):
     assert main(["fit", "--labels", "l.json"]) == 2
     assert main(["estimate", "--estimator", str(tmp_path / "none"), "--predictions", "p.json"]) == 2
     assert "no such file" in capsys.readouterr().err
+
+
+def test_words_that_no_box_has_are_doubted_or_refused(world, tmp_path, capsys):
+    labels, predictions = write_world(tmp_path, "new", seed=2)
+    options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
+    asked = words(tmp_path, images_list=labels, category="any=thing 1,thong", **options)
+    assert main(["estimate", *asked]) == 0
+    assert "no box is called thong" in capsys.readouterr().out
+    asked = words(tmp_path, images_list=labels, category="any=thong", **options)
+    assert main(["estimate", *asked]) == 2
+    assert "No box is called thong" in capsys.readouterr().err

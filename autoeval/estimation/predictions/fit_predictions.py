@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 HOPELESS = 0.01
+USELESS = 0.02
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,19 @@ def fit_labels(
     Raises
     ------
     InputError
-        If labels or predictions cannot be read or do not belong together, or no category has boxes
-        enough.
+        If labels or predictions cannot be read or do not belong together, hardly a box is right, or
+        no category has boxes enough.
     """
     content = _labels(Path(labels), img_dir)
     place = _Place(Path(labels).stem, content)
     table, memory, problems = place.pairs(files, content.categories, {}, everywhere=False)
+    right = table["mAP50"].mean()
+    if right < USELESS:
+        raise InputError(
+            f"Hardly a box of {files.clean} is right by {labels}: mAP50 {right:.1%}, mean over "
+            "categories, so nothing can be learnt from them. Are they of the same images, and do "
+            "image ids and category numbers mean the same in both?"
+        )
     return _fit(table, memory, problems, target, level)
 
 

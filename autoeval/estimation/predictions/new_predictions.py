@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_image_list, read_predictions
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.predictions.fit_predictions import Files, PathLike
@@ -61,7 +62,8 @@ def ask(
     Raises
     ------
     InputError
-        If predictions cannot be read, are of another detector, or hold nothing to go by.
+        If predictions cannot be read, are of another detector, or hold nothing to go by, or a
+        category is none that the detector has a word for.
     """
     memory = estimator.memory_
     if memory.half_size != (files.half_size is not None):
@@ -82,6 +84,7 @@ def ask(
     if files.half_size is not None:
         half = _read(files.half_size, files, estimator, read.images, str(files.clean))
     if categories:
+        doubts += _check_words(categories, {*memory.categories, *read.categories})
         names, words = list(categories), _words(categories)
         read = read.as_categories(names, words)
         half = half and half.as_categories(names, words)
@@ -101,6 +104,21 @@ def _read(
 ) -> Predictions:
     numbers = files.names or estimator.memory_.numbers
     return read_predictions(path, images=images, where=where, numbers=numbers)
+
+
+def _check_words(categories: Mapping[str, Sequence[str]], known: set[str]) -> list[str]:
+    """Doubt words that no box has had; refuse a category that has no other."""
+    doubts = []
+    for name, words in categories.items():
+        strange = [word for word in words or [name] if word not in known]
+        if len(strange) == len(words or [name]):
+            raise InputError(
+                f"No box is called {listed(strange)}, neither here nor where the estimator was "
+                f"fitted. The detector's words: {listed(sorted(known), most=100)}."
+            )
+        if strange:
+            doubts.append(f"no box is called {listed(strange)}, here or in the fit: check the word")
+    return doubts
 
 
 def _words(categories: Mapping[str, Sequence[str]]) -> dict[str, str]:
