@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import add_detector_options, load_named_detector
+from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.image_options import add_image_options, named_images
+from autoeval.commands.remembered_detector import load_remembered_detector
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,10 +80,11 @@ def _estimate(args: argparse.Namespace, labels: LabelSet) -> LabelledEstimate:
     images = named_images(args)
     if images is None or not args.estimator:
         raise InputError(
-            "Expected --plan DIR; or, for labels that no plan drew, --estimator FILE, "
-            "--images PATH and the detector."
+            "Expected --plan DIR; or, for labels that no plan drew, --estimator FILE and "
+            "--images PATH."
         )
-    estimator, detector = MapEstimator.load(args.estimator), load_named_detector(args)
+    estimator = MapEstimator.load(args.estimator)
+    detector = load_remembered_detector(args.estimator, args)
     return estimate_labelled(
         estimator, images, detector, labels, words=words, batch_size=args.batch_size
     )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.detector_options import add_detector_options, load_named_detector
+from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.image_options import add_image_options, named_images
+from autoeval.commands.remembered_detector import load_remembered_detector
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _plan(args: argparse.Namespace, images: Sequence[Any]) -> LabelPlan:
     plan, _ = plan_labels(
         MapEstimator.load(args.estimator),
         images,
-        load_named_detector(args),
+        load_remembered_detector(args.estimator, args),
         n=args.n,
         seed=args.seed,
         frames=args.frames,
@@ -88,7 +89,7 @@ def _enlarged(args: argparse.Namespace, images: Sequence[Any], old: LabelPlan) -
     """Draw more of the same pool for the same detector, without another pass."""
     names = {image.image_id for image in images}
     missing = [i.image_id for i in old.found.images if i.image_id not in names]
-    fingerprint = load_named_detector(args).fingerprint
+    fingerprint = load_remembered_detector(args.estimator, args).fingerprint
     if missing or fingerprint != old.detector:
         why = "another detector" if fingerprint != old.detector else "other images"
         raise InputError(

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from autoeval.commands.detector_options import load_named_detector
 from autoeval.errors import InputError
 
 KEPT = ("detector", "config", "checkpoint", "classes", "stages", "cfg_options")
@@ -52,6 +53,13 @@ def recall_detector(path: Path, args: argparse.Namespace) -> dict[str, Any]:
             f"where {Path(options[lost[0]]).name} is with --{lost[0]} FILE."
         )
     return options
+
+
+def load_remembered_detector(path: str, args: argparse.Namespace) -> Any:
+    """Load the detector of an estimator; see `recall_detector` for parameters and errors."""
+    return load_named_detector(
+        argparse.Namespace(**{**vars(args), **recall_detector(Path(path), args)})
+    )
 
 
 def _whole(name: str, value: Any) -> Any:
