@@ -105,7 +105,7 @@ def test_published_checkpoints_are_those_of_mmdet():
         if base and "faster_rcnn_swin" not in name:
             assert read_config(name).detector.checkpoint == published.get(base), name
             checked += 1
-    assert checked == 7
+    assert checked == 8
 
 
 def test_bad_configs(tmp_path):
