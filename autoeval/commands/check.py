@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.image_options import named_images
-from autoeval.commands.meta_set_options import add_data_options
+from autoeval.commands.meta_set_options import LIGHT, add_data_options
 
 if TYPE_CHECKING:
     from autoeval.data.unlabelled import UnlabelledImage
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_data_options(parser, images="check beside the sources")
+    parser.add_argument(
+        "--preset",
+        default=LIGHT,
+        choices=(LIGHT, "paper"),
+        help="of the run to come: light has no sample sets but those asked for (%(default)s)",
+    )
     parser.add_argument(
         "--rate", type=float, metavar="R", help="images a second of a run, to say how long it takes"
     )
@@ -46,7 +52,17 @@ def run(args: argparse.Namespace) -> int:
         sources = look_at_each(sources, advance=bar.update)
         new = _new_images(files, bar.update) if files else None
     seconds = time.perf_counter() - start
-    plan = _plan(args, usable, asdict(meta_set), n_new=len(files), n_read=total, read_s=seconds)
+    light = args.preset == LIGHT and not (args.metaset or args.n_sets)
+    families = {task.families[seed_set.name] for seed_set in usable}
+    plan = _plan(
+        args,
+        usable,
+        None if light else asdict(meta_set),
+        n_families=len(families),
+        n_new=len(files),
+        n_read=total,
+        read_s=seconds,
+    )
     report = Report(f"check of {task.name}", [plan, Sources(sources, new)])
     print(json.dumps(report.to_dict(), indent=2) if args.json else report.text())
     return int(any(source.why_not for source in sources))
@@ -62,8 +78,9 @@ def _new_images(files: Sequence[UnlabelledImage], advance: Callable[[int], objec
 def _plan(
     args: argparse.Namespace,
     seed_sets: Sequence[SeedSet],
-    options: Mapping[str, Any],
+    options: Mapping[str, Any] | None,
     *,
+    n_families: int,
     n_new: int,
     n_read: int,
     read_s: float,
@@ -71,8 +88,10 @@ def _plan(
     from autoeval.metasets import draw_recipes
     from autoeval.results.check.run_plan import Plan
 
-    drawn = [recipe for seed_set in seed_sets for recipe in draw_recipes(seed_set, **options)]
+    drawn = []
+    if options is not None:
+        drawn = [recipe for seed_set in seed_sets for recipe in draw_recipes(seed_set, **options)]
     own = sum(len(seed_set.images) for seed_set in seed_sets)
     observed = own + sum(len(recipe.image_ids) for recipe in drawn) + n_new
     n_sets = len(seed_sets) + len(drawn)
-    return Plan(len(seed_sets), n_sets, observed, n_read, read_s, args.rate)
+    return Plan(n_families, n_sets, observed, n_read, read_s, args.rate)

@@ -74,7 +74,7 @@ def test_the_plan_counts_images_and_hours(worlds, capsys):
     assert plan["n_sample_sets"] == 12 and plan["n_images_to_observe"] == 4 * 6 * 3
     assert plan["hours"] == pytest.approx(72 / 0.01 / 3600)
     # Student's t at 95 % with 3 degrees of freedom is 2.353.
-    assert "With 4 sources the 90% interval is about ±2.35 times" in plan["interval"]
+    assert "With 4 families the 90% interval is about ±2.35 times" in plan["interval"]
     assert "±10 points needs errors of 4.2" in plan["interval"]
 
 
@@ -82,3 +82,14 @@ def test_no_network_is_needed(worlds, capsys, monkeypatch):
     monkeypatch.setattr("autoeval.detectors.load_detector", None)
     code, shown = check(worlds, capsys)
     assert code == 1 and "A run observes 72 images" in shown
+
+
+def test_a_light_run_has_no_sample_sets_and_a_family_counts_once(worlds, capsys):
+    task = worlds.parent / "task.py"
+    task.write_text(TASK.replace("dict(name=n,", "dict(name=n, family='f' if n < 'w2' else None,"))
+    main(["check", "--task", str(task), "--json"])
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["n_families"] == 3
+    assert plan["n_sample_sets"] == 4 and plan["n_images_to_observe"] == 4 * 6
+    main(["check", "--task", str(task), "--preset", "paper", "--json"])
+    assert json.loads(capsys.readouterr().out)["n_sample_sets"] == 4 * 51

@@ -21,8 +21,8 @@ class Plan(Section):
 
     Parameters
     ----------
-    n_sources : int
-        Sources of different families that can be used.
+    n_families : int
+        Families of the sources that can be used: what an interval counts.
     n_sets, n_observed : int
         Sample sets, and images to run the detector on, those of new images among them.
     n_read, read_s : int, float
@@ -31,7 +31,7 @@ class Plan(Section):
         Images a second of a run with the detector.
     """
 
-    n_sources: int
+    n_families: int
     n_sets: int
     n_observed: int
     n_read: int
@@ -40,27 +40,28 @@ class Plan(Section):
 
     def text(self) -> str:
         """Say it in sentences."""
-        return "\n".join([self._size(), self._time(), interval_at_best(self.n_sources)])
+        return "\n".join([self._size(), self._time(), interval_at_best(self.n_families)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers."""
         return {
-            "n_sources": self.n_sources,
+            "n_families": self.n_families,
             "n_sample_sets": self.n_sets,
             "n_images_to_observe": self.n_observed,
             "read_images_per_s": self._read_rate(),
             "hours": self.n_observed / self.rate / 3600 if self.rate else None,
-            "interval": interval_at_best(self.n_sources),
+            "interval": interval_at_best(self.n_families),
         }
 
     def _read_rate(self) -> float | None:
         return self.n_read / self.read_s if self.read_s > 0 and self.n_read else None
 
     def _size(self) -> str:
+        families = counted(self.n_families, "family", "families")
         return (
             f"A run observes {counted(self.n_observed, 'image')}: "
-            f"{counted(self.n_sets, 'sample set')} of {counted(self.n_sources, 'source')}, and "
-            "the new images. Each is seen once as it is and once in each repeat."
+            f"{counted(self.n_sets, 'sample set')} of {families}, and the new images. "
+            "Each is seen once as it is and once in each repeat."
         )
 
     def _time(self) -> str:
@@ -72,27 +73,27 @@ class Plan(Section):
         return f"How long that takes is the detector's matter: give its rate with --rate.{least}"
 
 
-def interval_at_best(n_sources: int, level: float = LEVEL) -> str:
-    """Say how wide an interval by source is beside the error on sources left out.
+def interval_at_best(n_families: int, level: float = LEVEL) -> str:
+    """Say how wide an interval by family is beside the error on families left out.
 
-    It is ±t(m - 1) times the root of the mean squared error where sources are too few for the
+    It is ±t(m - 1) times the root of the mean squared error where families are too few for the
     jackknife+, which needs the largest errors themselves; see `source_interval`.
 
     Examples
     --------
     >>> interval_at_best(2)
-    'Fewer than 3 sources: there will be no interval.'
+    'Fewer than 3 families: there will be no interval.'
     """
-    if n_sources < MIN_SOURCES:
-        return f"Fewer than {MIN_SOURCES} sources: there will be no interval."
-    factor = float(stats.t.ppf((1 + level) / 2, n_sources - 1))
+    if n_families < MIN_SOURCES:
+        return f"Fewer than {MIN_SOURCES} families: there will be no interval."
+    factor = float(stats.t.ppf((1 + level) / 2, n_families - 1))
     ideal = float(stats.norm.ppf((1 + level) / 2))
     needed = " and ".join(
         f"±{100 * aim:.0f} points needs errors of {100 * aim / factor:.1f}" for aim in _AIMS
     )
     return (
-        f"With {n_sources} sources the {level:.0%} interval is about ±{factor:.2f} times the "
-        f"typical error on a source left out (±{ideal:.2f} with very many): {needed}."
+        f"With {n_families} families the {level:.0%} interval is about ±{factor:.2f} times the "
+        f"typical error on a family left out (±{ideal:.2f} with very many): {needed}."
     )
 
 
