@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from autoeval.version import __version__
+
 if TYPE_CHECKING:
     from autoeval.detectors.loading import load_detector
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import fit
     from autoeval.metasets.task import load_task
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "Estimate": "estimation.estimate",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
-from autoeval import __version__
+from autoeval.version import __version__
 
 ROOMS = ("autoeval.commands", "autoeval.demo.commands")
 COMMANDS = {

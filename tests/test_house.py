@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 # Floors from the bottom; a room may import what is on a lower floor, and its own.
 FLOORS = [
-    {"errors", "boxes"},
+    {"errors", "boxes", "version"},
     {"detections", "targets", "runtime", "box_pairs"},
     {"data", "report"},
     {"detectors", "metasets", "scores"},

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import autoeval
-
-PACKAGE = Path(autoeval.__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = next((f for f in (PACKAGE / "configs", PACKAGE.parent / "configs") if f.is_dir()), None)
 
 

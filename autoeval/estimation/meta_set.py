@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval import __version__
 from autoeval.estimation.observing import Observer
 from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.estimation.scorer import LoadDetector, Scorer
@@ -22,6 +21,7 @@ from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.scores.registry import revisions
+from autoeval.version import __version__
 
 
 def score_meta_set(

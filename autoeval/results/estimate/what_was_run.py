@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval import __version__
 from autoeval.detectors.settings import fingerprint
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.report.page import Page
@@ -19,6 +18,7 @@ from autoeval.report.sections import Section
 from autoeval.results.estimate.new_images import Observed
 from autoeval.results.estimate.plotted_scores import PlottedScores
 from autoeval.targets import Target
+from autoeval.version import __version__
 
 LIBRARIES = ("torch", "mmdet", "mmengine", "mmcv", "numpy", "albumentations", "faster_coco_eval")
 STAGES = {

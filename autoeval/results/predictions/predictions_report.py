@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval import __version__
 from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.predictions.fit_predictions import PredictionsFit
 from autoeval.estimation.predictions.new_predictions import Asked
@@ -22,6 +21,7 @@ from autoeval.results.estimate.answer import Answer
 from autoeval.results.estimate.by_category import ByCategory
 from autoeval.results.predictions.unseen_pairs import UnseenPairs
 from autoeval.targets import find_target
+from autoeval.version import __version__
 
 MISSING = {
     "agreement at half the size": "needs a second predictions file (--half-size-predictions)",
