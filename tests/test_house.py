@@ -16,7 +16,7 @@ FLOORS = [
     {"data", "report"},
     {"detectors", "metasets", "scores"},
     {"estimation"},
-    {"studies", "counting"},
+    {"monitoring", "studies", "counting"},
     {"results"},
     {"demo"},
     {"commands", "mmdet_metric"},
