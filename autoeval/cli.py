@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from autoeval.version import __version__
 
-ROOMS = ("autoeval.commands", "autoeval.demo.commands")
+ROOMS = ("autoeval.commands", "autoeval.demo.commands", "autoeval.counting.commands")
 COMMANDS = {
     "demo": "render the road world, fit an estimator on it and judge its estimates",
     "bench": "compare all methods on score tables, each source left out in turn",
@@ -33,7 +33,10 @@ COMMANDS = {
     "label estimate": "estimate mAP from a few labels and all that needs none",
     "label plan": "draw images to label, and say how exact their labels will make the estimate",
     "list": "list scores, methods, detectors, transforms, studies or counters by name",
+    "reproduce binned": "make table II of the paper on binned counting, printed figures beside",
     "reproduce bos": "make the tables of the paper on box stability, printed figures beside",
+    "reproduce capture": "make the tables of CAPTURe, printed figures beside",
+    "reproduce praco": "make the tables of PrACo, printed figures beside",
     "search-dropout": "search the feature dropout whose box stability says most about mAP",
     "status": "show how far a run is: jobs done, failed, running and left, and the rate",
     "study": "study the method: correlation, thresholds, sizes, repeats, severities, boxes",

@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
             {detector: t for (detector, task), t in scored.items() if task == table.task},
             len(tasks[table.task].seed_sets),
             _stand_in(args),
-        )
+        ).section()
         for table in printed.tables
     ]
     report = Report("Box stability, printed and own", [*sections, cost, *data.values()])

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import pandas as pd
 
-_VLM = {
-    "GPT-4o": (13.34, 14.75, 5.90, 9.71),
-    "InternVL2": (26.17, 32.90, 16.44, 17.57),
-    "Molmo": (25.90, 32.49, 8.40, 17.73),
-    "Qwen2-VL": (18.96, 29.33, 6.63, 11.74),
-}
-HUMAN = {"real": 3.79, "synthetic": 0.92}  # on 100 occluded items of each split
+from autoeval.data.paper_tables import read_paper
+
+_FIRST = {"real": 0, "synthetic": 2}
 
 
 def published_table(split: str) -> pd.DataFrame:
     """Return the published sMAPE on the ``real`` or ``synthetic`` split, original and occluded."""
-    first = 0 if split == "real" else 2
-    rows = [{"model": "humans, 100 items", "original": None, "occluded": HUMAN[split]}]
-    for model, values in _VLM.items():
+    tables, _ = read_paper("capture", ["2"])
+    first = _FIRST[split]
+    rows = [{"model": "humans, 100 items", "original": None, "occluded": published_human(split)}]
+    for model, values in tables["2"]["rows"].items():
         rows.append({"model": model, "original": values[first], "occluded": values[first + 1]})
     return pd.DataFrame(rows)
+
+
+def published_human(split: str) -> float:
+    """Return the published sMAPE of people on 100 occluded items of a split."""
+    tables, _ = read_paper("capture", ["3"])
+    return tables["3"]["rows"]["Human"][_FIRST[split] // 2]

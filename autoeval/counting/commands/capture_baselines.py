@@ -22,7 +22,7 @@ from autoeval.counting.capture.baseline_table import (
 )
 from autoeval.counting.capture.baselines import VisibleOnly
 from autoeval.counting.capture.completion.complete import POLICIES
-from autoeval.counting.capture.published_figures import HUMAN, published_table
+from autoeval.counting.capture.published_figures import published_human, published_table
 from autoeval.counting.capture.records import read_items
 from autoeval.counting.capture.synthetic import SyntheticSpec
 from autoeval.report.tables import format_cells, to_markdown
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     parts += _section("Published, 1150 items", None, published_table("synthetic"))
     parts += _development(args)
     write_text(args.out, "\n\n".join(parts) + "\n")
-    print(f"Written: {args.out}. Humans: {HUMAN['synthetic']} % on 100 items.")
+    print(f"Written: {args.out}. Humans: {published_human('synthetic')} % on 100 items.")
     return 0
 
 

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autoeval.data.config_file import read_config
-from autoeval.data.shipped import shipped_config
-from autoeval.errors import InputError
+from autoeval.data.paper_tables import read_paper
 
 MAIN_DETECTOR = "retinanet_r50"
 
@@ -99,13 +97,8 @@ def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
     InputError
         If there is no such table.
     """
-    content = read_config(shipped_config("papers", f"{paper}.py"))
-    known = {k.removeprefix("table_"): v for k, v in content.items() if k.startswith("table_")}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InputError(f"Expected tables out of {', '.join(known)} but got {unknown[0]!r}.")
-    tables = tuple(_table(name, known[name]) for name in names or known)
-    return Printed(tables, content["downloads"])
+    tables, downloads = read_paper(paper, names)
+    return Printed(tuple(_table(name, entry) for name, entry in tables.items()), downloads)
 
 
 def _table(name: str, entry: Mapping[str, Any]) -> PrintedTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,17 +14,14 @@ from autoeval.errors import InputError
 from autoeval.estimation.categories import stack_categories
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import sources
-from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Section
-from autoeval.report.tables import format_cells, to_terminal
+from autoeval.report.printed_beside import Beside
 from autoeval.results.reproduce.printed import Column, PrintedTable
 
 TRUE = "mAP"
 
 
 @dataclass(frozen=True)
-class SideBySide(Section):
+class SideBySide:
     """A printed table, and what our own score tables say.
 
     Parameters
@@ -49,8 +46,8 @@ class SideBySide(Section):
     def rows(self) -> pd.DataFrame:
         """One row for each method and column.
 
-        ``method``, ``column``, ``printed``, ``own`` and ``difference`` (own less printed), in
-        points; ``own`` is NaN where it was not measured. The method ``mAP`` is the detector's
+        ``method``, ``column``, ``printed`` and ``own``, in points; ``own`` is NaN where it was not
+        measured. The method ``mAP`` is the detector's
         accuracy. An average of ours is over the columns measured, and so is the one in print that
         stands beside it where single columns are printed.
         """
@@ -61,8 +58,7 @@ class SideBySide(Section):
         ]
         for method in self.printed.errors:
             rows += self._of_method(method)
-        table = pd.DataFrame(rows).astype({"printed": float, "own": float})
-        return table.assign(difference=table["own"] - table["printed"])
+        return pd.DataFrame(rows).astype({"printed": float, "own": float})
 
     @property
     def marks(self) -> str:
@@ -81,41 +77,16 @@ class SideBySide(Section):
         assert len(self.rows)  # makes the figures
         return [f"{method} was not judged: {why}" for method, why in self._why_not.items()]
 
-    def shown(self) -> pd.DataFrame:
-        """Return a table for people: a row a method, cells ``own (printed, difference)``."""
-        rows = self.rows.assign(
-            cell=[_cell(*values) for values in self.rows[["own", "printed"]].to_numpy()]
+    def section(self) -> Beside:
+        """Return it for a report."""
+        return Beside(
+            f"table_{self.printed.name}",
+            self.printed.title,
+            self.rows,
+            unit="in points of mAP",
+            marks=self.marks,
+            notes=self.not_judged(),
         )
-        wide = rows.pivot(index="method", columns="column", values="cell").fillna("–")
-        order = list(dict.fromkeys(rows["method"]))
-        wide = wide.loc[order, [column.label for column in self.printed.columns]]
-        return wide.reset_index().rename_axis(columns=None)
-
-    def text(self) -> str:
-        """Return the table with its title."""
-        head = [self.printed.title, "own (printed, own less printed), in points of mAP"]
-        shown = to_terminal(format_cells(self.shown(), {}))
-        return "\n".join([*head, *filter(None, [self.marks]), shown, *self.not_judged()])
-
-    def show(self, page: Page) -> None:
-        """Add it to a page."""
-        page.add_heading(self.printed.title)
-        page.add_text(*filter(None, [self.marks]), *self.not_judged())
-        self.parts()[0].show(page, "own (printed, own less printed), in points of mAP")
-
-    def parts(self) -> Sequence[Part]:
-        """Return it as a part, in full and for people."""
-        return [Part(f"table_{self.printed.name}", self.rows, self.shown())]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rows and the mark."""
-        rows = self.rows.astype(object)
-        told = {
-            "not_as_printed": self.marks,
-            "not_judged": self.not_judged(),
-            "rows": rows.where(rows.notna(), None).to_dict("records"),
-        }
-        return {f"table_{self.printed.name}": told}
 
     def _of_method(self, method: str) -> list[dict[str, Any]]:
         columns = self.printed.columns
@@ -176,9 +147,3 @@ def _of_source(held: LeaveOneSourceOut, source: str, figure: str) -> float:
     own = held.per_source.set_index("source")
     known = source in own.index and not (figure == "error" and own.loc[source, "missing"])
     return 100 * float(own.loc[source, figure]) if known else np.nan
-
-
-def _cell(own: float, printed: float) -> str:
-    if not np.isfinite(own):
-        return f"– ({printed:.2f})"
-    return f"{own:.2f} ({printed:.2f}, {own - printed:+.2f})"

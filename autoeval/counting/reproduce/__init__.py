@@ -1,0 +1,1 @@
+"""The tables of papers on counting, printed and our own side by side."""

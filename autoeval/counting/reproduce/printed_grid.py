@@ -1,0 +1,75 @@
+"""A printed table of rows and columns, and our own values for some of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.report.printed_beside import Beside
+
+Own = Mapping[tuple[str, str], float]
+
+
+def beside(
+    name: str, entry: Mapping[str, Any], own: Own, *, row: str = "model", **options: Any
+) -> Beside:
+    """Put our own values beside those of a printed table.
+
+    Parameters
+    ----------
+    name : str
+        Of the table, such as ``"1"``.
+    entry : mapping
+        The table in `configs/papers`: ``title``, ``rows`` (a list of values by name), and
+        ``columns``, a mapping of each name to its decimals; ``decimals`` of single rows.
+    own : mapping of (str, str) to float
+        By row and column. Rows that print does not have come behind.
+    row : str
+        What a row is.
+    **options
+        Of `Beside`.
+    """
+    columns: Mapping[str, int] = entry["columns"]
+    printed = {
+        (model, column): value
+        for model, values in entry["rows"].items()
+        for column, value in zip(columns, values, strict=True)
+    }
+    models = dict.fromkeys([*entry["rows"], *(model for model, _ in own)])
+    rows = [
+        {
+            row: model,
+            "column": column,
+            "printed": printed.get((model, column), np.nan),
+            "own": own.get((model, column), np.nan),
+            "decimals": entry.get("decimals", {}).get(model, decimals),
+        }
+        for model in models
+        for column, decimals in columns.items()
+    ]
+    return Beside(f"table_{name}", entry["title"], pd.DataFrame(rows), **options)
+
+
+def printed_name(name: str, known: Mapping[str, Any]) -> str:
+    """Return the name that print has for a model, whatever its case and hyphens; else its own.
+
+    Examples
+    --------
+    >>> printed_name("clipcount", {"CLIP-Count": 0}), printed_name("mine", {"CLIP-Count": 0})
+    ('CLIP-Count', 'mine')
+    """
+    plain = {_plain(model): model for model in known}
+    return plain.get(_plain(name), name)
+
+
+def not_as_printed(*parts: str) -> str:
+    """Say in what our side differs from print; empty where nothing does."""
+    told = [part for part in parts if part]
+    return f"NOT AS PRINTED: {', '.join(told)}" if told else ""
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name.lower() if c.isalnum())
