@@ -12,11 +12,10 @@ from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.labels.assess import Drawn, FromLabels, assess, look
 from autoeval.estimation.labels.draw import balanced_order
 from autoeval.estimation.labels.fit_aid import Lesson, fit_aid
-from autoeval.estimation.labels.influence import coco_precision
 from autoeval.estimation.labels.places import LabelledPlace, true_influence
-from autoeval.estimation.labels.ranking import Ranking
 from autoeval.estimation.labels.sequential import BATCH, stretched
 from autoeval.estimation.labels.value_with_error import ValueWithError
+from autoeval.estimation.predictions.ranking import Ranking
 
 SIZES = (5, 10, 20, 30, 50)
 FEWEST_IMAGES = 60
@@ -53,7 +52,7 @@ class Held:
     @property
     def truth(self) -> float:
         """The mAP of all images."""
-        return float(coco_precision(self.ranking).mean())
+        return float(self.ranking.precision().mean())
 
 
 def held_out_places(

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autoeval.estimation.labels.ranking import Ranking
-
-RECALLS = np.linspace(0, 1, 101)  # COCO's
+from autoeval.estimation.predictions.ranking import Ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +58,7 @@ def average_precision(
         Of the images, not negative; 1 by default.
     interpolated : bool
         Whether precision is that of the best box at or below, as in COCO's evaluation; COCO also
-        rounds recall to hundredths, which `coco_precision` does and a derivative cannot.
+        rounds recall to hundredths, which `Ranking.precision` does and a derivative cannot.
 
     Examples
     --------
@@ -85,32 +83,6 @@ def average_precision(
     loss = boxes.counted * _from_below(shares * above / seen**2)
     by_image = _sum_by_image(gain - loss, boxes) - value[:, None] * boxes.n_true
     return Precision(value, weights.sum() / total * by_image)
-
-
-def coco_precision(boxes: Ranking, weights: np.ndarray | None = None) -> np.ndarray:
-    """Average precision as COCO's evaluation gives it: interpolated, at 101 levels of recall.
-
-    Parameters
-    ----------
-    boxes : Ranking
-    weights : ndarray of shape (N,), optional
-        Of the images; 1 by default.
-
-    Returns
-    -------
-    ndarray of shape (L,)
-        In [0, 1]; NaN without true boxes.
-    """
-    weights = np.ones(len(boxes)) if weights is None else weights
-    total = float(weights @ boxes.n_true)
-    if not total > 0:
-        return np.full(len(boxes.right), np.nan)
-    hits, counts = (weights[boxes.image] * part for part in (boxes.right, boxes.counted))
-    above, seen = hits.cumsum(axis=1), counts.cumsum(axis=1)
-    stated, _ = _interpolate(above / np.where(seen > 0, seen, 1.0), hits)
-    reached = [np.searchsorted(row, RECALLS - 1e-12) for row in above / total]
-    padded = np.concatenate([stated, np.zeros((len(stated), 1))], axis=1)
-    return np.array([row[at].mean() for row, at in zip(padded, reached, strict=True)])
 
 
 def _interpolate(precision: np.ndarray, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

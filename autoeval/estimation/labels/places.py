@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.labels.influence import average_precision, coco_precision
-from autoeval.estimation.labels.judged import judged
+from autoeval.estimation.labels.influence import average_precision
 from autoeval.estimation.labels.pool import Pool
-from autoeval.estimation.labels.ranking import Ranking
+from autoeval.estimation.predictions.category_precision import rank_categories
+from autoeval.estimation.predictions.ranking import Ranking
 from autoeval.estimation.predictions.truth import Truth
 
 FEWEST_IMAGES, FEWEST_BOXES = 20, 10
@@ -44,7 +44,7 @@ class LabelledPlace:
     @cached_property
     def rankings(self) -> list[Ranking]:
         """Boxes of each category beside the truth."""
-        return judged(self.pool.found, self.truth)
+        return rank_categories(self.pool.found, self.truth)
 
     def known_categories(self) -> Iterator[int]:
         """Yield the categories that enough images and objects tell of."""
@@ -80,11 +80,11 @@ def excess_of_small_sets(
         `autoeval.estimation.labels.optimism`.
     """
     rng, n = np.random.default_rng(seed), len(ranking)
-    whole = coco_precision(ranking).mean()
+    whole = ranking.precision().mean()
     found = []
     for k in (k for k in DRAWN if k < n for _ in range(draws)):
         few = ranking.take(rng.choice(n, k, replace=False))
         if few.n_true.any():
-            found.append((coco_precision(few).mean() - whole, (1 - k / n) / few.n_true.sum()))
+            found.append((few.precision().mean() - whole, (1 - k / n) / few.n_true.sum()))
     excess, scale = np.mean(found, axis=0) if found else (0.0, 0.0)
     return float(excess), float(scale)

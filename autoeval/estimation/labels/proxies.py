@@ -17,9 +17,9 @@ from autoeval.estimation.labels.box_model import (
     probability_right,
 )
 from autoeval.estimation.labels.influence import average_precision
-from autoeval.estimation.labels.judged import judged
 from autoeval.estimation.labels.pool import Pool
-from autoeval.estimation.labels.ranking import Ranking
+from autoeval.estimation.predictions.category_precision import rank_categories
+from autoeval.estimation.predictions.ranking import Ranking
 from autoeval.estimation.predictions.truth import Truth
 
 MODEL, TEACHER = "model", "teacher"
@@ -94,7 +94,9 @@ def proxies_of(
     """
     proxies = [{MODEL: _influence(ranking)} for ranking in soft.rankings(pool)]
     if teacher is not None:
-        for proxy, ranking in zip(proxies, judged(pool.found, _sure(teacher)), strict=True):
+        for proxy, ranking in zip(
+            proxies, rank_categories(pool.found, _sure(teacher)), strict=True
+        ):
             proxy[TEACHER] = _as_spread(_influence(ranking), proxy[MODEL])
     return proxies
 

@@ -21,10 +21,10 @@ from autoeval.estimation.labels.assess import (
     mean_of,
 )
 from autoeval.estimation.labels.given import Given, given_labels
-from autoeval.estimation.labels.judged import judged
 from autoeval.estimation.labels.needed import FEWEST_LABELS, Outlook, outlook_after
 from autoeval.estimation.labels.plan import LabelPlan
 from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.estimation.predictions.category_precision import rank_categories
 
 GOALS = (0.05, 0.03)
 FIRST, STEP = 5, 5
@@ -199,7 +199,7 @@ def _assess_all(
     """Assess the mean and each category from some of the labelled images."""
     images = given.images[chosen]
     drawn = Drawn(images, plan.n_pool, clusters=plan.blocks[images])
-    rankings = judged(plan.found.on_images(given.images), given.truth)
+    rankings = rank_categories(plan.found.on_images(given.images), given.truth)
     seen = [look(ranking.take(chosen), target) for ranking in rankings]
     predicted = plan.influence[:, LEVELS[target]].mean(axis=1)
     told, parts, rest = {}, [], []

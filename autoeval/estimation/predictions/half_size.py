@@ -6,7 +6,8 @@ import numpy as np
 
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
-from autoeval.estimation.predictions.category_precision import Ranked, rank_categories
+from autoeval.estimation.predictions.category_precision import rank_categories
+from autoeval.estimation.predictions.ranking import Ranking
 from autoeval.estimation.predictions.truth import Truth
 from autoeval.scores.average_precision import average_precision
 
@@ -14,7 +15,7 @@ AGREEMENT = "scale_ap@0.30"
 CONFIDENT = 0.3
 
 
-def rank_half_size(found: Predictions, half: Predictions) -> list[Ranked]:
+def rank_half_size(found: Predictions, half: Predictions) -> list[Ranking]:
     """Judge the boxes found at half the size, the confident ones of the clean pass being the truth.
 
     Parameters
@@ -24,7 +25,7 @@ def rank_half_size(found: Predictions, half: Predictions) -> list[Ranked]:
 
     Returns
     -------
-    list of Ranked
+    list of Ranking
         One a category.
 
     Raises
@@ -42,12 +43,12 @@ def rank_half_size(found: Predictions, half: Predictions) -> list[Ranked]:
     return rank_categories(half, truth)
 
 
-def agreement(ranked: Ranked, times: np.ndarray) -> np.ndarray:
+def agreement(ranked: Ranking, times: np.ndarray) -> np.ndarray:
     """Average precision of sets of images in which each counts so often, as `ScaleAP` has it.
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : Ranking
     times : ndarray of shape (B, n_images)
 
     Returns
@@ -55,9 +56,9 @@ def agreement(ranked: Ranked, times: np.ndarray) -> np.ndarray:
     ndarray of shape (B,)
         0 where nothing is confident.
     """
-    hits = ranked.matched[None]
+    hits = ranked.right[None]
     values = [
-        average_precision(hits, row[ranked.true_image].sum(keepdims=True), row[ranked.image]).mean()
+        average_precision(hits, row[None] @ ranked.n_true, row[ranked.image]).mean()
         for row in times
     ]
     return np.nan_to_num(np.array(values))

@@ -11,9 +11,10 @@ import pandas as pd
 
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
-from autoeval.estimation.predictions.category_precision import Ranked, rank_categories, summarise
+from autoeval.estimation.predictions.category_precision import rank_categories, summarise
 from autoeval.estimation.predictions.features import COUNTED, FEATURES, ImageParts, image_parts
 from autoeval.estimation.predictions.half_size import AGREEMENT, agreement, rank_half_size
+from autoeval.estimation.predictions.ranking import Ranking
 from autoeval.estimation.predictions.truth import Truth
 
 FEWEST_IMAGES, FEWEST_BOXES = 5, 8
@@ -31,14 +32,14 @@ class Pair:
         Which of the place's M images it is judged on.
     parts : ImageParts
         Of all M images.
-    again : Ranked, optional
+    again : Ranking, optional
         What was found at half the size.
     """
 
     category: str
     images: np.ndarray
     parts: ImageParts
-    again: Ranked | None = None
+    again: Ranking | None = None
 
     def scores(self, times: np.ndarray) -> np.ndarray:
         """Return the scores where images count so often, (B, M), as (B, F)."""
@@ -115,15 +116,14 @@ def labelled_pairs(
     """
     rows = []
     whole = rank_categories(found, truth)
-    images = [np.unique(ranked.true_image) for ranked in whole]
+    images = [np.flatnonzero(ranked.n_true) for ranked in whole]
     if everywhere:
         images = [np.arange(len(found.images))] * len(whole)
     for pair, ranked in zip(_pairs(found, half, images), whole, strict=True):
-        held = len(np.unique(ranked.true_image))
-        n_boxes = len(ranked.true_image)
+        held, n_boxes = np.count_nonzero(ranked.n_true), int(ranked.n_true.sum())
         if not everywhere and (held < FEWEST_IMAGES or n_boxes < FEWEST_BOXES):
             continue
-        precision = _on(ranked, pair.images, len(found.images)).precision()
+        precision = ranked.take(pair.images).precision()
         rows.append({**pair.row(), "n_boxes": n_boxes, **summarise(precision)})
     if not rows:
         raise InputError(
@@ -141,16 +141,3 @@ def _pairs(
         Pair(category, images[k], image_parts(found, k), again[k])
         for k, category in enumerate(found.categories)
     ]
-
-
-def _on(ranked: Ranked, images: np.ndarray, n_images: int) -> Ranked:
-    """Keep what was found on some images."""
-    chosen = np.zeros(n_images, bool)
-    chosen[images] = True
-    kept = chosen[ranked.image]
-    return Ranked(
-        ranked.matched[:, kept],
-        ranked.ignored[:, kept],
-        ranked.image[kept],
-        ranked.true_image[chosen[ranked.true_image]],
-    )

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from rankings import random_ranking
 
-from autoeval.estimation.labels.influence import average_precision, coco_precision
-from autoeval.estimation.labels.ranking import Ranking
+from autoeval.estimation.labels.influence import average_precision
+from autoeval.estimation.predictions.ranking import Ranking
 
 STEP = 1e-5
 
@@ -64,7 +64,7 @@ def test_whole_weights_count_images_as_often():
         at[order], boxes.right[:, rows[order]], boxes.counted[:, rows[order]], boxes.n_true[copies]
     )
     # Copies of a box have equal scores; COCO ranks them one by one, weights count them at once.
-    few = coco_precision(boxes, times.astype(float)) - coco_precision(drawn)
+    few = boxes.precision(times.astype(float)) - drawn.precision()
     assert np.abs(few).max() < 0.03
 
 
@@ -77,19 +77,19 @@ def test_precision_by_hand():
     above = 1 / 1 + 1 / 3  # A: t / D over the right boxes at or below
     loss = 1 / 1 + 2 / 9  # C: t T / D^2
     assert plain.influence[0, 0] == pytest.approx(1 + above - loss - 5 / 6)
-    assert coco_precision(boxes)[0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
+    assert boxes.precision()[0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
 
 
 def test_without_true_boxes_nothing_is_known():
     boxes = Ranking(np.zeros(1, int), np.zeros((10, 1)), np.ones((10, 1)), np.zeros(3))
     assert np.isnan(average_precision(boxes).value).all()
-    assert np.isnan(coco_precision(boxes)).all()
+    assert np.isnan(boxes.precision()).all()
 
 
 def test_without_boxes_the_precision_is_zero():
     boxes = Ranking(np.zeros(0, int), np.zeros((10, 0)), np.zeros((10, 0)), np.ones(3))
     assert average_precision(boxes).value == pytest.approx(0)
-    assert coco_precision(boxes) == pytest.approx(0)
+    assert boxes.precision() == pytest.approx(0)
 
 
 def test_the_mean_influence_is_the_first_order_error_of_a_sample():

@@ -3,7 +3,6 @@
 import numpy as np
 from rankings import random_ranking
 
-from autoeval.estimation.labels.influence import coco_precision
 from autoeval.estimation.labels.optimism import fit_optimism, less_optimism
 from autoeval.estimation.labels.places import excess_of_small_sets
 
@@ -16,10 +15,10 @@ def test_the_correction_learned_elsewhere_takes_off_most_of_the_excess():
     before, after = [], []
     rng = np.random.default_rng(0)
     for world in worlds[8:]:
-        whole = coco_precision(world).mean()
+        whole = world.precision().mean()
         for _ in range(150):
             few = world.take(rng.choice(120, 10, replace=False))
-            value = coco_precision(few).mean()
+            value = few.precision().mean()
             before.append(value - whole)
             n_true = few.n_true.sum()
             less = less_optimism(value, b, n_true=n_true, n_labelled=10, n_pool=120)

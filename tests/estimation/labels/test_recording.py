@@ -5,7 +5,6 @@ import pytest
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
-from autoeval.estimation.labels.influence import coco_precision
 from autoeval.estimation.labels.recording import Recording, apart, read_places, recorded_places
 from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
@@ -27,7 +26,7 @@ def test_own_images_keep_their_boxes(tmp_path):
     (place,) = recorded_places(boxes)
     assert (place.name, place.family, len(place.pool)) == ("here", "here", len(samples))
     assert place.truth.boxes == pytest.approx(np.concatenate([s.boxes for s in samples]))
-    assert coco_precision(place.rankings[0]).mean() == pytest.approx(table["mAP"][0], abs=1e-6)
+    assert place.rankings[0].precision().mean() == pytest.approx(table["mAP"][0], abs=1e-6)
 
 
 def test_watching_forgets_what_is_large(tmp_path):

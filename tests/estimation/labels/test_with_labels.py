@@ -11,7 +11,6 @@ from label_worlds import label_set, make_place
 from autoeval.errors import InputError
 from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.labels.fit_aid import fit_aid
-from autoeval.estimation.labels.influence import coco_precision
 from autoeval.estimation.labels.plan import BY_TIME, make_plan
 from autoeval.estimation.labels.plan_file import load_plan, save_plan
 from autoeval.estimation.labels.stored import pack_place, unpack_place
@@ -53,7 +52,7 @@ def test_an_aid_survives_json(aid, place):
 
 def test_a_place_survives_storing(place):
     again = unpack_place(pack_place(place.pool, place.truth), "a", "b")
-    assert coco_precision(again.rankings[0]) == pytest.approx(coco_precision(place.rankings[0]))
+    assert again.rankings[0].precision() == pytest.approx(place.rankings[0].precision())
     assert np.abs(again.pool.features - place.pool.features).max() < 1e-5
     with pytest.raises(InputError, match="cannot be read"):
         unpack_place(b"no", "a", "b")
@@ -67,7 +66,7 @@ def test_one_family_teaches_nothing():
 def test_all_labels_give_the_truth(plan, place):
     whole = plan.larger(120)
     found = estimate_with_labels(whole, label_set(place, range(120)))
-    truth = coco_precision(place.rankings[0])
+    truth = place.rankings[0].precision()
     assert found.recommended.value == pytest.approx(truth.mean())
     assert found.recommended.error == 0
     assert found.whole["mAP50"].labels.value == pytest.approx(truth[0])
@@ -77,7 +76,7 @@ def test_all_labels_give_the_truth(plan, place):
 
 def test_few_labels_come_near_the_truth(plan, place):
     found = estimate_with_labels(plan, label_set(place, plan.drawn))
-    truth = coco_precision(place.rankings[0]).mean()
+    truth = place.rankings[0].precision().mean()
     assert found.n_labelled == 30
     assert abs(found.recommended.value - truth) < 3 * found.recommended.error
     assert found.recommended.error < found.whole["mAP"].prior.error

@@ -8,7 +8,6 @@ import pytest
 from label_worlds import make_place
 
 from autoeval.errors import InputError
-from autoeval.estimation.labels.influence import coco_precision
 from autoeval.estimation.labels.recording import LABELLED
 from autoeval.estimation.labels.stored import pack_place
 from autoeval.results.studies.few_labels import labels_report
@@ -36,7 +35,7 @@ def work_dir(tmp_path_factory):
             "ac": place.pool.found.scores.mean(),
             "box_share@0.30": (place.pool.found.scores > 0.3).mean(),
             "confident_images@0.20": 0.9,
-            "mAP": coco_precision(place.rankings[0]).mean(),
+            "mAP": place.rankings[0].precision().mean(),
         }
         for place in places
     ]

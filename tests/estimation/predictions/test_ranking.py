@@ -5,10 +5,8 @@ import pytest
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.labels.influence import coco_precision
-from autoeval.estimation.labels.judged import judged
 from autoeval.estimation.mean_ap import MeanAP
-from autoeval.estimation.predictions.coco_matching import best_of_each_image
+from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.truth import Truth
 
 
@@ -31,5 +29,5 @@ def test_precision_equals_that_of_coco():
         mine = truth_image == k
         metric.update(found.detections(k), true[mine], truth_label[mine], crowd[mine])
     expected = metric.compute()
-    for ranking, name in zip(judged(best_of_each_image(found), truth), "ab", strict=True):
-        assert coco_precision(ranking).mean() == pytest.approx(expected[f"mAP/{name}"], abs=1e-9)
+    for ranking, name in zip(rank_categories(found, truth), "ab", strict=True):
+        assert ranking.precision().mean() == pytest.approx(expected[f"mAP/{name}"], abs=1e-9)
