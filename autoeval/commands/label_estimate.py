@@ -76,6 +76,7 @@ def _estimate(args: argparse.Namespace, labels: LabelSet) -> LabelledEstimate:
 
     words = dict(_word(text) for text in args.words) or None
     if args.plan:
+        _refuse_beside_plan(args)
         return estimate_with_labels(load_plan(args.plan), labels, words=words)
     images = named_images(args)
     if images is None or not args.estimator:
@@ -88,6 +89,16 @@ def _estimate(args: argparse.Namespace, labels: LabelSet) -> LabelledEstimate:
     return estimate_labelled(
         estimator, images, detector, labels, words=words, batch_size=args.batch_size
     )
+
+
+def _refuse_beside_plan(args: argparse.Namespace) -> None:
+    """Refuse another detector or pool: a plan is about its own."""
+    given = [n for n in ("estimator", "images", "detector", "config") if getattr(args, n)]
+    if given:
+        raise InputError(
+            f"--{given[0]} beside --plan: the plan holds what its own detector found on its own "
+            "images, and needs neither. Leave it out, or estimate without --plan."
+        )
 
 
 def _word(text: str) -> tuple[str, str]:

@@ -54,17 +54,22 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.estimation.labels.plan_file import PLAN, load_plan, save_plan
     from autoeval.report.sections import written_files
     from autoeval.results.labels.plan_report import plan_report
-    from autoeval.results.labels.to_label import write_to_label
+    from autoeval.results.labels.to_label import EMPTY, write_to_label
 
     images = named_images(args)
     if images is None:
         raise InputError("Expected --images PATH: the pool that the estimate is about.")
     old = load_plan(args.out) if (args.out / PLAN).exists() else None
+    if old is None and (args.out / EMPTY).exists():
+        raise InputError(
+            f"{args.out} holds {EMPTY}, which no plan wrote. Name another folder with --out."
+        )
     plan = _plan(args, images) if old is None else _enlarged(args, images, old)
     by_name = {image.image_id: image for image in images}
-    written = write_to_label(plan, by_name, args.out, prelabel=args.prelabel)
+    written = save_plan(plan, args.out)
+    written += write_to_label(plan, by_name, args.out, prelabel=args.prelabel)
     report = plan_report(plan)
-    written += [*save_plan(plan, args.out), *report.write(args.out)]
+    written += report.write(args.out)
     print(f"{report.text()}\n\n{written_files(written)}")
     return 0
 

@@ -25,7 +25,7 @@ def difference_estimate(
 ) -> ValueWithError:
     r"""Estimate a statistic of N images from k labelled ones and a prediction of their influence.
 
-    .. math:: \theta = \theta_S - \sum_i a_i \lambda_i IF^p_i, \qquad
+    .. math:: \theta = \theta_S - \bar\lambda \sum_i a_i IF^p_i, \qquad
               SE^2 = \Big(1 - \frac{k}{N}\Big) \frac{K}{K-1}
               \sum_c \Big( \sum_{i \in c} a_i (r_i - \bar r) \Big)^2
 
@@ -33,8 +33,9 @@ def difference_estimate(
     inverse inclusion probabilities over their sum: Hájek). The sum runs over K clusters; each image
     is its own where none are given, and the formula is then :math:`(1 - k/N)\, s^2(r) / k`.
     :math:`\lambda` is 1 for fewer than `MANY` labels; above, cov(IF, IFᵖ) / var(IFᵖ), clipped to
-    [0, 1], each image by the slope of the others (cross-fitted). Without a prediction this is the
-    estimate from labels alone. It holds for any asymptotically linear statistic. Sources:
+    [0, 1], each image by the slope of the others (cross-fitted); one mean slope in the value, so
+    that all labels give the statistic itself. Without a prediction this is the estimate from
+    labels alone. It holds for any asymptotically linear statistic. Sources:
     Angelopoulos et al. 2023 (PPI), 2311.01453 (PPI++); Särndal et al. 1992, section 6.3.
 
     Parameters
@@ -68,13 +69,14 @@ def difference_estimate(
     k = len(influence)
     shares = np.full(k, 1 / k) if weights is None else weights / weights.sum()
     predicted = np.zeros(k) if predicted is None else predicted
-    explained = slopes(influence, predicted) * predicted
-    rest = influence - explained
+    slope = slopes(influence, predicted)
+    rest = influence - slope * predicted
     variance, dof = _cluster_variance(shares * (rest - shares @ rest), clusters)
     finite = max(1 - k / n_pool, 0.0)
     if spread is not None:
         variance, dof = moderated(variance, dof, spread.of_mean(k))
-    return ValueWithError(float(value - shares @ explained), math.sqrt(finite * variance), dof)
+    value -= float(slope.mean() * (shares @ predicted))
+    return ValueWithError(float(value), math.sqrt(finite * variance), dof)
 
 
 def slopes(influence: np.ndarray, predicted: np.ndarray) -> np.ndarray:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
+
+import pandas as pd
 
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.unlabelled import Images, list_images
@@ -12,10 +15,12 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.labels.aid import LabelAid
+from autoeval.estimation.labels.assess import LEVELS
 from autoeval.estimation.labels.box_features import OF_HALF_SIZE
 from autoeval.estimation.labels.frames import blocks_of
 from autoeval.estimation.labels.plan import LabelPlan, make_plan, priors_of
 from autoeval.estimation.labels.pool import pool_of_evidence
+from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.estimation.observing import ImageDetector, Observer
 
@@ -61,8 +66,8 @@ def plan_labels(
     Raises
     ------
     InputError
-        If the estimator was fitted with another detector or without boxes of its sources, no image
-        can be read, or `n` does not fit.
+        If the estimator is of no precision, was fitted with another detector or without boxes of
+        its sources, no image can be read, or `n` does not fit.
     """
     aid = _aid(estimator)
     listed, seen = list_images(images), list[Evidence]()
@@ -72,13 +77,13 @@ def plan_labels(
         seen.append(replace(evidence, logits=None, candidates=None, features=None, views=()))
         watch(evidence)
 
-    estimate, _ = estimator.estimate(observer, listed, watch=keep)
+    estimate, row = estimator.estimate(observer, listed, watch=keep)
     read = {evidence.image_id for evidence in seen}
     plan = make_plan(
         pool_of_evidence(seen, observer.task.categories),
         aid,
         n=n,
-        priors=priors_of(estimate),
+        priors=priors_of(estimate) | _of_other_targets(estimator, row, detector.backbone),
         target=estimator.target,
         level=estimator.level,
         blocks=blocks_of([i for i in listed if i.image_id in read], frames=frames),
@@ -112,7 +117,25 @@ def estimate_labelled(
     return estimate_with_labels(plan, labels, words=words, planned=False)
 
 
+def _of_other_targets(
+    estimator: MapEstimator, row: Mapping[str, Any], backbone: str
+) -> dict[str, ValueWithError]:
+    """Estimate the other precisions from the same pass, by the same table."""
+    priors: dict[str, ValueWithError] = {}
+    for target in (name for name in LEVELS if name in estimator.table_):
+        if target != estimator.target:
+            other = MapEstimator(estimator.method, target=target, level=estimator.level)
+            fitted = other.fit_rows(estimator.table_)
+            priors |= priors_of(fitted.predict_rows(pd.DataFrame([row]), backbone=backbone))
+    return priors
+
+
 def _aid(estimator: MapEstimator) -> LabelAid:
+    if estimator.target not in LEVELS:
+        raise InputError(
+            f"Labels tell {', '.join(LEVELS)}, but this estimator is of {estimator.target}: fit "
+            "one of mAP."
+        )
     aid = getattr(estimator, "aid_", None)
     if aid is None:
         raise InputError(

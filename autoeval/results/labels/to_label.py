@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
-from autoeval.data.labels.writing import coco_document, write_coco
+from autoeval.data.labels.writing import coco_document
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.labels.plan import LabelPlan
+from autoeval.results.labels.annotation_file import name_images
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.writers import write_json
 
@@ -24,6 +25,8 @@ def write_to_label(
     plan: LabelPlan, images: Mapping[str, UnlabelledImage], folder: Path, *, prelabel: bool = False
 ) -> list[Path]:
     """Copy the drawn images into a folder, with an annotation file that names them.
+
+    What the annotation file of an earlier, smaller plan holds by now is kept.
 
     Parameters
     ----------
@@ -46,8 +49,7 @@ def write_to_label(
     for image in named:
         _copy(images[image.image_id], folder / IMAGES / image.file_name)
     empty = LabelSet(folder / EMPTY, tuple(named), plan.found.categories)
-    write_coco(empty, folder / EMPTY)
-    written = [folder / IMAGES, folder / EMPTY]
+    written = [folder / IMAGES, name_images(empty, folder / EMPTY)]
     if prelabel:
         boxes = _sure_boxes(plan, named)
         with_boxes = LabelSet(folder / EMPTY, tuple(named), plan.found.categories, tuple(boxes))

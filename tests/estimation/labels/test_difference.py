@@ -22,6 +22,16 @@ def test_a_labelled_pool_leaves_no_error():
     assert (found.value, found.error) == (pytest.approx(0.5), 0)
 
 
+def test_all_labels_give_the_statistic_whatever_the_slopes():
+    rng = np.random.default_rng(8)
+    predicted = rng.normal(size=40)
+    predicted -= predicted.mean()  # of all images the mean influence is 0
+    influence = 0.5 * predicted + rng.normal(size=40)
+    assert len(set(slopes(influence, predicted))) == 5
+    found = difference_estimate(0.4, influence, predicted, n_pool=40)
+    assert (found.value, found.error) == (pytest.approx(0.4, abs=1e-12), 0)
+
+
 def test_a_perfect_prediction_leaves_no_error():
     influence = np.array([0.2, -0.1, 0.4])
     found = difference_estimate(0.5, influence, influence, n_pool=100)

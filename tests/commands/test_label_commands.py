@@ -1,0 +1,214 @@
+"""`label plan` and `label estimate` from images to an interval, by a black box in a file."""
+
+import json
+
+import cv2
+import pytest
+from labelled_colours import labels_of, write_colours, write_detector, write_task
+
+from autoeval.cli import main
+from autoeval.data.coco import read_coco
+from autoeval.detectors.python_file import load_black_box
+
+POOL = 40
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A folder with an estimator of three places, a detector and a new place."""
+    folder = tmp_path_factory.mktemp("labels")
+    words = [
+        "estimate-map",
+        "--detector",
+        write_detector(folder),
+        "--task",
+        str(write_task(folder)),
+    ]
+    assert main([*words, "--work-dir", str(folder / "work")]) == 0
+    write_colours(folder / "new", 2, n_images=POOL)
+    return folder
+
+
+@pytest.fixture
+def plan(world, tmp_path):
+    """Words that plan into an own folder."""
+    saved = ["--estimator", str(world / "work" / "estimator.parquet")]
+    pool = ["--images", str(world / "new" / "images")]
+    return ["label", "plan", *saved, *pool, "--out", str(tmp_path / "site")]
+
+
+def drawn(tmp_path):
+    return json.loads((tmp_path / "site" / "plan.json").read_text())["drawn"]
+
+
+def estimate(tmp_path, labels, *more):
+    plan = ["--plan", str(tmp_path / "site"), "--labels", str(labels)]
+    return main(["label", "estimate", *plan, *more])
+
+
+def result(tmp_path):
+    written = tmp_path / "site" / "estimate" / "result.json"
+    return json.loads(written.read_text())["labelled_estimate"]
+
+
+def last_line(capsys):
+    return capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_from_images_to_an_interval(world, plan, tmp_path, capsys):
+    assert main([*plan, "--n", "12"]) == 0
+    told = capsys.readouterr().out
+    assert f"12 of {POOL} images drawn by seed 0" in told and "with 30" in told
+    site, names = tmp_path / "site", drawn(tmp_path)
+    assert sorted(p.name for p in (site / "images").iterdir()) == sorted(names)
+    empty = read_coco(site / "annotations.json")
+    assert [image.file_name for image in empty.images] == names and empty.boxes == ()
+    assert not list(site.glob("prelabels*"))
+    labels = labels_of(world / "new", names, tmp_path / "labels.json")
+    assert estimate(tmp_path, labels, "--until", "1") == 0
+    told = capsys.readouterr().out
+    assert "from 12 labelled images of 40" in told and "±1 is not reached" in told
+    found = result(tmp_path)
+    assert found["lower"] < found["value"] < found["upper"]
+    assert set(found["per_category"]) == {"car", "bus"} and found["categories_behind"] == 2
+    assert "How the interval shrinks" in (site / "estimate" / "report.html").read_text()
+    assert estimate(tmp_path, labels, "--until", "50") == 0
+    assert "±50 is reached" in capsys.readouterr().out
+    assert estimate(tmp_path, labels, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["labelled_estimate"] == found
+
+
+def test_a_larger_plan_keeps_the_drawn_and_needs_no_pass(world, plan, tmp_path, capsys):
+    assert main([*plan, "--n", "6"]) == 0
+    first = drawn(tmp_path)
+    labels = labels_of(world / "new", first, tmp_path / "site" / "annotations.json")
+    written = json.loads(labels.read_text())
+    assert "observing images" in capsys.readouterr().err
+    assert main([*plan, "--n", "9"]) == 0
+    assert "observing images" not in capsys.readouterr().err
+    assert drawn(tmp_path)[:6] == first and len(drawn(tmp_path)) == 9
+    assert {p.name for p in (tmp_path / "site" / "images").iterdir()} == set(drawn(tmp_path))
+    more = json.loads(labels.read_text())  # what somebody drew is kept
+    assert {image["file_name"] for image in more["images"]} == set(drawn(tmp_path))
+    assert more["images"][:6] == written["images"]
+    assert more["annotations"] == written["annotations"] != []
+    assert main([*plan, "--n", "5"]) == 2
+    assert "Expected --n of 9 (drawn already) to 40" in last_line(capsys)
+
+
+def test_prelabels_are_offered_when_asked_for(world, plan, tmp_path):
+    assert main([*plan, "--n", "6", "--prelabel"]) == 0
+    site = tmp_path / "site"
+    offered = read_coco(site / "prelabels_coco.json")
+    assert {image.file_name for image in offered.images} == set(drawn(tmp_path))
+    tasks = json.loads((site / "prelabels_label_studio.json").read_text())
+    results = [result for task in tasks for result in task["predictions"][0]["result"]]
+    assert len(results) == len(offered.boxes) > 0
+    assert read_coco(site / "annotations.json").boxes == ()
+
+
+def test_every_target_has_the_label_free_estimate_of_the_same_pass(world, plan, tmp_path):
+    assert main([*plan, "--n", "9"]) == 0
+    assert estimate(tmp_path, labels_of(world / "new", drawn(tmp_path), tmp_path / "l.json")) == 0
+    told, site = result(tmp_path), tmp_path / "site"
+    saved = ["--estimator", str(world / "work" / "estimator.parquet")]
+    assert main(["estimate", str(world / "new/images"), *saved, "--work-dir", str(site)]) == 0
+    free = json.loads((site / "result.json").read_text())["estimate"]
+    for name, of in [("mAP", free), *free["beside"].items()]:
+        assert told["whole"][name]["prior"]["value"] == pytest.approx(of["value"])
+        assert 0 < told["whole"][name]["combined"]["share"] < 1
+    assert set(told["whole"]) == {"mAP", "mAP50", "mAP75"} == {"mAP", *free["beside"]}
+
+
+def test_all_labels_give_what_evaluation_gives(world, plan, tmp_path):
+    """The estimate from all images is COCO's own mAP of the boxes that the black box finds."""
+    assert main([*plan, "--n", str(POOL)]) == 0
+    assert estimate(tmp_path, world / "new" / "annotations.json") == 0
+    whole = result(tmp_path)["whole"]
+    for name, true in evaluated(world).items():
+        assert whole[name]["combined"]["measured"]["value"] == pytest.approx(true, abs=1e-6)
+
+
+def evaluated(world):
+    """Evaluate the black box on all images of the new place by pycocotools."""
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    files, detector = world / "new", load_black_box(f"{world / 'mine.py'}:detector")
+    truth = COCO(files / "annotations.json")
+    found = []
+    for number, image in truth.imgs.items():
+        pixels = cv2.imread(str(files / "images" / image["file_name"]))
+        for boxes in [one.clean for one in detector.observe([pixels], [str(number)])]:
+            for (x, y, x2, y2), score, label in zip(
+                boxes.boxes.tolist(), boxes.scores.tolist(), boxes.labels.tolist(), strict=True
+            ):
+                box = {"bbox": [x, y, x2 - x, y2 - y], "score": score}
+                found.append({"image_id": number, "category_id": 1 + label, **box})
+    judged = COCOeval(truth, truth.loadRes(found), "bbox")
+    judged.evaluate()
+    judged.accumulate()
+    judged.summarize()
+    return dict(zip(("mAP", "mAP50", "mAP75"), judged.stats[:3].tolist(), strict=True))
+
+
+class TestRefusals:
+    def test_another_detector_than_the_estimator_s(self, world, plan, tmp_path, capsys):
+        other = write_detector(tmp_path, threshold=150)
+        assert main([*plan, "--detector", other]) == 2
+        assert "fitted with 100, now 150" in capsys.readouterr().err
+        assert not (tmp_path / "site").exists()
+
+    def test_another_detector_than_the_plan_s(self, world, plan, tmp_path, capsys):
+        assert main([*plan, "--n", "6"]) == 0
+        other = write_detector(tmp_path, threshold=150)
+        assert main([*plan, "--n", "9", "--detector", other]) == 2
+        assert "holds a plan for another detector" in last_line(capsys)
+        labels = world / "new" / "annotations.json"
+        assert estimate(tmp_path, labels, "--detector", other) == 2
+        assert "--detector beside --plan" in last_line(capsys)
+        assert len(drawn(tmp_path)) == 6
+
+    def test_a_folder_that_holds_other_labels(self, world, plan, capsys):
+        assert main([*plan[:-1], str(world / "new")]) == 2
+        assert "holds annotations.json, which no plan wrote" in last_line(capsys)
+
+    def test_labels_that_cannot_be_used(self, world, plan, tmp_path, capsys):
+        assert main([*plan, "--n", "12"]) == 0
+        names, path = drawn(tmp_path), tmp_path / "labels.json"
+        content = json.loads(labels_of(world / "new", names, path).read_text())
+
+        def refused(**change):
+            path.write_text(json.dumps(content | change))
+            assert estimate(tmp_path, path) == 2
+            return last_line(capsys)
+
+        again = {**content["images"][0], "id": 999}
+        assert "images labelled twice" in refused(images=[*content["images"], again])
+        assert "None of the 12 labelled images holds a car or bus" in refused(annotations=[])
+        moved = [{**image, "file_name": f"x{image['file_name']}"} for image in content["images"]]
+        assert "None of the 12 labelled images" in refused(images=moved)
+        vans = [{"id": 1, "name": "van"}, {"id": 2, "name": "lorry"}]
+        assert "--words WORD=CATEGORY" in refused(categories=vans)
+        assert not (tmp_path / "site" / "estimate").exists()
+
+
+def test_what_is_odd_is_left_out_and_said(world, plan, tmp_path, capsys):
+    assert main([*plan, "--n", "12"]) == 0
+    names, path = drawn(tmp_path), tmp_path / "labels.json"
+    content = json.loads(labels_of(world / "new", names, path).read_text())
+    everything = json.loads((world / "new" / "annotations.json").read_text())["images"]
+    other = next(image for image in everything if image["file_name"] not in names)
+    stray = {**other, "id": 999, "file_name": "elsewhere.png"}
+    cars = [box for box in content["annotations"] if box["category_id"] == 1]
+    images = [*content["images"], other, stray]
+    path.write_text(json.dumps(content | {"images": images, "annotations": cars}))
+    assert estimate(tmp_path, path) == 0
+    told = result(tmp_path)
+    assert told["n_labelled"] == 12 and told["categories_behind"] == 1
+    doubts = " ".join(told["doubts"])
+    assert f"did not draw, left out: 1 ({other['file_name']})" in doubts
+    assert "not in the pool, left out: 1 (elsewhere.png)" in doubts
+    assert "label-free estimate stands: bus. The mean rests on 1 of 2 categories" in doubts
+    free = told["per_category"]["bus"]
+    assert free["combined"]["measured"] == free["prior"] and not free["measured"]
