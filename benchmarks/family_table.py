@@ -19,14 +19,16 @@ and without torchvision. Made by
 python -m benchmarks.mmdet_families --results families/ --table docs/mmdet-families.md
 ```
 
-with scikit-image installed, which BoxInst needs.
+with scikit-image installed, which BoxInst needs, and transformers, which GLIP and Grounding DINO
+need (`pip install 'autoeval[open-vocabulary]'`); their text encoder is small and random.
 
 {summary}
 
 * **boxes**: `=` where they equal those of mmdet's `inference_detector` to the last bit, with their
   number; (0) shows nothing but that it runs, since random weights gave none. SOLO's and SOLOv2's
   are those around their masks, where mmdet leaves zeros.
-* **half**: boxes at half the input size; the reasons below the table.
+* **half**: boxes at half the input size; `canvas` where the network takes one size only, and the
+  image is at half its size on a grey canvas.
 * **dropout**: `split` where perturbed passes start from the cached output of the last layer that is
   not perturbed; else the modules of the backbone at which features are dropped, in a pass of the
   whole model.
@@ -52,19 +54,13 @@ def write_table(path: Path, outcomes: Mapping[str, Mapping[str, Any]]) -> None:
     """
     head = HEAD.format(total=len(outcomes), summary=summary(outcomes))
     rows = [_row(config, outcome) for config, outcome in outcomes.items()]
-    write_text(path, "\n".join([head + "\n".join(rows), *_no_half_size(outcomes)]) + "\n")
-
-
-def _no_half_size(outcomes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Say in lines why detectors have no half size."""
-    ran = {config: each["missing"] for config, each in outcomes.items() if "boxes" in each}
-    return [f"\n`{c}`: {m['half_size']}." for c, m in ran.items() if "half_size" in m]
+    write_text(path, head + "\n".join(rows) + "\n")
 
 
 def summary(outcomes: Mapping[str, Mapping[str, Any]]) -> str:
     """Count what runs in a sentence."""
     ran = [each for each in outcomes.values() if "boxes" in each]
-    full = [e for e in ran if e["dropout"] and "half_size" not in e["missing"]]
+    full = [e for e in ran if e["dropout"] and e["half"]]
     equal = sum(each["equal"] for each in ran)
     crashed = sum("crash" in each for each in outcomes.values())
     return (
@@ -82,7 +78,7 @@ def _row(config: str, outcome: Mapping[str, Any]) -> str:
     missing = outcome["missing"]
     cells = [
         ("= " if outcome["equal"] else "not equal ") + f"({outcome['boxes']})",
-        NO if "half_size" in missing else YES,
+        outcome["half"] or NO,
         outcome["dropout"] or NO,
         *(NO if name in missing else YES for name in ("candidates", "logits", "features")),
         str(outcome["classes"]),

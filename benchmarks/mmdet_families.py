@@ -19,6 +19,7 @@ import re
 import traceback
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,14 @@ from mmengine.logging import MMLogger
 
 from autoeval.detectors import Detector, DropoutSpec
 from autoeval.detectors.category_names import count_classes, find_categories
+from autoeval.detectors.causes import UnsuitableSize
 from autoeval.detectors.configs import read_config
 from autoeval.detectors.constructing import build_model
+from autoeval.detectors.words import takes_words
 from autoeval.errors import InputError
 from benchmarks.family_configs import make_small, settle
 from benchmarks.family_table import write_table
+from benchmarks.family_words import shrink_words
 
 FAMILIES = Path(__file__).with_suffix(".txt")
 EVIDENCE = ("candidates", "logits", "features")
@@ -43,7 +47,9 @@ def try_family(path: str) -> dict[str, Any]:
     torch.manual_seed(0)
     config = read_config(f"mmdet::{path}")
     make_small(config, path.split("/")[0])
-    model = build_model(config)
+    with TemporaryDirectory() as folder:
+        shrink_words(config, Path(folder))
+        model = build_model(config)
     settle(model, image())
     names = class_names(model, config)
     detector = Detector(model, config, names or [str(n) for n in range(count_classes(model) or 1)])
@@ -67,8 +73,18 @@ def observe(detector: Detector) -> dict[str, Any]:
         "equal": _as_mmdet(detector, found.clean),
         "dropout": "split" if detector.splits_backbone else ", ".join(detector.stages),
         "dropout moves boxes": not np.array_equal(found.clean.boxes, found.perturbed[0].boxes),
+        "half": half_size(detector) if found.half_size else "",
         "missing": dict(found.missing),
     }
+
+
+def half_size(detector: Detector) -> str:
+    """Say whether a detector takes half its input size, or a canvas with half the image."""
+    try:
+        detector.halving.of_input([image()], ["a"])
+    except UnsuitableSize:
+        return "canvas"
+    return "yes"
 
 
 def image() -> np.ndarray:
@@ -83,7 +99,9 @@ def _as_mmdet(detector: Detector, clean: Any) -> bool:
     from mmdet.apis import inference_detector
 
     detector.model.cfg = detector.config
-    found = inference_detector(detector.model, image()).pred_instances
+    words = {"text_prompt": detector.categories, "custom_entities": True}
+    asked = words if takes_words(detector.model) else {}
+    found = inference_detector(detector.model, image(), **asked).pred_instances
     theirs = (found.bboxes, found.scores, found.labels)
     return all(
         np.array_equal(a.numpy(), b)

@@ -11,6 +11,7 @@ from mmengine.config import Config
 from torch import nn
 
 from autoeval.detectors import ops
+from autoeval.detectors.words import takes_words
 from autoeval.errors import InputError
 
 
@@ -29,7 +30,8 @@ def find_categories(
 
     Those given come first, then the checkpoint's own list, then the one in the ``metainfo`` of the
     config's test data set, then those of that data set's type (VOC, Cityscapes, ...) and COCO's,
-    where they are as many as the head has classes.
+    where they are as many as the head has classes. A detector that takes words finds what it is
+    told, however many.
 
     Parameters
     ----------
@@ -47,8 +49,10 @@ def find_categories(
     InputError
         If there is no list, or its length is not the number of classes of the head.
     """
-    n_classes = count_classes(model)
     found = tuple(given) or _from_checkpoint(meta) or _from_config(config)
+    if takes_words(model):
+        return found or _of_type(config) or coco_categories()
+    n_classes = count_classes(model)
     if not found:
         usual = (_of_type(config), coco_categories(), _of_proposals(model))
         found = next((names for names in usual if len(names) == n_classes), ())

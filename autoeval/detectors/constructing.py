@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 EXTRAS = {
     "transformers": "pip install 'autoeval[open-vocabulary]'",
     "nltk": "pip install nltk",
-    "mmpretrain": "pip install mmpretrain",
+    "mmpretrain": "pip install mmpretrain model-index, beside a torchvision that fits torch",
+    "modelindex": "pip install model-index",
     "timm": "pip install timm",
     "detectron2": "see https://github.com/facebookresearch/detectron2",
     "torchvision": "a torchvision that fits torch",
     "skimage": "pip install scikit-image",
 }
+LOCAL_ENCODER = (
+    "Name a folder that has the text encoder: --cfg-options model.language_model.name=FOLDER, for "
+    "GLIP model.bbox_head.lang_model_name=FOLDER, too."
+)
 
 
 def build_model(config: Config) -> BaseDetector:
@@ -64,6 +69,8 @@ def told(error: Exception) -> str:
     extra = _missing_package(message)
     if extra:
         return f"{message.rstrip('.')}. It needs {extra}: {EXTRAS[extra]}."
+    if "huggingface.co" in message:
+        return f"{message.rstrip('.')}. {LOCAL_ENCODER}"
     if isinstance(error, FileNotFoundError):
         return f"{message.rstrip('.')}. The config names this file: give its whole path there."
     if isinstance(error, URLError | ConnectionError | TimeoutError):

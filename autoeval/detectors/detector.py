@@ -13,14 +13,15 @@ from mmengine.config import Config
 
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.capture import CAPTURED, capture
-from autoeval.detectors.causes import telling_sizes
 from autoeval.detectors.dropout import sample_seed
 from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.halving import Halving
 from autoeval.detectors.passes import Batch, StagedPasses, choose_passes, stage_names
 from autoeval.detectors.pooling import QuickPooling
 from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.detectors.settings import describe, fingerprint
 from autoeval.detectors.views import VIEWS, alter
+from autoeval.detectors.words import asks_in_parts, prompt
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,9 +48,12 @@ class Detector:
     Attributes
     ----------
     categories : tuple of str
+    halving : Halving
+        Finds boxes at half the size.
     max_batch : int
         Samples that go through the network together: 1 on a CPU, where more brings nothing and
-        rounds differently, `ACCELERATOR_BATCH` elsewhere. The numbers of a CPU therefore do not
+        rounds differently, and for a model that asks for its words in parts; `ACCELERATOR_BATCH`
+        elsewhere. The numbers of a CPU therefore do not
         depend on how images are grouped, to the last bit; those of an accelerator agree to
         rounding.
     """
@@ -67,8 +71,11 @@ class Detector:
         self.config = config
         self.categories = tuple(categories)
         self.device = next(model.parameters()).device
-        self.max_batch = 1 if self.device.type == "cpu" else ACCELERATOR_BATCH
-        self._preprocess = Preprocessor(config)
+        alone = self.device.type == "cpu" or asks_in_parts(model)
+        self.max_batch = 1 if alone else ACCELERATOR_BATCH
+        told = prompt(model, self.categories)
+        self._preprocess = Preprocessor(config, told=told)
+        self.halving = Halving(lambda: Preprocessor(config, scale=0.5, told=told), self._clean)
         self._passes = choose_passes(model, stages)
         self._quick_pooling = QuickPooling(model)
 
@@ -86,10 +93,6 @@ class Detector:
         if not self.splits_backbone and self.stages:
             described["stages"] = list(self.stages)
         return described
-
-    @cached_property
-    def _halving(self) -> Preprocessor:
-        return Preprocessor(self.config, scale=0.5)
 
     @property
     def splits_backbone(self) -> bool:
@@ -138,7 +141,8 @@ class Detector:
         wants : collection of {"candidates", "logits", "features", "views", "half_size"}
             Further fields of `Evidence` to fill. The first three are by-products of the clean pass,
             ``views`` are one more clean pass for each of `autoeval.detectors.views.VIEWS`, and
-            ``half_size`` is a clean pass at half the input size. What the detector does not give is
+            ``half_size`` is a clean pass at half the input size; see
+            `autoeval.detectors.halving.Halving`. What the detector does not give is
             missing from the evidence, with the reason.
 
         Returns
@@ -262,13 +266,21 @@ class Detector:
     def _half_size(self, images: Sequence[np.ndarray], found: Sequence[Evidence]) -> list[Evidence]:
         """Add what is found at half the input size, or the reason why nothing is."""
         try:
-            halving, image_ids = self._halving, [evidence.image_id for evidence in found]
-            with telling_sizes():
-                passes = self._all_passes(images, image_ids, [], 0, 0, preprocess=halving)
+            halves = self.halving(images, [evidence.image_id for evidence in found])
         except InputError as error:
             reason = f"{type(self.model).__name__} gives nothing at half its input size: {error}"
             return [replace(e, missing={**e.missing, "half_size": reason}) for e in found]
-        return [replace(e, half_size=p.clean) for e, p in zip(found, passes, strict=True)]
+        return [replace(e, half_size=half) for e, half in zip(found, halves, strict=True)]
+
+    def _clean(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        preprocess: Preprocessor | None,
+    ) -> list[Detections]:
+        """Return the boxes of a clean pass."""
+        passes = self._all_passes(images, image_ids, [], 0, 0, preprocess=preprocess)
+        return [each.clean for each in passes]
 
     @torch.inference_mode()
     def _run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,8 @@ class Preprocessor:
         The detector's configuration.
     scale : float
         Multiple of the configuration's input size.
+    told : mapping of str to object, optional
+        What the data samples carry besides sizes, such as words to look for.
 
     Raises
     ------
@@ -37,9 +39,12 @@ class Preprocessor:
         image.
     """
 
-    def __init__(self, config: Config, *, scale: float = 1.0) -> None:
+    def __init__(
+        self, config: Config, *, scale: float = 1.0, told: Mapping[str, Any] | None = None
+    ) -> None:
         from mmcv.transforms import Compose
 
+        self._told = dict(told or {})
         steps = adapt_pipeline(test_pipeline(config))
         steps = steps if scale == 1 else rescale_pipeline(steps, scale)
         try:
@@ -57,7 +62,9 @@ class Preprocessor:
         dict
             ``inputs``, a Tensor (3, H', W'), and ``data_samples``, which remembers the scale.
         """
-        return self._run({"img": image, "img_id": 0})
+        prepared = self._run({"img": image, "img_id": 0})
+        prepared["data_samples"].set_metainfo(self._told)
+        return prepared
 
 
 def collate(model: BaseDetector, prepared: Sequence[dict[str, Any]]) -> tuple[Tensor, list[Any]]:

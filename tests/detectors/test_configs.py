@@ -41,9 +41,11 @@ def test_no_weights_are_asked_for_anywhere():
 )
 def test_detectors_that_read_words_name_their_extra(path, monkeypatch):
     """Not fairscale, which training alone has a use for."""
+    from mmdet.models.dense_heads import atss_vlfusion_head
     from mmdet.models.language_models import bert
 
     monkeypatch.setattr(bert, "AutoTokenizer", None)
+    monkeypatch.setattr(atss_vlfusion_head, "BertConfig", None)
     with pytest.raises(InputError, match=r"transformers: pip install 'autoeval\[open-v"):
         build_model(read_config(f"mmdet::{path}"))
 
@@ -91,6 +93,10 @@ def test_the_weights_of_the_one_that_is_deployed():
         (ImportError("No module named 'mmpretrain'"), "pip install mmpretrain"),
         (RuntimeError("transformers is not installed, please"), r"pip install 'autoeval\[open-v"),
         (FileNotFoundError("file t.py does not exist"), "names this file: give its whole path"),
+        (
+            OSError("We couldn't connect to 'https://huggingface.co' to load the files\nCheck"),
+            r"load the files\. Name a folder.*model\.language_model\.name=FOLDER",
+        ),
         (URLError("no route"), r"a download failed \(.*no route"),
         (
             KeyError("X is not in the mmdet::model registry. More\nlines"),

@@ -9,6 +9,7 @@ from mmengine.config import Config
 from autoeval.detectors import Detector
 from autoeval.detectors.causes import UnsuitableSize, telling_sizes
 from autoeval.detectors.pipelines import rescale_pipeline
+from autoeval.errors import InputError
 
 FIELDS = ("boxes", "scores", "labels")
 
@@ -53,16 +54,61 @@ def failing_when_small(detector, error):
     return clean
 
 
-def test_a_network_that_cannot_take_half_the_size_says_so(build, images, monkeypatch):
-    detector = build("retinanet_r18")
+def too_small():
+    """Return torch's own error about a map that is smaller than a kernel."""
     with pytest.raises(RuntimeError) as raised:
         torch.nn.functional.conv2d(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 3, 3))
-    monkeypatch.setattr(detector._passes, "clean", failing_when_small(detector, raised.value))
+    return raised.value
+
+
+def test_a_network_of_one_size_sees_half_the_image_on_a_canvas(build, images, monkeypatch):
+    """Its boxes are those of a plain pass over the canvas, times two, the grey left out."""
+    detector = build("retinanet_r18")
+    image = images[0]  # 90 x 120
+    canvas = np.full_like(image, 114)
+    canvas[:45, :60] = cv2.resize(image, (60, 45), interpolation=cv2.INTER_AREA)
+    (plain,) = detector.observe([canvas], ["a"])
+    centres = (plain.clean.boxes[:, :2] + plain.clean.boxes[:, 2:]) / 2
+    inside = (centres < (60, 45)).all(axis=1)
+    assert 0 < inside.sum() < len(inside)
+    monkeypatch.setattr(detector._passes, "clean", failing_when_small(detector, too_small()))
+    found = detector.observe([image, image], ["a", "b"], wants=["half_size", "features"])
+    for evidence in found:
+        assert evidence.missing == {} and evidence.features is not None
+        expected = np.minimum(plain.clean.boxes[inside] * 2, (120, 90, 120, 90))
+        np.testing.assert_allclose(evidence.half_size.boxes, expected, rtol=1e-6)
+        np.testing.assert_array_equal(evidence.half_size.scores, plain.clean.scores[inside])
+
+
+def test_images_that_go_through_at_half_the_size_have_no_canvas(build, images, monkeypatch):
+    """Whatever is observed beside them: each image's boxes are its own."""
+    detector = build("retinanet_r18")
+    (alone,) = detector.observe(images[:1], ["a"], wants=["half_size"])
+    run = detector.halving.of_input
+
+    def of_input(given, image_ids):
+        if "b" in image_ids:
+            raise UnsuitableSize("too small")
+        return run(given, image_ids)
+
+    monkeypatch.setattr(detector.halving, "of_input", of_input)
+    beside, canvas = detector.observe([images[0]] * 2, ["a", "b"], wants=["half_size"])
+    np.testing.assert_array_equal(beside.half_size.boxes, alone.half_size.boxes)
+    assert not np.array_equal(canvas.half_size.boxes, alone.half_size.boxes)
+
+
+def test_a_pipeline_that_cannot_be_halved_is_a_reason(build, images, monkeypatch):
+    detector = build("retinanet_r18")
+
+    def make():
+        raise InputError("no such step")
+
+    monkeypatch.setattr(detector.halving, "_make", make)
+    monkeypatch.delitem(detector.halving.__dict__, "_preprocess", raising=False)
     (evidence,) = detector.observe(images[:1], ["a"], wants=["half_size", "features"])
     assert len(evidence.clean) and evidence.features is not None
     assert evidence.half_size is None
-    reason = evidence.missing["half_size"]
-    assert "RetinaNet gives nothing at half its input size: Calculated padded input" in reason
+    assert "nothing at half its input size: no such step" in evidence.missing["half_size"]
 
 
 def test_other_failures_at_half_the_size_are_failures(build, images, monkeypatch):
