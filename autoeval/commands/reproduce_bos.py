@@ -1,4 +1,4 @@
-"""Make the tables of the paper on box stability with its own data sets, printed figures beside.
+"""Make tables and figures of the paper on box stability with its own data sets, print beside.
 
 Partial data gives partial tables, marked. Needs no converter: the sets are read as published.
 """
@@ -7,39 +7,47 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
-import time
-from copy import copy
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.detector_options import add_detector_options, load_named_detector
-from autoeval.commands.execution_options import add_execution_options, launched, make_executor
-from autoeval.commands.meta_set_options import (
-    add_pass_options,
-    add_size_options,
-    make_observer,
-)
-from autoeval.errors import InputError
+from autoeval.commands.detector_options import add_detector_options
+from autoeval.commands.execution_options import add_execution_options, launched
+from autoeval.commands.meta_set_options import add_pass_options, add_size_options
+from autoeval.commands.paper_runs import MOST_OWN, PaperRun, find_runs, stand_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autoeval.estimation.observing import Observer
     from autoeval.metasets.config import MetaSetConfig
+    from autoeval.report.sections import Section
     from autoeval.results.reproduce.at_hand import AtHand
+    from autoeval.results.reproduce.cost import Cost
     from autoeval.results.reproduce.printed import PrintedTable
+    from autoeval.results.reproduce.printed_figure import PrintedFigure
+    from autoeval.studies.observed import Observations
 
-FEWEST, TIMED_IMAGES = 3, 4
-REFERENCE = "coco"
+Key = tuple[str, str]
+"""Alias of a detector, and name of a task."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the passes gave: score tables, and boxes."""
+
+    scores: Mapping[Key, pd.DataFrame] = field(default_factory=dict)
+    boxes: Mapping[Key, Observations] = field(default_factory=dict)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "--table", nargs="+", default=["1"], metavar="N", help="1, 2, 3, 4 (default: 1)"
+        "--table", nargs="+", default=[], metavar="N", help="1, 2, 3, 4 (default: 1)"
+    )
+    parser.add_argument(
+        "--figure", nargs="+", default=[], metavar="N", help="2, 4a, 4b, 4c, 6, 7, 8, 9, 10"
     )
     data = parser.add_argument_group("data")
     data.add_argument("--data-root", metavar="DIR", help="folder with the data sets")
@@ -59,20 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tell what is there and what it costs; run what is missing; print the tables."""
+    """Tell what is there and what it costs; run what is missing; print tables and figures."""
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.report.sections import Report, Section, written_files
+    from autoeval.report.sections import Report, written_files
     from autoeval.results.reproduce.at_hand import data_at_hand
-    from autoeval.results.reproduce.cost import Cost, images_to_observe
     from autoeval.results.reproduce.printed import load_printed
-    from autoeval.results.reproduce.side_by_side import SideBySide
+    from autoeval.results.reproduce.printed_figure import load_figures
 
-    printed = load_printed("bos", args.table)
+    figures = load_figures("bos", args.figure)
+    printed = load_printed("bos", args.table or ([] if figures else ["1"]))
+    tables = printed.tables if args.table or not figures else ()
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
-    tasks = {
-        table.task: load_task(f"configs/tasks/{table.task}.py", args.data_root)
-        for table in printed.tables
-    }
+    names = dict.fromkeys(each.task for each in (*tables, *figures))
+    tasks = {name: load_task(f"configs/tasks/{name}.py", args.data_root) for name in names}
     data = {
         name: data_at_hand(task, printed.downloads, max_images=args.max_images)
         for name, task in tasks.items()
@@ -80,25 +87,13 @@ def run(args: argparse.Namespace) -> int:
     for at_hand in data.values():
         print(at_hand.text(), file=sys.stderr)
     work_dir = args.work_dir or Path("work_dirs/reproduce_bos")
-    runs = _observers(args, printed.tables, data)
-    names = {key: f"{_stand_in(args) or key[0]} on {key[1]}" for key in runs}
-    sizes = {names[key]: images_to_observe(data[key[1]].seed_sets, meta_set) for key in runs}
-    rates = {names[key]: _rate(runs[key], data[key[1]]) for key in runs}
-    cost = Cost(sizes, args.repeats, rates)
+    runs = find_runs(args, _wanted((*tables, *figures)), data, work_dir)
+    cost = _cost(args, runs, tables, figures, meta_set)
     print(cost.text(), file=sys.stderr)
-    scored: dict[tuple[str, str], pd.DataFrame] = {}
-    if not args.dry_run:
-        with launched(args):
-            for key, observer in runs.items():
-                scored[key] = _score(args, observer, key, data[key[1]], meta_set, work_dir)
+    measured = Measured() if args.dry_run else _measure(args, runs, tables, figures, meta_set)
     sections: list[Section] = [
-        SideBySide(
-            table,
-            {detector: t for (detector, task), t in scored.items() if task == table.task},
-            len(tasks[table.task].seed_sets),
-            _stand_in(args),
-        ).section()
-        for table in printed.tables
+        *_own_tables(args, tables, measured.scores, data),
+        *_own_figures(args, figures, measured, data),
     ]
     report = Report("Box stability, printed and own", [*sections, cost, *data.values()])
     written = report.write(work_dir)
@@ -109,85 +104,94 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _observers(
-    args: argparse.Namespace, tables: tuple[PrintedTable, ...], data: dict[str, AtHand]
-) -> dict[tuple[str, str], Observer]:
-    """Load each detector for the tasks that have enough data, telling which cannot be."""
-    found: dict[tuple[str, str], Observer] = {}
-    for detector, name in dict.fromkeys((d, t.task) for t in tables for d in t.detectors):
-        at_hand = data[name]
-        if len(at_hand.seed_sets) < FEWEST:
-            print(f"note: {name}: fewer than {FEWEST} sources, so no table", file=sys.stderr)
-            continue
-        try:
-            found[detector, name] = _observer(_options(args, detector), at_hand)
-        except InputError as error:
-            print(f"note: {detector} on {name} is left out: {error}", file=sys.stderr)
-    return found
+def _wanted(printed: Sequence[PrintedTable | PrintedFigure]) -> list[Key]:
+    return [(detector, each.task) for each in printed for detector in each.detectors]
 
 
-def _stand_in(args: argparse.Namespace) -> str:
-    """Return the detector that was asked for in place of the tables' own; empty for none."""
-    return args.detector or (Path(args.config).stem if args.config else "")
+def _of_boxes(figures: Sequence[PrintedFigure]) -> dict[Key, bool]:
+    """Tell of each pass that keeps boxes whether it is over sample sets, too."""
+    samples = _wanted([figure for figure in figures if figure.needs_samples])
+    return {key: key in samples for key in _wanted([f for f in figures if f.needs_boxes])}
 
 
-def _observer(args: argparse.Namespace, at_hand: AtHand) -> Observer:
-    """Load the detector, with COCO as its training domain where COCO is there and serves."""
-    detector, at_coco = load_named_detector(args), copy(args)
-    if args.reference is None and any(s.name == REFERENCE for s in at_hand.seed_sets):
-        at_coco.reference = REFERENCE
-    try:
-        return make_observer(at_coco, detector, at_hand.task)
-    except InputError as error:
-        if args.reference:
-            raise
-        print(f"note: no Fréchet distance: {error}", file=sys.stderr)
-        return make_observer(args, detector, at_hand.task)
+def _of_scores(tables: Sequence[PrintedTable], figures: Sequence[PrintedFigure]) -> dict[Key, None]:
+    return dict.fromkeys(_wanted([*tables, *(f for f in figures if not f.needs_boxes)]))
 
 
-def _options(args: argparse.Namespace, detector: str) -> argparse.Namespace:
-    """Return the options of one detector: the one given, or the table's own."""
-    own = copy(args)
-    if not (args.detector or args.config):
-        own.detector = detector
-    weights = args.checkpoints / f"{detector}.pth" if args.checkpoints else None
-    if own.checkpoint is None and weights is not None and weights.is_file():
-        own.checkpoint = str(weights)
-    return own
-
-
-def _rate(observer: Observer, at_hand: AtHand) -> float:
-    """Return images a second, on a few images after a first one."""
-    from autoeval.metasets import SampleSet, own_images
-
-    samples = SampleSet(at_hand.seed_sets[0], own_images(at_hand.seed_sets[0]))
-    numbers = range(min(len(samples), 1 + TIMED_IMAGES))
-    list(observer.each(samples, numbers[:1]))
-    start = time.perf_counter()
-    n = len(list(observer.each(samples, numbers[1:])))
-    return n / (time.perf_counter() - start) if n else math.nan
-
-
-def _score(
+def _cost(
     args: argparse.Namespace,
-    observer: Observer,
-    key: tuple[str, str],
-    at_hand: AtHand,
+    runs: dict[Key, PaperRun],
+    tables: Sequence[PrintedTable],
+    figures: Sequence[PrintedFigure],
     meta_set: MetaSetConfig,
-    work_dir: Path,
-) -> pd.DataFrame:
-    from autoeval.estimation.fitting import fit_task
+) -> Cost:
+    """Count what the passes observe, and measure how fast."""
+    from autoeval.results.reproduce.cost import Cost, images_to_observe
 
-    folder = work_dir / f"{_stand_in(args) or key[0]}_{key[1]}"
-    fit = fit_task(
-        observer,
-        at_hand.seed_sets,
-        meta_set=meta_set,
-        work_dir=folder,
-        methods=["bos"],
-        executor=make_executor(args),
-        load=partial(load_named_detector, _options(args, key[0])),
-    )
-    for problem in fit.problems:
-        print(f"note: {problem}", file=sys.stderr)
-    return fit.table
+    images, rates = {}, {}
+    for key in [key for key in _of_scores(tables, figures) if key in runs]:
+        name = f"{stand_in(args) or key[0]} on {key[1]}"
+        images[name] = images_to_observe(runs[key].at_hand.seed_sets, meta_set)
+        rates[name] = runs[key].rate()
+    for key, samples in [each for each in _of_boxes(figures).items() if each[0] in runs]:
+        name = f"{stand_in(args) or key[0]} on {key[1]}, keeping boxes"
+        drawn = meta_set if samples else None
+        images[name] = images_to_observe(runs[key].at_hand.seed_sets, drawn, most=MOST_OWN)
+        rates[name] = runs[key].rate()
+    repeats = next((each.repeats for each in runs.values()), 0)
+    return Cost(images, repeats, rates)
+
+
+def _measure(
+    args: argparse.Namespace,
+    runs: dict[Key, PaperRun],
+    tables: Sequence[PrintedTable],
+    figures: Sequence[PrintedFigure],
+    meta_set: MetaSetConfig,
+) -> Measured:
+    with launched(args):
+        scores = {
+            key: runs[key].scores(meta_set) for key in _of_scores(tables, figures) if key in runs
+        }
+        boxes = {
+            key: runs[key].boxes(meta_set if samples else None)
+            for key, samples in _of_boxes(figures).items()
+            if key in runs
+        }
+    return Measured(scores, boxes)
+
+
+def _own_tables(
+    args: argparse.Namespace,
+    tables: Sequence[PrintedTable],
+    scores: Mapping[Key, pd.DataFrame],
+    data: Mapping[str, AtHand],
+) -> list[Section]:
+    from autoeval.results.reproduce.side_by_side import SideBySide
+
+    return [
+        SideBySide(
+            table,
+            {alias: scores[alias, task] for alias, task in scores if task == table.task},
+            len(data[table.task].sources),
+            stand_in(args),
+        ).section()
+        for table in tables
+    ]
+
+
+def _own_figures(
+    args: argparse.Namespace,
+    figures: Sequence[PrintedFigure],
+    measured: Measured,
+    data: Mapping[str, AtHand],
+) -> list[Section]:
+    from autoeval.results.reproduce.own_figure import own_figure
+
+    made: list[Section] = []
+    for figure in figures:
+        seen: Mapping[Key, Any] = measured.boxes if figure.needs_boxes else measured.scores
+        own = {alias: found for (alias, task), found in seen.items() if task == figure.task}
+        at_hand = data[figure.task]
+        made.append(own_figure(figure, own, marks=at_hand.marks(stand_in(args))))
+    return made

@@ -9,11 +9,9 @@ from autoeval.data.config_file import read_config
 from autoeval.data.shipped import shipped_config
 from autoeval.errors import InputError
 
-_TABLE = "table_"
-
 
 def read_paper(
-    paper: str, names: Sequence[str] = ()
+    paper: str, names: Sequence[str] = (), *, kind: str = "table"
 ) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, str]]:
     """Read what a paper prints.
 
@@ -23,6 +21,7 @@ def read_paper(
         Name of a file in ``configs/papers``.
     names : sequence of str
         Tables to read, such as ``"1"``; all by default.
+    kind : {"table", "figure"}
 
     Returns
     -------
@@ -37,8 +36,9 @@ def read_paper(
         If there is no such table.
     """
     content = read_config(shipped_config("papers", f"{paper}.py"))
-    known = {k.removeprefix(_TABLE): v for k, v in content.items() if k.startswith(_TABLE)}
+    start = f"{kind}_"
+    known = {k.removeprefix(start): v for k, v in content.items() if k.startswith(start)}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise InputError(f"Expected tables out of {', '.join(known)} but got {unknown[0]!r}.")
+        raise InputError(f"Expected {kind}s out of {', '.join(known)} but got {unknown[0]!r}.")
     return {name: known[name] for name in names or known}, content["downloads"]

@@ -81,6 +81,7 @@ def observe_task(
     folder: Path,
     meta_set: MetaSetConfig | None = None,
     own_images: int = 5000,
+    seed_sets: Sequence[SeedSet] = (),
 ) -> Observations:
     """Run a detector over the own images of every source of its task, and over sample sets of them.
 
@@ -94,8 +95,12 @@ def observe_task(
         What sample sets there are; none by default.
     own_images : int
         Of each source, at most.
+    seed_sets : sequence of SeedSet
+        Sources; by default all of the task.
     """
-    seed_sets, recipes, seed = observer.task.load_seed_sets(), [], observer.settings.seed
+    seed_sets = seed_sets or observer.task.load_seed_sets()
+    recipes: list[Recipe] = []
+    seed = observer.settings.seed
     for seed_set in seed_sets:
         recipes.append(draw_own_images(seed_set, n_images=own_images, seed=seed))
         if meta_set is not None:

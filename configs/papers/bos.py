@@ -117,6 +117,120 @@ table_4 = dict(
     ),
 )
 
+# What the paper states about its figures, in numbers (`stated`: which row and column of our own
+# study has the same) and in words.
+_mAPs = ["mAP", "mAP50", "mAP75"]
+
+figure_2 = dict(
+    title="Figure 2: scores against mAP, vehicles, RetinaNet-R50",
+    study="correlation",
+    task="paper_vehicle",
+    words="R² over .94 and ρ over .93 for box stability, the strongest of the three scores drawn.",
+    stated=[
+        dict(what="R² of BoS (in print: over)", row=dict(feature="bos"), value="r2", printed=0.94),
+        dict(what="ρ of BoS (over)", row=dict(feature="bos"), value="spearman", printed=0.93),
+    ],
+)
+figure_4a = dict(
+    title="Figure 4 (a): error by the number of sample sets",
+    study="meta_set_size",
+    task="paper_vehicle",
+    words="A larger meta-set gives a smaller error.",
+)
+figure_4b = dict(
+    title="Figure 4 (b): error by the images in a sample set",
+    study="sample_set_size",
+    task="paper_vehicle",
+    words="Larger sample sets give a smaller error.",
+)
+figure_4c = dict(
+    title="Figure 4 (c): error by the number of test images",
+    study="test_set_size",
+    task="paper_vehicle",
+    words="About 2.54 points with more than 50 test images.",
+    stated=[
+        dict(
+            what="error with 50 images (in print: over 50), in points",
+            row=dict(method="bos", images=50),
+            value="error",
+            scale=100,
+            printed=2.54,
+        ),
+    ],
+)
+figure_6 = dict(
+    title="Figure 6: R² by threshold, vehicles, RetinaNet-R50",
+    study="thresholds",
+    task="paper_vehicle",
+    words="The best thresholds are those below; ES depends on its threshold the most.",
+    stated=[
+        dict(what="best threshold of ATC", row=dict(score="atc"), value="best", printed=0.4),
+        dict(what="best threshold of PS", row=dict(score="ps"), value="best", printed=0.95),
+        dict(what="best threshold of ES", row=dict(score="es"), value="best", printed=0.3),
+    ],
+)
+figure_7 = dict(
+    title="Figure 7: scores against mAP, mAP50 and mAP75, vehicles, RetinaNet-R50",
+    study="correlation",
+    task="paper_vehicle",
+    targets=_mAPs,
+    words="Box stability follows all three more closely than ES, PS and ATC do.",
+)
+figure_8 = dict(
+    title="Figure 8: single boxes on COCO, RetinaNet-R50",
+    study="box_level",
+    task="paper_vehicle",
+    words="Boxes whose confidence, or whose stability, is over .5.",
+    stated=[
+        dict(
+            what="R² of confidence with IoU",
+            row=dict(source="coco", measure="confidence"),
+            value="r2_over_half",
+            printed=0.492,
+            decimals=3,
+        ),
+        dict(
+            what="R² of stability with IoU",
+            row=dict(source="coco", measure="stability"),
+            value="r2_over_half",
+            printed=0.720,
+            decimals=3,
+        ),
+    ],
+)
+figure_9 = dict(
+    title="Figure 9: scores against mAP, vehicles, other detectors",
+    study="correlation",
+    task="paper_vehicle",
+    detectors=["retinanet_swin_t", "faster_rcnn_r50", "faster_rcnn_swin_t"],
+    words="Strong for Faster R-CNN Swin-T, somewhat weak for the other two.",
+    stated=[
+        dict(
+            what="R² of BoS, Faster R-CNN Swin-T",
+            detector="faster_rcnn_swin_t",
+            row=dict(feature="bos"),
+            value="r2",
+            printed=0.830,
+            decimals=3,
+        ),
+        dict(
+            what="ρ of BoS, Faster R-CNN Swin-T",
+            detector="faster_rcnn_swin_t",
+            row=dict(feature="bos"),
+            value="spearman",
+            printed=0.783,
+            decimals=3,
+        ),
+    ],
+)
+# Its caption says COCO's training set, unlike table 2.
+figure_10 = dict(
+    title="Figure 10: scores against mAP, pedestrians, RetinaNet-R50 trained on COCO",
+    study="correlation",
+    task="paper_person",
+    words="Box stability follows mAP best above 15 %; below that ATC is slightly better.",
+)
+
 # Where people get the data, and where below the data root it goes.
 downloads = dict(
     coco="https://cocodataset.org (2017 val images, annotations): coco/",

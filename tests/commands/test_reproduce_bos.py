@@ -38,9 +38,9 @@ def reproduce(tmp_path, monkeypatch, capsys):
     """Run the command on a folder of data with a stand-in detector; return code, output, notes."""
     monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: CarDetector())
 
-    def run(*words):
+    def run(*words, sizes=SMALL):
         work = ["--data-root", str(tmp_path / "data"), "--work-dir", str(tmp_path / "work")]
-        code = main(["reproduce", "bos", *work, *SMALL, *words])
+        code = main(["reproduce", "bos", *work, *sizes, *words])
         shown = capsys.readouterr()
         return code, shown.out, shown.err
 
@@ -124,3 +124,66 @@ def test_another_detector_is_told(reproduce, tmp_path):
     assert code == 0 and "yolox_nano on paper_vehicle: 30 images" in told
     assert "NOT AS PRINTED: own figures are those of yolox_nano, yolox_nano on 3" in shown
     assert "fd was not judged" in shown  # the stand-in gives no features
+
+
+def test_the_protocol_of_the_paper_is_the_default(reproduce, tmp_path):
+    """Four own images and fifty sets of them for each source, ten repeats beside the plain pass."""
+    write_sets(tmp_path / "data", (coco, exdark, kitti))
+    code, _, told = reproduce("--dry-run", sizes=[])
+    assert code == 0 and "612 images, 6732 passes of the network" in told
+
+
+def test_an_interrupted_run_goes_on(reproduce, tmp_path, monkeypatch):
+    """What was observed before the interruption is not observed again."""
+    write_sets(tmp_path / "data", (coco, exdark, kitti))
+    seen, observe = [], CarDetector.observe
+
+    def until_ten(self, images, image_ids, **options):
+        seen.extend(image_ids)
+        if len(seen) > 25:
+            raise KeyboardInterrupt
+        return observe(self, images, image_ids, **options)
+
+    monkeypatch.setattr(CarDetector, "observe", until_ten)
+    assert reproduce()[0] == 130
+    monkeypatch.setattr(
+        CarDetector,
+        "observe",
+        lambda self, images, image_ids, **options: (
+            seen.extend(image_ids) or observe(self, images, image_ids, **options)
+        ),
+    )
+    seen.clear()
+    code, shown, _ = reproduce()
+    # All is 30 images, and 4 more for the rate, and 4 of the training domain.
+    assert code == 0 and 0 < len(seen) < 38 and "own (printed" in shown
+
+
+def test_figures_beside_what_the_paper_states(reproduce, tmp_path):
+    write_sets(tmp_path / "data", (coco, exdark, kitti))
+    code, shown, told = reproduce("--figure", "2", "4a", "4c", "6", "8", "--json")
+    result = json.loads(shown)
+    assert code == 0 and "table_1" not in result
+    assert "retinanet_r50 on paper_vehicle, keeping boxes: 30 images" in told
+    figure = result["figure_2"]
+    assert figure["not_as_printed"] == "NOT AS PRINTED: 3 of 10 sources"
+    assert figure["in_print"].startswith("R² over .94") and figure["notes"] == []
+    folder = tmp_path / "work" / "report"
+    own = pd.read_csv(folder / "figure_2_retinanet_r50_mAP.csv").set_index("feature")
+    r2, rho = (row["own"] for row in figure["stated"])
+    assert (r2, rho) == pytest.approx(tuple(own.loc["bos", ["r2", "spearman"]]))
+    boxes = pd.read_csv(folder / "figure_8_retinanet_r50_mAP.csv").set_index(["source", "measure"])
+    stated = {row["stated"]: row for row in result["figure_8"]["stated"]}
+    confidence = stated["R² of confidence with IoU"]
+    assert confidence["printed"] == 0.492
+    assert confidence["own"] == pytest.approx(boxes.loc[("coco", "confidence"), "r2_over_half"])
+    assert result["figure_4c"]["stated"][0]["own"] is None  # 4 test images, not 50
+    assert (folder / "figure_4a_retinanet_r50_mAP.png").is_file()
+
+
+def test_a_figure_without_data_is_told(reproduce):
+    code, shown, _ = reproduce("--figure", "9", "10")
+    assert code == 0 and "faster_rcnn_swin_t was not run" in shown
+    assert "– (0.830)" in shown and "In print: Box stability follows mAP best above 15 %" in shown
+    code, _, told = reproduce("--figure", "3")
+    assert code == 2 and "figures out of 2, 4a" in told

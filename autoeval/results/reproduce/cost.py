@@ -10,9 +10,10 @@ from typing import Any
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import draw_recipes
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.report.numerals import counted
+from autoeval.report.numerals import counted, number_text
 from autoeval.report.page import Page
 from autoeval.report.sections import Section
+from autoeval.runtime.forecast import duration
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,28 @@ class Cost(Section):
         passes = f"{run}: {images}, {self._passes(run)} passes of the network"
         if self._known(run) is None:
             return f"{passes}; the rate was not measured"
-        return f"{passes}, {self.hours(run):.1f} hours at {self.rates[run]:.2g} images a second"
+        took = duration(3600 * self.hours(run))
+        return f"{passes}, {took} at {number_text(self.rates[run], '{:.3g}')} images a second"
 
     def _known(self, run: str) -> float | None:
         return self.hours(run) if math.isfinite(self.hours(run)) else None
 
 
-def images_to_observe(seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig) -> int:
-    """Count the images of a run: those of the sources, and those of their sample sets."""
+def images_to_observe(
+    seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None, *, most: int | None = None
+) -> int:
+    """Count the images of a run: those of the sources, and those of their sample sets.
+
+    Parameters
+    ----------
+    seed_sets : sequence of SeedSet
+    meta_set : MetaSetConfig, optional
+        Without one, own images alone.
+    most : int, optional
+        Own images of each source, at most.
+    """
+    own = sum(len(s.images) if most is None else min(len(s.images), most) for s in seed_sets)
+    if meta_set is None:
+        return own
     drawn = (recipe for s in seed_sets for recipe in draw_recipes(s, **asdict(meta_set)))
-    return sum(len(s.images) for s in seed_sets) + sum(len(r.image_ids) for r in drawn)
+    return own + sum(len(r.image_ids) for r in drawn)

@@ -1,0 +1,165 @@
+"""The passes that a paper's tables and figures take: a detector on a task, each made once."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoeval.commands.detector_options import load_named_detector
+from autoeval.commands.execution_options import make_executor
+from autoeval.commands.meta_set_options import make_observer
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from autoeval.estimation.observing import Observer
+    from autoeval.metasets.config import MetaSetConfig
+    from autoeval.results.reproduce.at_hand import AtHand
+    from autoeval.studies.observed import Observations
+
+FEWEST, TIMED_IMAGES, MOST_OWN = 3, 4, 5000
+REFERENCE = "coco"
+
+
+@dataclass(frozen=True)
+class PaperRun:
+    """One detector on one task.
+
+    Parameters
+    ----------
+    alias : str
+        Of the detector in print.
+    options : Namespace
+        Those of the command, for this detector.
+    observer : Observer
+    at_hand : AtHand
+    folder : Path
+        Where its rows are kept.
+    """
+
+    alias: str
+    options: argparse.Namespace
+    observer: Observer[Any]
+    at_hand: AtHand
+    folder: Path
+
+    @property
+    def repeats(self) -> int:
+        """Perturbed passes an image."""
+        return self.observer.settings.repeats
+
+    def rate(self) -> float:
+        """Return images a second, on a few images after a first one."""
+        from autoeval.metasets import SampleSet, own_images
+
+        samples = SampleSet(self.at_hand.seed_sets[0], own_images(self.at_hand.seed_sets[0]))
+        numbers = range(min(len(samples), 1 + TIMED_IMAGES))
+        list(self.observer.each(samples, numbers[:1]))
+        start = time.perf_counter()
+        n = len(list(self.observer.each(samples, numbers[1:])))
+        return n / (time.perf_counter() - start) if n else math.nan
+
+    def scores(self, meta_set: MetaSetConfig) -> pd.DataFrame:
+        """Return the score table; what the folder holds is not done again."""
+        from autoeval.estimation.fitting import fit_task
+
+        fit = fit_task(
+            self.observer,
+            self.at_hand.seed_sets,
+            meta_set=meta_set,
+            work_dir=self.folder,
+            methods=["bos"],
+            executor=make_executor(self.options),
+            load=partial(load_named_detector, self.options),
+        )
+        _tell(fit.problems)
+        return fit.table
+
+    def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
+        """Return all boxes of own images, and of sample sets where those are asked for."""
+        from autoeval.estimation.observing import Observer
+        from autoeval.studies.kept_boxes import observe_task
+
+        seen, settings = self.observer, replace(self.observer.settings, wants=(), domain=None)
+        found = observe_task(
+            Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size),
+            folder=self.folder / "boxes",
+            meta_set=meta_set,
+            own_images=MOST_OWN,
+            seed_sets=self.at_hand.seed_sets,
+        )
+        _tell(found.problems)
+        return found
+
+
+def find_runs(
+    args: argparse.Namespace, wanted: list[tuple[str, str]], data: dict[str, AtHand], work_dir: Path
+) -> dict[tuple[str, str], PaperRun]:
+    """Load each detector for the tasks that have enough data, telling which cannot be.
+
+    Parameters
+    ----------
+    args : Namespace
+    wanted : list of (str, str)
+        Aliases of detectors, and tasks.
+    data : dict of str to AtHand
+        By task.
+    work_dir : Path
+    """
+    found: dict[tuple[str, str], PaperRun] = {}
+    for alias, task in dict.fromkeys(wanted):
+        at_hand, options = data[task], _options(args, alias)
+        if len(at_hand.seed_sets) < FEWEST:
+            _tell([f"{task}: fewer than {FEWEST} sources, so no table"])
+            continue
+        try:
+            observer = _observer(options, at_hand)
+        except InputError as error:
+            _tell([f"{alias} on {task} is left out: {error}"])
+            continue
+        folder = work_dir / f"{stand_in(args) or alias}_{task}"
+        found[alias, task] = PaperRun(alias, options, observer, at_hand, folder)
+    return found
+
+
+def stand_in(args: argparse.Namespace) -> str:
+    """Return the detector that was asked for in place of the tables' own; empty for none."""
+    return args.detector or (Path(args.config).stem if args.config else "")
+
+
+def _observer(args: argparse.Namespace, at_hand: AtHand) -> Observer[Any]:
+    """Load the detector, with COCO as its training domain where COCO is there and serves."""
+    detector, at_coco = load_named_detector(args), copy(args)
+    if args.reference is None and any(s.name == REFERENCE for s in at_hand.seed_sets):
+        at_coco.reference = REFERENCE
+    try:
+        return make_observer(at_coco, detector, at_hand.task)
+    except InputError as error:
+        if args.reference:
+            raise
+        _tell([f"no Fréchet distance: {error}"])
+        return make_observer(args, detector, at_hand.task)
+
+
+def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
+    """Return the options of one detector: the one given, or the table's own."""
+    own = copy(args)
+    if not (args.detector or args.config):
+        own.detector = alias
+    weights = args.checkpoints / f"{alias}.pth" if args.checkpoints else None
+    if own.checkpoint is None and weights is not None and weights.is_file():
+        own.checkpoint = str(weights)
+    return own
+
+
+def _tell(problems: Any) -> None:
+    for problem in problems:
+        print(f"note: {problem}", file=sys.stderr)
