@@ -78,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
     printed = load_printed("bos", args.table or ([] if figures else ["1"]))
     tables = printed.tables if args.table or not figures else ()
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
-    names = dict.fromkeys(each.task for each in (*tables, *figures))
+    whole: tuple[PrintedTable | PrintedFigure, ...] = (*tables, *figures)
+    names = dict.fromkeys(each.task for each in whole)
     tasks = {name: load_task(f"configs/tasks/{name}.py", args.data_root) for name in names}
     data = {
         name: data_at_hand(task, printed.downloads, max_images=args.max_images)
@@ -87,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     for at_hand in data.values():
         print(at_hand.text(), file=sys.stderr)
     work_dir = args.work_dir or Path("work_dirs/reproduce_bos")
-    runs = find_runs(args, _wanted((*tables, *figures)), data, work_dir)
+    runs = find_runs(args, _wanted(whole), data, work_dir)
     cost = _cost(args, runs, tables, figures, meta_set)
     print(cost.text(), file=sys.stderr)
     measured = Measured() if args.dry_run else _measure(args, runs, tables, figures, meta_set)

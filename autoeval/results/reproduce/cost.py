@@ -10,7 +10,7 @@ from typing import Any
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import draw_recipes
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.report.numerals import counted, number_text
+from autoeval.report.numerals import counted
 from autoeval.report.page import Page
 from autoeval.report.sections import Section
 from autoeval.runtime.forecast import duration
@@ -69,7 +69,8 @@ class Cost(Section):
         if self._known(run) is None:
             return f"{passes}; the rate was not measured"
         took = duration(3600 * self.hours(run))
-        return f"{passes}, {took} at {number_text(self.rates[run], '{:.3g}')} images a second"
+        rate = self.rates[run]
+        return f"{passes}, {took} at {rate:{'.2g' if rate < 10 else '.0f'}} images a second"
 
     def _known(self, run: str) -> float | None:
         return self.hours(run) if math.isfinite(self.hours(run)) else None
