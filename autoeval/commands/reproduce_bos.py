@@ -34,7 +34,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Measured:
+class PaperMeasurements:
     """What the passes gave: score tables, and boxes."""
 
     scores: Mapping[Key, pd.DataFrame] = field(default_factory=dict)
@@ -91,7 +91,9 @@ def run(args: argparse.Namespace) -> int:
     runs = find_runs(args, _wanted(whole), data, work_dir)
     cost = _cost(args, runs, tables, figures, meta_set)
     print(cost.text(), file=sys.stderr)
-    measured = Measured() if args.dry_run else _measure(args, runs, tables, figures, meta_set)
+    measured = (
+        PaperMeasurements() if args.dry_run else _measure(args, runs, tables, figures, meta_set)
+    )
     sections: list[Section] = [
         *_own_tables(args, tables, measured.scores, data),
         *_own_figures(args, figures, measured, data),
@@ -149,7 +151,7 @@ def _measure(
     tables: Sequence[PrintedTable],
     figures: Sequence[PrintedFigure],
     meta_set: MetaSetConfig,
-) -> Measured:
+) -> PaperMeasurements:
     with launched(args):
         scores = {
             key: runs[key].scores(meta_set) for key in _of_scores(tables, figures) if key in runs
@@ -159,7 +161,7 @@ def _measure(
             for key, samples in _of_boxes(figures).items()
             if key in runs
         }
-    return Measured(scores, boxes)
+    return PaperMeasurements(scores, boxes)
 
 
 def _own_tables(
@@ -184,7 +186,7 @@ def _own_tables(
 def _own_figures(
     args: argparse.Namespace,
     figures: Sequence[PrintedFigure],
-    measured: Measured,
+    measured: PaperMeasurements,
     data: Mapping[str, AtHand],
 ) -> list[Section]:
     from autoeval.results.reproduce.own_figure import own_figure

@@ -16,7 +16,7 @@ from autoeval.report.parts import Part
 from autoeval.report.printed_beside import Beside
 from autoeval.report.sections import Section
 from autoeval.report.study_report import StudyReport
-from autoeval.results.reproduce.printed_figure import PrintedFigure, Stated
+from autoeval.results.reproduce.printed_figure import PrintedFigure, StatedNumber
 from autoeval.results.studies.box_quality import box_level_report
 from autoeval.results.studies.errors_by_size import (
     meta_set_size_report,
@@ -119,7 +119,7 @@ class OwnFigure(Section):
     def _said(self) -> list[str]:
         return [*filter(None, [self.marks]), f"In print: {self.printed.words}", *self.notes]
 
-    def _own(self, stated: Stated) -> float:
+    def _own(self, stated: StatedNumber) -> float:
         report = self.reports.get((stated.detector, self.printed.targets[0]))
         if report is None:
             return np.nan

@@ -14,7 +14,7 @@ WITH_SAMPLES = ("sample_set_size", "test_set_size")
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedNumber:
     """One number that the paper states about a figure.
 
     Parameters
@@ -54,7 +54,7 @@ class PrintedFigure:
         Name of its task file in ``configs/tasks``.
     words : str
         What the paper says of it.
-    stated : sequence of Stated
+    stated : sequence of StatedNumber
     detectors : sequence of str
         Aliases.
     targets : sequence of str
@@ -66,7 +66,7 @@ class PrintedFigure:
     study: str
     task: str
     words: str
-    stated: Sequence[Stated] = ()
+    stated: Sequence[StatedNumber] = ()
     detectors: Sequence[str] = (MAIN_DETECTOR,)
     targets: Sequence[str] = field(default=("mAP",))
 
@@ -90,5 +90,5 @@ def load_figures(paper: str, names: Sequence[str]) -> tuple[PrintedFigure, ...]:
 
 
 def _figure(name: str, entry: Mapping[str, Any]) -> PrintedFigure:
-    stated = tuple(Stated(**each) for each in entry.get("stated", ()))
+    stated = tuple(StatedNumber(**each) for each in entry.get("stated", ()))
     return PrintedFigure(name, **{**entry, "stated": stated})
