@@ -19,7 +19,7 @@ from autoeval.estimation.observing import ImageDetector, Observer
 from autoeval.estimation.presets import PassSettings, preset
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import seed_rows, sources
-from autoeval.estimation.scorer import LoadDetector
+from autoeval.estimation.travelling import LoadDetector
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet

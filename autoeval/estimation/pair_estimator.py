@@ -13,6 +13,7 @@ from autoeval.estimation.pair_table import FEATURES, OF_BOXES, pair_rows, pairs_
 from autoeval.estimation.regression import (
     BayesianRegression,
     Mixture,
+    Pairs,
     Told,
     tell,
     without_each_family,
@@ -81,13 +82,14 @@ class PairEstimator:
         ----------
         rows : DataFrame
             One row a category: ``category``, ``n_images`` and the scores. All are taken to be of
-            one new place.
+            one new place, unless ``family`` and ``source`` begin with `NEW`.
         average : ndarray of shape (K, M), optional
         """
-        asked = rows.assign(family=NEW, source=NEW)
-        if "category" not in asked:
-            asked = asked.assign(category=self.categories_[0] if self.single else NEW)
-        return self._model.predict(pairs_of(asked, self.features_), average=average)
+        return self._model.predict(self._asked(rows), average=average)
+
+    def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
+        """Draw the accuracies of rows of new places together; see `BayesianRegression.draw`."""
+        return self._model.draw(self._asked(rows), draws=draws, seed=seed)
 
     @property
     def single(self) -> bool:
@@ -118,6 +120,13 @@ class PairEstimator:
             rows = self.rows_.loc[own, ["source", "family", "category", "n_images"]]
             parts.append(_told(rows, self._true[own], tell(predicted, self.level)))
         return pd.concat(parts).sort_index() if parts else pd.DataFrame()
+
+    def _asked(self, rows: pd.DataFrame) -> Pairs:
+        told = "family" in rows and rows["family"].astype(str).str.startswith(NEW).all()
+        asked = rows if told else rows.assign(family=NEW, source=NEW)
+        if "category" not in asked:
+            asked = asked.assign(category=self.categories_[0] if self.single else NEW)
+        return pairs_of(asked, self.features_)
 
     def _regression(self) -> BayesianRegression:
         return BayesianRegression(scaling_of(self.features_))

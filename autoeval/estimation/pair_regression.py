@@ -15,6 +15,7 @@ from autoeval.estimation.advice import advice
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.guards import guards
 from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.new_places import NewPlaces
 from autoeval.estimation.pair_estimator import PairEstimator
 from autoeval.estimation.pair_table import ONLY, pair_rows
 from autoeval.estimation.regression import Told, tell
@@ -138,7 +139,7 @@ class PairRegression:
             method=self.method,
             n_images=n_images,
             features=features,
-            guards=(*_outside(told), *doubts, *sampling.doubts),
+            guards=(*outside(told), *doubts, *sampling.doubts),
             sampling_std=sampling.std,
             per_category=self._per_category(asked),
             raw=told.raw,
@@ -149,6 +150,21 @@ class PairRegression:
             },
             advice=advice(told),
         )
+
+    def places(self, rows: pd.DataFrame) -> NewPlaces:
+        """Set several new places side by side.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            As in `predict_rows`, one row each, with a column ``place``.
+
+        Raises
+        ------
+        InputError
+            If a score is missing.
+        """
+        return NewPlaces(self.pairs, self._asked(rows), level=self.level)
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
         """Return the estimate for each repeat: no score that it reads differs between them."""
@@ -226,7 +242,8 @@ def _method(told: Told) -> str:
     return "predictive"
 
 
-def _outside(told: Told) -> tuple[str, ...]:
+def outside(told: Told) -> tuple[str, ...]:
+    """Say, where an accuracy is told outside what is possible, what follows from that."""
     if not told.outside:
         return ()
     return (

@@ -27,14 +27,21 @@ class Tally:
     categories : tuple of str
         Categories of the task.
     settings : PassSettings
+    names : collection of str, optional
+        Scores to compute; all by default.
     """
 
-    def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
+    def __init__(
+        self,
+        categories: tuple[str, ...],
+        settings: PassSettings,
+        names: Collection[str] | None = None,
+    ) -> None:
         self.accuracy = MeanAP(categories)
         self.measures: list[Measure] = [measure.make() for measure in settings.measures]
-        self.scores = _score_set(settings)
+        self.scores = _score_set(settings, names)
         several = categories if len(categories) > 1 else ()
-        by_box = [name for name, score in scores().items() if not score.per_image]
+        by_box = [n for n, s in scores().items() if not s.per_image and n in (names or scores())]
         self.by_category = {name: _score_set(settings, by_box) for name in several}
         self.n_images = 0
         self.log = PassLog()

@@ -30,10 +30,12 @@ from autoeval.estimation.regression.level import spread_at
 from autoeval.estimation.regression.mixture import Mixture
 from autoeval.estimation.regression.pairs import Pairs
 from autoeval.estimation.regression.scaling import Scaling
+from autoeval.estimation.regression.shared_line import SharedLine
 from autoeval.estimation.regression.variances import Variances, possible_variances
 
 INTERCEPT, SLOPE = 0.35, 0.06
 NEGLIGIBLE = 1e-4  # share of the greatest weight
+AT_ONCE = 32  # pairs whose covariance is looked at together, where they may be many
 
 
 class BayesianRegression:
@@ -109,6 +111,36 @@ class BayesianRegression:
         """
         weights = np.eye(len(pairs)) if average is None else average
         return self._posterior.predict(self, pairs, self._spread(pairs), weights)
+
+    def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
+        """Draw the accuracies of pairs together: what is not known of the line they share.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            M pairs, none of a family that was seen in `fit`.
+        draws : int
+        seed : int
+
+        Returns
+        -------
+        ndarray of shape (draws, M)
+            Each column is distributed as `predict` says.
+        """
+        rng, posterior = np.random.default_rng(seed), self._posterior
+        pieces = (slice(k, k + AT_ONCE) for k in range(0, len(pairs), AT_ONCE))
+        h = np.concatenate([self._spread(pairs[piece]) for piece in pieces])
+        line = SharedLine(self.pairs_, pairs, (self._scaled(self.pairs_), self._scaled(pairs)))
+        prior, parts = self._prior_mean(self._scaled(pairs)), []
+        for n, variances, solved in zip(
+            rng.multinomial(draws, posterior.weights),
+            posterior.variances,
+            posterior.solved,
+            strict=True,
+        ):
+            drawn = line.draw(variances, solved, (posterior.spread, h), draws=n, rng=rng)
+            parts.append(prior + drawn)
+        return rng.permutation(np.concatenate(parts))
 
     def _spread(self, pairs: Pairs) -> np.ndarray:
         if not self.by_level:

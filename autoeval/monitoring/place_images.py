@@ -1,0 +1,70 @@
+"""The images of places as they lie on disk, each with the place it belongs to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from autoeval.data.image_folder import ImageFile
+
+ROOT = "."
+
+
+@dataclass(frozen=True)
+class PlaceImage:
+    """An image file of a place.
+
+    Parameters
+    ----------
+    file : ImageFile
+    group : str
+        The place; see `place_of`.
+    stamp : str
+        Size and time of the last change of the file: another one means another image.
+    """
+
+    file: ImageFile
+    group: str
+    stamp: str
+
+
+def place_of(name: str, depth: int | None = None) -> str:
+    """Return the folder of a file, or its first ``depth`` folders; ``"."`` for the root.
+
+    Examples
+    --------
+    >>> place_of("gate/2026/03/1.jpg"), place_of("gate/2026/03/1.jpg", 1), place_of("1.jpg")
+    ('gate/2026/03', 'gate', '.')
+    """
+    folders = name.split("/")[:-1]
+    return "/".join(folders[:depth]) or ROOT
+
+
+def place_images(
+    files: Iterable[ImageFile], *, depth: int | None = None
+) -> tuple[list[PlaceImage], list[str]]:
+    """Look at the files of all places; none is opened.
+
+    Returns
+    -------
+    images : list of PlaceImage
+    vanished : list of str
+        Names of the files that are no longer there.
+    """
+    images, vanished = [], []
+    for file in files:
+        try:
+            status = os.stat(file.path)
+        except OSError:
+            vanished.append(file.image_id)
+            continue
+        stamp = f"{status.st_size}-{status.st_mtime_ns}"
+        images.append(PlaceImage(file, place_of(file.image_id, depth), stamp))
+    return images, vanished
+
+
+def unseen(images: Sequence[PlaceImage], seen: Iterable[tuple[str, str]]) -> list[PlaceImage]:
+    """Return the images whose name and stamp are not among those ``seen``."""
+    known = set(seen)
+    return [image for image in images if (image.file.image_id, image.stamp) not in known]

@@ -1,0 +1,72 @@
+"""Order of places: which are among the worst, and which of two is worse, as probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+DRAWS = 4000
+
+
+def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
+    """Return the probability of each place to be among the k worst.
+
+    Parameters
+    ----------
+    drawn : ndarray of shape (draws, K)
+        Accuracies of all places, drawn together; see `NewPlaces.draw`.
+    k : int
+        At least 1; with K or more every place is.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        They add up to k.
+
+    Examples
+    --------
+    >>> among_worst(np.array([[.1, .5, .3], [.4, .2, .3]]), 1)
+    array([0.5, 0.5, 0. ])
+    """
+    if k >= drawn.shape[1]:
+        return np.ones(drawn.shape[1])
+    worst = np.argpartition(drawn, k - 1, axis=1)[:, :k]
+    return np.bincount(worst.ravel(), minlength=drawn.shape[1]) / len(drawn)
+
+
+def worse_than(drawn: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return the probability of some places to be worse than each other one.
+
+    Parameters
+    ----------
+    drawn : ndarray of shape (draws, K)
+    places : ndarray of shape (M,), int
+        Which of them are compared with all.
+
+    Returns
+    -------
+    ndarray of shape (M, K)
+        One half where a place is compared with itself.
+
+    Examples
+    --------
+    >>> worse_than(np.array([[.1, .5], [.4, .2]]), np.array([0]))
+    array([[0.5, 0.5]])
+    """
+    each = ((drawn[:, [p]] < drawn).mean(axis=0) for p in places)
+    probabilities = np.array(list(each))
+    probabilities[np.arange(len(places)), places] = 0.5
+    return probabilities
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Return the place of each value in their order, the lowest first from 1; NaN come last.
+
+    Examples
+    --------
+    >>> ranks(np.array([.5, np.nan, .2]))
+    array([2, 3, 1])
+    """
+    order = np.argsort(values, kind="stable")
+    places = np.empty(len(values), np.int64)
+    places[order] = np.arange(1, len(values) + 1)
+    return places

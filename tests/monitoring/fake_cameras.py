@@ -1,0 +1,89 @@
+"""Cameras whose pictures say what a stand-in detector finds, and an estimator for it."""
+
+import os
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.observing import Observer
+from autoeval.estimation.presets import light
+from autoeval.metasets import Task
+
+TASK = Task("cars", ("car",), (), {"car": "car"})
+SIZE = 64
+
+
+def find(images):
+    """Find bright squares; how bright says how sure."""
+    found = [_squares(image) for image in images]
+    return (
+        [boxes for boxes, _ in found],
+        [scores for _, scores in found],
+        [["car"] * len(scores) for _, scores in found],
+    )
+
+
+def _squares(image):
+    grey = image.max(axis=2)
+    _, _, stats, _ = cv2.connectedComponentsWithStats((grey > 40).astype(np.uint8))
+    boxes = [[x, y, x + w, y + h] for x, y, w, h, _ in stats[1:]]
+    scores = [float(grey[y : y + h, x : x + w].max()) / 256 for x, y, w, h, _ in stats[1:]]
+    return np.array(boxes, float).reshape(-1, 4), np.array(scores)
+
+
+def detector(name="fake"):
+    return BlackBoxDetector(find, ["car"], name=name, settings={"weights": name})
+
+
+def picture(rng, level):
+    image = np.full((SIZE, SIZE, 3), 10, np.uint8)
+    for x in (4, 26, 46):
+        size = int(rng.integers(8, 15))
+        y = int(rng.integers(2, SIZE - size - 2))
+        image[y : y + size, x : x + size] = np.clip(rng.normal(level, 25), 60, 250)
+    return image
+
+
+def write_camera(folder, n_images, level, *, seed=0, start=0, at=None):
+    """Write pictures; ``at`` gives seconds since 1970 of the first, an hour apart."""
+    folder, rng = Path(folder), np.random.default_rng([seed, start])
+    folder.mkdir(parents=True, exist_ok=True)
+    for k in range(start, start + n_images):
+        path = folder / f"{k:04d}.png"
+        cv2.imwrite(str(path), picture(rng, level))
+        if at is not None:
+            os.utime(path, (at + 3600 * k, at + 3600 * k))
+    return folder
+
+
+def estimator(path=None, name="fake"):
+    """Fit on made-up places where accuracy goes with the scores."""
+    rng, rows = np.random.default_rng(3), []
+    for k, level in enumerate(np.linspace(0.2, 0.9, 12)):
+        scores = {"ac": level, "box_share@0.30": level, "confident_images@0.20": 0.5 + level / 2}
+        near = {n: float(np.clip(v + rng.normal(0, 0.04), 0, 1)) for n, v in scores.items()}
+        near["scale_ap@0.30"] = float(np.clip(level + rng.normal(0, 0.04), 0, 1))
+        value = float(np.clip(0.8 * level + rng.normal(0, 0.03), 0, 1))
+        rows.append(
+            dict(
+                source=f"s{k}",
+                family=f"s{k}",
+                kind="seed",
+                sample_set=f"s{k}",
+                repeat=0,
+                n_images=100,
+                **near,
+                mAP=value,
+                mAP50=min(1.0, value + 0.2),
+                mAP75=value,
+            )
+        )
+    observer = Observer(detector(name), TASK, light())
+    fitted = MapEstimator().fit_rows(pd.DataFrame(rows), context=observer.context())
+    if path is not None:
+        fitted.save(path)
+    return fitted
