@@ -1,0 +1,66 @@
+"""What is known of places as a text file for Prometheus.
+
+Source: Prometheus, "Exposition formats", text-based format 0.0.4; the file is meant for the
+textfile collector of node_exporter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+
+GAUGES = {
+    "estimate": ("estimate", "Estimated accuracy of the detector at the place, 0 to 1."),
+    "lower": ("estimate_lower", "Lower end of its interval."),
+    "upper": ("estimate_upper", "Upper end of its interval."),
+    "p_worst": ("among_worst", "Probability that the place is among the worst ones."),
+    "n_images": ("images", "Images observed there."),
+    "n_unreadable": ("unreadable_images", "Images there that cannot be read."),
+    "change": ("change", "Estimated change of the accuracy against the place's own baseline."),
+    "change_lower": ("change_lower", "Lower end of its interval."),
+    "change_upper": ("change_upper", "Upper end of its interval."),
+    "alarm": ("alarm", "1 where the place has changed for the worse, else 0."),
+}
+PREFIX = "autoeval_place_"
+
+
+def prometheus_text(places: pd.DataFrame, *, target: str, finished_s: float) -> str:
+    """Write the gauges of all places.
+
+    Parameters
+    ----------
+    places : DataFrame
+        Rows of whole places; see `autoeval.monitoring.place_table.PlaceTable`.
+    target : str
+        What is estimated, such as ``"mAP"``: a label of each sample.
+    finished_s : float
+        When the run ended, in seconds since 1970.
+
+    Returns
+    -------
+    str
+        Values that are not known are left out, as the format asks.
+    """
+    lines = [
+        "# HELP autoeval_monitor_finished_seconds When the last run ended, since 1970.",
+        "# TYPE autoeval_monitor_finished_seconds gauge",
+        f"autoeval_monitor_finished_seconds {finished_s:.3f}",
+    ]
+    for column, (name, meaning) in GAUGES.items():
+        if column in places:
+            lines += [f"# HELP {PREFIX}{name} {meaning}", f"# TYPE {PREFIX}{name} gauge"]
+            lines += _samples(PREFIX + name, places["group"], places[column], target)
+    return "\n".join(lines) + "\n"
+
+
+def _samples(name: str, groups: pd.Series, values: pd.Series, target: str) -> Iterator[str]:
+    for group, value in zip(groups, values, strict=True):
+        if not pd.isna(value) and math.isfinite(float(value)):
+            labels = f'place="{_escaped(str(group))}",target="{_escaped(target)}"'
+            yield f"{name}{{{labels}}} {float(value):.10g}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
