@@ -1,0 +1,90 @@
+"""What a change of a place's condition says of the change of its mAP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.monitoring.condition import CONDITION, condition
+from autoeval.monitoring.slopes import Slopes
+
+STEP = 1e-4  # of a mean, for its derivative
+LEAST_LEVEL = 0.05  # a place estimated at nothing may still have something to lose
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeModel:
+    r"""Slopes of the change of mAP, relative to the level that the place had before.
+
+    .. math:: \Delta = \ell\, x^T b, \qquad x_j = t_j \tanh(d_j / t_j)
+
+    with :math:`\ell` the mAP before, d the difference of two conditions and t the largest
+    difference that counts.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of `CONDITION`, those that it reads.
+    bounds : ndarray of shape (P,)
+        The t above, positive.
+    slopes : Slopes
+    origin : str
+        Where the slopes come from, a sentence for people.
+    """
+
+    names: tuple[str, ...]
+    bounds: np.ndarray
+    slopes: Slopes
+    origin: str = ""
+
+    def moves(self, before: np.ndarray, after: np.ndarray, level: float) -> np.ndarray:
+        """Return what slopes are taken of, given means of `NUMBERS` in two periods.
+
+        Parameters
+        ----------
+        before, after : ndarray of shape (..., len(NUMBERS))
+        level : float
+            mAP before, in [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (..., P)
+        """
+        return scaled_moves(condition(after) - condition(before), self.names, self.bounds, level)
+
+    def weights(self, before: np.ndarray, level: float) -> np.ndarray:
+        """Return by how much mAP changes with each of the means, where nothing changed yet.
+
+        Returns
+        -------
+        ndarray of shape (len(NUMBERS),)
+            So that ``(numbers - before) @ weights`` is what an image says of a change.
+        """
+        steps = STEP * np.eye(len(before))
+        ahead, behind = (self.moves(before, before + s, level) for s in (steps, -steps))
+        return (ahead - behind) @ self.slopes.mean / (2 * STEP)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        bounds = dict(zip(self.names, self.bounds.tolist(), strict=True))
+        return {"bounds": bounds, "slopes": self.slopes.to_dict(), "origin": self.origin}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        bounds = values["bounds"]
+        slopes = Slopes.from_dict(values["slopes"])
+        return cls(tuple(bounds), np.array(list(bounds.values())), slopes, values["origin"])
+
+
+def scaled_moves(
+    difference: np.ndarray, names: Sequence[str], bounds: np.ndarray, level: np.ndarray | float
+) -> np.ndarray:
+    """Bound differences of conditions (..., C) and take them relative to the level, (..., P)."""
+    chosen = difference[..., [CONDITION.index(name) for name in names]]
+    relative = np.maximum(np.asarray(level), LEAST_LEVEL)[..., None]
+    return relative * bounds * np.tanh(chosen / bounds)
