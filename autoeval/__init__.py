@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import fit
+    from autoeval.estimation.labels.planning import plan_labels
     from autoeval.metasets.task import load_task
 
 _HOMES = {
@@ -20,9 +21,18 @@ _HOMES = {
     "fit": "estimation.fitting",
     "load_detector": "detectors.loading",
     "load_task": "metasets.task",
+    "plan_labels": "estimation.labels.planning",
 }
 
-__all__ = ["Estimate", "MapEstimator", "__version__", "fit", "load_detector", "load_task"]
+__all__ = [
+    "Estimate",
+    "MapEstimator",
+    "__version__",
+    "fit",
+    "load_detector",
+    "load_task",
+    "plan_labels",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,9 +24,11 @@ from autoeval.commands.detector_options import (
     detector_name,
     load_named_detector,
 )
+from autoeval.commands.estimate_map_labels import check_labels, tell_with_labels
 from autoeval.commands.estimate_map_predictions import run_on_predictions
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.image_options import named_images
+from autoeval.commands.label_options import add_labels_options, add_teacher_options, translation
 from autoeval.commands.meta_set_options import (
     LIGHT,
     add_data_options,
@@ -41,18 +43,22 @@ from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from pandas import DataFrame
 
     from autoeval.data.film import FilmFrame
     from autoeval.data.image_folder import ImageFile
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import Fit
+    from autoeval.estimation.labels.aid import LabelAid
     from autoeval.estimation.observing import Observer
     from autoeval.metasets.seed_set import SeedSet
 
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target"),
     *("preset", "dropout", "seed", "class_aware", "views", "count_thr", "bins", "bins_name"),
+    *("teacher", "teacher_words"),
 )
 METHODS: tuple[str, ...] = ("bayes",)
 WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
@@ -91,6 +97,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--images-predictions", metavar="FILE", help="with --predictions: those of the new images"
     )
+    labels = parser.add_argument_group(
+        "labels", "of some of the images, taken as a simple random draw (see `label plan`)"
+    )
+    add_labels_options(labels, required=False)
+    add_teacher_options(labels, "a folder with SOURCE.json in COCO; for `label plan --teacher`")
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="default: report.html in the work dir"
     )
@@ -100,6 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load the detector, fit or load the estimator, estimate, and tell."""
     check_counting_options(args)
+    check_labels(args)
     if args.predictions:
         return run_on_predictions(args)
     with launched(args) as shards:
@@ -114,6 +126,14 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
 
     used = _saved(args) if args.estimator else _fitted(args)
     name, task = detector_name(args), used.observer.task.name
+    if args.labels:
+        if shards.leads:
+            folder, detector = _work_dir(args, task), used.observer.detector
+            title, images = f"{name} on {task}, with labels", used.images or ()
+            tell_with_labels(
+                args, title, used.estimator, images, detector, fit=used.fit, folder=folder
+            )
+        return 0
     observed = None
     if used.images is not None:
         shared = shared_with_sources(used.seed_sets, [image.path for image in used.images])
@@ -185,12 +205,23 @@ def _fitted(args: argparse.Namespace) -> _Used:
         target=args.target,
         executor=executor,
         load=partial(load_named_detector, args),
+        learn=_learning(args),
     )
     for saved in (file for file in fit.files if file.name == "estimator.parquet"):
         remember_detector(saved, args)
     for problem in fit.problems:
         print(f"note: {problem}", file=sys.stderr)
     return _Used(images, observer, fit.estimator, seed_sets, fit)
+
+
+def _learning(args: argparse.Namespace) -> Callable[[DataFrame], LabelAid | None]:
+    """Say how few labels are to be helped: also by a second detector, where one is named."""
+    from autoeval.estimation.labels.recording import learn_from
+
+    if not args.teacher:
+        return learn_from
+    words = translation(args.teacher_words, "--teacher-words")
+    return partial(learn_from, teacher=Path(args.teacher), words=words)
 
 
 def _work_dir(args: argparse.Namespace, task: str) -> Path:

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.image_options import add_image_options, named_images
+from autoeval.commands.label_options import (
+    add_labels_options,
+    add_teacher_options,
+    named_labels,
+    translation,
+)
 from autoeval.commands.remembered_detector import load_remembered_detector
 from autoeval.errors import InputError
 
@@ -20,17 +26,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     labels = parser.add_argument_group("labels")
-    labels.add_argument(
-        "--labels", required=True, metavar="PATH", help="COCO, YOLO or VOC, as they were made"
-    )
-    labels.add_argument("--label-images", metavar="DIR", help="where the labelled images lie")
-    labels.add_argument(
-        "--words",
-        nargs="+",
-        default=(),
-        metavar="WORD=CATEGORY",
-        help="words of the labels that count, where they are not those of the estimator",
-    )
+    add_labels_options(labels, required=True)
     labels.add_argument("--plan", type=Path, metavar="DIR", help="what `label plan` wrote")
     labels.add_argument(
         "--until",
@@ -42,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     free = parser.add_argument_group("labels that no plan drew (instead of --plan)")
     free.add_argument("--estimator", metavar="FILE", help="estimator.parquet of estimate-map")
     add_image_options(free, "estimate on, the labelled ones among them")
+    add_teacher_options(free, "COCO results on those images")
     free.add_argument("--batch-size", type=int, default=4, help="changes no number")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="for the report (default: estimate/ in the plan)"
@@ -51,12 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the labels, estimate, and tell."""
-    from autoeval.data.labels.any_format import load_labels
     from autoeval.report.sections import written_files
     from autoeval.results.labels.estimate_report import label_report
 
-    labels = load_labels(args.labels, args.label_images)
-    estimate = _estimate(args, labels)
+    estimate = _estimate(args, named_labels(args))
     report = label_report(estimate)
     folder = args.out or (args.plan / "estimate" if args.plan else Path("work_dirs/labels"))
     written = report.write(folder)
@@ -74,7 +69,7 @@ def _estimate(args: argparse.Namespace, labels: LabelSet) -> LabelledEstimate:
     from autoeval.estimation.labels.planning import estimate_labelled
     from autoeval.estimation.labels.with_labels import estimate_with_labels
 
-    words = dict(_word(text) for text in args.words) or None
+    words = translation(args.words)
     if args.plan:
         _refuse_beside_plan(args)
         return estimate_with_labels(load_plan(args.plan), labels, words=words)
@@ -87,25 +82,27 @@ def _estimate(args: argparse.Namespace, labels: LabelSet) -> LabelledEstimate:
     estimator = MapEstimator.load(args.estimator)
     detector = load_remembered_detector(args.estimator, args)
     return estimate_labelled(
-        estimator, images, detector, labels, words=words, batch_size=args.batch_size
+        estimator,
+        images,
+        detector,
+        labels,
+        words=words,
+        teacher=args.teacher,
+        teacher_words=translation(args.teacher_words, "--teacher-words"),
+        batch_size=args.batch_size,
     )
 
 
 def _refuse_beside_plan(args: argparse.Namespace) -> None:
     """Refuse another detector or pool: a plan is about its own."""
-    given = [n for n in ("estimator", "images", "detector", "config") if getattr(args, n)]
+    given = [
+        n for n in ("estimator", "images", "teacher", "detector", "config") if getattr(args, n)
+    ]
     if given:
         raise InputError(
             f"--{given[0]} beside --plan: the plan holds what its own detector found on its own "
             "images, and needs neither. Leave it out, or estimate without --plan."
         )
-
-
-def _word(text: str) -> tuple[str, str]:
-    word, separator, category = text.partition("=")
-    if not separator or not word or not category:
-        raise InputError(f"Expected --words WORD=CATEGORY but got '{text}'.")
-    return word, category
 
 
 def _until(estimate: LabelledEstimate, wanted: float) -> str:

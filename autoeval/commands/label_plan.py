@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.image_options import add_image_options, named_images
+from autoeval.commands.label_options import add_teacher_options, translation
 from autoeval.commands.remembered_detector import load_remembered_detector
 from autoeval.errors import InputError
 
@@ -24,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--estimator", required=True, metavar="FILE", help="estimator.parquet of estimate-map"
     )
     add_image_options(plan, "draw from: the pool that the estimate is about")
+    add_teacher_options(
+        plan, "COCO results on the pool, where the estimator was fitted with --teacher"
+    )
     plan.add_argument("--n", type=int, default=20, help="images to label (%(default)s)")
     plan.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
     plan.add_argument(
@@ -85,6 +89,8 @@ def _plan(args: argparse.Namespace, images: Sequence[Any]) -> LabelPlan:
         n=args.n,
         seed=args.seed,
         frames=args.frames,
+        teacher=args.teacher,
+        teacher_words=translation(args.teacher_words, "--teacher-words"),
         batch_size=args.batch_size,
     )
     return plan

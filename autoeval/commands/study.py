@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import add_detector_options, load_named_detector
+from autoeval.commands.label_options import add_teacher_options, translation
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 
 if TYPE_CHECKING:
@@ -89,8 +90,7 @@ def _report(args: argparse.Namespace) -> StudyReport:
     if getattr(args, "fit_on", None):
         args.fit_on = read_scores(args.fit_on)
     if args.study == "labels":
-        words = [text.partition("=") for text in args.teacher_words]
-        args.teacher_words = {word: category for word, _, category in words}
+        args.teacher_words = translation(args.teacher_words, "--teacher-words")
         return make(args.scores, **_options(make, args))
     return make(read_scores(args.scores), **_options(make, args))
 
@@ -184,16 +184,7 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
         "--also", type=Path, nargs="+", default=(), metavar="PATH", help="more tasks' score tables"
     )
     study.add_argument("--draws", type=int, default=200, help="of each size (%(default)s)")
-    study.add_argument(
-        "--teacher", type=Path, metavar="DIR", help="a second detector's boxes: SOURCE.json in COCO"
-    )
-    study.add_argument(
-        "--teacher-words",
-        nargs="+",
-        default=(),
-        metavar="WORD=CATEGORY",
-        help="its words that count",
-    )
+    add_teacher_options(study, "a folder with SOURCE.json in COCO")
 
 
 def _add_transfer_options(study: argparse.ArgumentParser) -> None:

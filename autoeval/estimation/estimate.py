@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,6 +16,10 @@ from autoeval.targets import find_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from autoeval.data.labels.content import LabelSet
+    from autoeval.estimation.labels.plan import LabelPlan
+    from autoeval.estimation.labels.with_labels import LabelledEstimate
 
 
 STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
@@ -74,6 +78,8 @@ class Estimate:
         ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
     advice : tuple of str
         What stands in the way of acting on the value, to be said before it, and what would help.
+    plan : LabelPlan, optional
+        What labels of its images are set against, from `plan_labels`; see `with_labels`.
     """
 
     value: float
@@ -94,6 +100,7 @@ class Estimate:
     raw: float = math.nan
     beside: dict[str, dict[str, float]] = field(default_factory=dict)
     advice: tuple[str, ...] = ()
+    plan: LabelPlan | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         target = find_target(self.target)
@@ -131,7 +138,7 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
-        values = asdict(self) | {"guards": list(self.guards)}
+        values = self._figures() | {"guards": list(self.guards)}
         values["features"] = {k: _plain(v) for k, v in self.features.items()}
         values["per_category"] = {
             category: {k: _plain(v) for k, v in of.items()}
@@ -145,12 +152,50 @@ class Estimate:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, guards joined by ``"; "``."""
-        row = asdict(self) | {"guards": "; ".join(self.guards)}
+        row = self._figures() | {"guards": "; ".join(self.guards)}
         features = row.pop("features")
         row["advice"] = "; ".join(self.advice)
         for category, of in (row.pop("per_category") | row.pop("beside")).items():
             row |= {f"{name}/{category}": value for name, value in of.items()}
         return pd.DataFrame([row | features])
+
+    def with_labels(
+        self,
+        labels: LabelSet,
+        *,
+        words: Mapping[str, str] | None = None,
+        planned: bool = True,
+    ) -> LabelledEstimate:
+        """Estimate again with the labels of some of the images.
+
+        Parameters
+        ----------
+        labels : LabelSet
+            From `autoeval.data.labels.any_format.load_labels`.
+        words : mapping of str to str, optional
+            Category of the estimate for each word of the labels; by default equal words.
+        planned : bool
+            Whether the plan drew the labelled images; otherwise all that are labelled are taken,
+            as a simple random draw.
+
+        Raises
+        ------
+        InputError
+            If the estimate holds no plan, or as `estimate_with_labels`.
+        """
+        from autoeval.estimation.labels.with_labels import estimate_with_labels
+
+        if self.plan is None:
+            raise InputError(
+                "This estimate does not hold the boxes of its images, which labels are set "
+                "against: make it by `plan_labels`."
+            )
+        return estimate_with_labels(self.plan, labels, words=words, planned=planned)
+
+    def _figures(self) -> dict[str, Any]:
+        figures = asdict(replace(self, plan=None))
+        del figures["plan"]
+        return figures
 
     def _beside(self) -> Iterator[str]:
         for name, of in self.beside.items():

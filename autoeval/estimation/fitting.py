@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.labels.recording import BOXES_FILE, apart, learn_from
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.methods import make_method
@@ -122,6 +123,7 @@ def fit_task(
     level: float = 0.9,
     executor: Executor | None = None,
     load: LoadDetector | None = None,
+    learn: Callable[[pd.DataFrame], LabelAid | None] = learn_from,
 ) -> Fit:
     """Score a detector on a meta-set, judge the methods source by source, fit the first one.
 
@@ -143,6 +145,8 @@ def fit_task(
         Nominal coverage of the intervals.
     executor, load
         Where sample sets are scored; see `score_meta_set`.
+    learn : callable
+        What few labels elsewhere are helped by, from the labelled boxes of the sources.
 
     Raises
     ------
@@ -176,7 +180,7 @@ def fit_task(
     table, boxes = apart(table)
     write_table(files[0], table)
     write_table(work_dir / BOXES_FILE, boxes)
-    aid = learn_from(boxes)
+    aid = learn(boxes)
     estimator = MapEstimator(methods[0], target=target, level=level)
     estimator.fit_rows(table, context=observer.context(), aid=aid)
     estimator.save(files[1])

@@ -1,14 +1,24 @@
 """`label plan` and `label estimate` from images to an interval, by a black box in a file."""
 
 import json
+import shutil
+from dataclasses import replace
 
 import cv2
+import numpy as np
 import pytest
 from labelled_colours import labels_of, write_colours, write_detector, write_task
 
+from autoeval import MapEstimator, plan_labels
 from autoeval.cli import main
 from autoeval.data.coco import read_coco
+from autoeval.data.labels.any_format import load_labels
 from autoeval.detectors.python_file import load_black_box
+from autoeval.errors import InputError
+from autoeval.estimation.labels.places import true_influence
+from autoeval.estimation.labels.plan_file import load_plan
+from autoeval.estimation.predictions.category_precision import rank_categories
+from autoeval.estimation.predictions.truth import Truth
 
 POOL = 40
 
@@ -150,6 +160,97 @@ def evaluated(world):
     judged.accumulate()
     judged.summarize()
     return dict(zip(("mAP", "mAP50", "mAP75"), judged.stats[:3].tolist(), strict=True))
+
+
+def test_labels_that_no_plan_drew(world, tmp_path, capsys):
+    """The same by both commands, as a simple random draw, and said so."""
+    saved = ["--estimator", str(world / "work" / "estimator.parquet")]
+    labels = labels_of(world / "new", [f"{k:02d}.png" for k in range(15)], tmp_path / "l.json")
+    pool = ["--images", str(world / "new" / "images"), "--labels", str(labels), "--json"]
+    assert main(["label", "estimate", *saved, *pool, "--out", str(tmp_path / "a")]) == 0
+    one = json.loads(capsys.readouterr().out)["labelled_estimate"]
+    assert one["n_labelled"] == 15
+    assert any("simple random draw" in doubt for doubt in one["doubts"])
+    detector = ["--detector", f"{world / 'mine.py'}:detector", "--work-dir", str(tmp_path / "b")]
+    assert main(["estimate-map", *detector, *saved, *pool]) == 0
+    assert json.loads(capsys.readouterr().out)["labelled_estimate"] == one
+    assert "How the interval shrinks" in (tmp_path / "b" / "report.html").read_text()
+    assert main(["estimate-map", *detector, *saved, *pool[2:]]) == 2
+    assert "--labels needs --images" in last_line(capsys)
+
+
+def test_python_says_what_the_commands_say(world, plan, tmp_path):
+    assert main([*plan, "--n", "12"]) == 0
+    labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
+    assert estimate(tmp_path, labels) == 0
+    estimator = MapEstimator.load(world / "work" / "estimator.parquet")
+    detector = load_black_box(f"{world / 'mine.py'}:detector")
+    made, free = plan_labels(estimator, world / "new" / "images", detector, n=12)
+    assert [made.found.images[k].image_id for k in made.drawn] == drawn(tmp_path)
+    told = free.with_labels(load_labels(labels))
+    assert json.loads(json.dumps(told.to_dict())) == result(tmp_path)
+    assert "plan" not in free.to_dict() and "plan" not in free.to_pandas()
+    with pytest.raises(InputError, match="make it by `plan_labels`"):
+        replace(free, plan=None).with_labels(load_labels(labels))
+
+
+def test_a_teacher_predicts_influence_too(world, plan, tmp_path, capsys):
+    """A second detector that finds every labelled box: its prediction is nearly the truth."""
+    words = ["--teacher-words", "CAR=car", "BUS=bus"]
+    teacher = ["--teacher", str(found_by_teacher(world / "new", tmp_path / "new")), *words]
+    assert main([*plan, *teacher]) == 2
+    assert "fit it with `autoeval estimate-map ... --teacher DIR`" in last_line(capsys)
+    for name in ("w0", "w1", "w2"):
+        found_by_teacher(world / "worlds" / name, tmp_path / name)
+    shutil.copytree(world / "work", tmp_path / "work")
+    fit = ["--task", str(world / "task.py"), "--work-dir", str(tmp_path / "work")]
+    detector = ["--detector", f"{world / 'mine.py'}:detector"]
+    assert main(["estimate-map", *detector, *fit, "--teacher", str(tmp_path), *words]) == 0
+    pool = ["--estimator", str(tmp_path / "work" / "estimator.parquet"), *plan[4:]]
+    assert main(["label", "plan", *pool, "--n", "9"]) == 0
+    alone = influence(tmp_path, world)
+    shutil.rmtree(tmp_path / "site")
+    assert main(["label", "plan", *pool, "--n", "9", *teacher]) == 0
+    assert influence(tmp_path, world) > max(alone, 0.8)
+
+
+def found_by_teacher(folder, stem):
+    """Write the labels of a data set as what a second detector has found."""
+    content = json.loads((folder / "annotations.json").read_text())
+    files = {image["id"]: image["file_name"] for image in content["images"]}
+    words = {category["id"]: category["name"].upper() for category in content["categories"]}
+    found = [
+        {
+            "image_id": box["image_id"],
+            "file_name": files[box["image_id"]],
+            "category": words[box["category_id"]],
+            "bbox": box["bbox"],
+            "score": 0.9,
+        }
+        for box in content["annotations"]
+    ]
+    stem.with_suffix(".json").write_text(json.dumps(found))
+    return stem.with_suffix(".json")
+
+
+def influence(tmp_path, world):
+    """Correlate the predicted influence of a plan with the true one, over images of both words."""
+    made = load_plan(tmp_path / "site")
+    truth = Truth.of(load_labels(world / "new" / "annotations.json"), made.found.categories)
+    true = [true_influence(ranking) for ranking in rank_categories(made.found, truth)]
+    return np.corrcoef(np.ravel(true), made.influence.mean(axis=1).ravel())[0, 1]
+
+
+def test_what_cannot_be_read_is_named(world, plan, tmp_path, capsys):
+    pool = tmp_path / "pool"
+    shutil.copytree(world / "new" / "images", pool)
+    (pool / "broken.png").write_bytes(b"no image")
+    assert main([*plan, "--images", str(pool), "--n", "6"]) == 0
+    told = capsys.readouterr().out
+    assert "caution: images that cannot be read: " in told and "broken.png" in told
+    labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
+    assert estimate(tmp_path, labels) == 0
+    assert any("broken.png" in doubt for doubt in result(tmp_path)["doubts"])
 
 
 class TestRefusals:

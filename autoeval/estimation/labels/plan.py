@@ -15,6 +15,7 @@ from autoeval.estimation.labels.aid import LabelAid, Mix
 from autoeval.estimation.labels.draw import balanced_order
 from autoeval.estimation.labels.needed import Outlook
 from autoeval.estimation.labels.pool import Pool
+from autoeval.estimation.labels.proxies import TEACHER
 from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError, quantile
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
@@ -49,6 +50,8 @@ class LabelPlan:
         Nominal coverage of the intervals.
     detector : str
         Fingerprint.
+    problems : tuple of str
+        What was left out of the pool.
     """
 
     found: Predictions
@@ -64,6 +67,7 @@ class LabelPlan:
     target: str
     level: float
     detector: str
+    problems: tuple[str, ...] = ()
 
     @property
     def n_pool(self) -> int:
@@ -133,7 +137,8 @@ def make_plan(
     Raises
     ------
     InputError
-        If `n` is not from 1 to the number of images, or the pool lacks evidence that the aid needs.
+        If `n` is not from 1 to the number of images, the pool lacks evidence that the aid needs,
+        or there is a teacher and the aid knows of none.
     """
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
@@ -142,6 +147,11 @@ def make_plan(
         raise InputError(
             f"The estimator tells right boxes from {', '.join(missing)}, which this pass did not "
             "leave behind. Plan with the pass that it was fitted with."
+        )
+    if teacher is not None and TEACHER not in aid.mixes:
+        raise InputError(
+            "The estimator does not know how far a second detector's boxes can be trusted: fit it "
+            "with `autoeval estimate-map ... --teacher DIR`, its boxes on the sources."
         )
     influence = np.stack(aid.predict(pool, teacher))
     blocks = np.arange(len(pool)) if blocks is None else np.asarray(blocks)

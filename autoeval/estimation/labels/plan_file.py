@@ -43,6 +43,7 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
         "drawn": [ids[k].image_id for k in plan.drawn],
         "categories": list(plan.found.categories),
         "images": [[i.image_id, i.file_name, i.size] for i in ids],
+        "problems": list(plan.problems),
         "mix": asdict(plan.mix),
         "priors": {name: _finite(asdict(prior)) for name, prior in plan.priors.items()},
     }
@@ -88,6 +89,7 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         blocks=arrays["blocks"],
         mix=Mix.from_dict(document["mix"]),
         priors=priors,
+        problems=tuple(document.get("problems", ())),
         **{name: document[name] for name in PLAIN},
     )
 

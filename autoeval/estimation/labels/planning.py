@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from autoeval.estimation.labels.box_features import OF_HALF_SIZE
 from autoeval.estimation.labels.frames import blocks_of
 from autoeval.estimation.labels.plan import LabelPlan, make_plan, priors_of
 from autoeval.estimation.labels.pool import pool_of_evidence
+from autoeval.estimation.labels.teachers import read_teacher
 from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.estimation.observing import ImageDetector, Observer
@@ -33,6 +35,8 @@ def plan_labels(
     n: int = 20,
     seed: int = 0,
     frames: int | None = None,
+    teacher: str | os.PathLike[str] | None = None,
+    teacher_words: Mapping[str, str] | None = None,
     batch_size: int = 4,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> tuple[LabelPlan, Estimate]:
@@ -52,6 +56,11 @@ def plan_labels(
         Of the draw.
     frames : int, optional
         Says that numbered files are frames; see `blocks_of`.
+    teacher : path-like, optional
+        COCO results of a better detector on the same images, a second prediction of influence,
+        where the estimator was fitted with one.
+    teacher_words : mapping of str to str, optional
+        Category for each of its words that counts; by default equal words.
     batch_size : int
         Changes no number.
     watch : callable
@@ -61,7 +70,7 @@ def plan_labels(
     -------
     plan : LabelPlan
     estimate : Estimate
-        Without labels.
+        Without labels; it holds the plan, for `Estimate.with_labels`.
 
     Raises
     ------
@@ -79,18 +88,22 @@ def plan_labels(
 
     estimate, row = estimator.estimate(observer, listed, watch=keep)
     read = {evidence.image_id for evidence in seen}
+    pool = pool_of_evidence(seen, observer.task.categories)
     plan = make_plan(
-        pool_of_evidence(seen, observer.task.categories),
+        pool,
         aid,
         n=n,
         priors=priors_of(estimate) | _of_other_targets(estimator, row, detector.backbone),
         target=estimator.target,
         level=estimator.level,
         blocks=blocks_of([i for i in listed if i.image_id in read], frames=frames),
+        teacher=None if teacher is None else read_teacher(teacher, pool.found, teacher_words),
         seed=seed,
         detector=detector.fingerprint,
     )
-    return plan, estimate
+    if row["unreadable"]:
+        plan = replace(plan, problems=(f"images that cannot be read: {row['unreadable']}",))
+    return plan, replace(estimate, plan=plan)
 
 
 def estimate_labelled(
@@ -99,21 +112,31 @@ def estimate_labelled(
     detector: ImageDetector,
     labels: LabelSet,
     *,
-    words: dict[str, str] | None = None,
+    words: Mapping[str, str] | None = None,
+    teacher: str | os.PathLike[str] | None = None,
+    teacher_words: Mapping[str, str] | None = None,
     batch_size: int = 4,
 ) -> LabelledEstimate:
     """Estimate with labels that no plan drew; they are taken as a simple random draw, and said so.
 
     Parameters
     ----------
-    estimator, images, detector, batch_size
+    estimator, images, detector, teacher, teacher_words, batch_size
         See `plan_labels`.
     labels : LabelSet
         Of some of the images; see `autoeval.data.labels.any_format.load_labels`.
-    words : dict of str to str, optional
+    words : mapping of str to str, optional
         See `given_labels`.
     """
-    plan, _ = plan_labels(estimator, images, detector, n=1, batch_size=batch_size)
+    plan, _ = plan_labels(
+        estimator,
+        images,
+        detector,
+        n=1,
+        teacher=teacher,
+        teacher_words=teacher_words,
+        batch_size=batch_size,
+    )
     return estimate_with_labels(plan, labels, words=words, planned=False)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from autoeval.estimation.labels.fit_aid import fit_aid
 from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.labels.pool import pool_of_evidence
 from autoeval.estimation.labels.stored import pack_place, unpack_place
+from autoeval.estimation.labels.teachers import with_teacher
 from autoeval.estimation.predictions.truth import Truth
 from autoeval.estimation.samples import Samples
 from autoeval.metasets.sample_set import Sample
@@ -112,9 +113,26 @@ def read_places(folder: Path) -> list[LabelledPlace]:
     return recorded_places(pd.read_parquet(file))
 
 
-def learn_from(boxes: pd.DataFrame) -> LabelAid | None:
-    """Fit what few labels are helped by on labelled places; None where they are too few."""
+def learn_from(
+    boxes: pd.DataFrame,
+    teacher: Path | None = None,
+    words: Mapping[str, str] | None = None,
+) -> LabelAid | None:
+    """Fit what few labels are helped by on labelled places; None where they are too few.
+
+    Parameters
+    ----------
+    boxes : DataFrame
+        See `apart`.
+    teacher : Path, optional
+        Folder with a second detector's boxes on them; see `with_teacher`.
+    words : mapping of str to str, optional
+        Its words that count.
+    """
+    places = recorded_places(boxes)
+    if teacher is not None:
+        places = [with_teacher(place, teacher, words) for place in places]
     try:
-        return fit_aid(recorded_places(boxes))
+        return fit_aid(places)
     except InputError:
         return None

@@ -189,7 +189,7 @@ def estimate_with_labels(
         len(measured),
         outlook if whole.difference.known else plan.outlook(),
         tuple(history),
-        (*given.doubts, *_doubts(plan, whole, categories, k)),
+        (*plan.problems, *given.doubts, *_doubts(plan, whole, categories, k)),
     )
 
 

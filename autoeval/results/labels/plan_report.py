@@ -30,10 +30,11 @@ class WhatToLabel(Section):
         """Add the numbers and how they came about."""
         page.add_headline("images to label", str(self.plan.n), f"of {self.plan.n_pool}")
         page.add_text(self._drawn())
+        page.add_warnings(self.plan.problems)
 
     def text(self) -> str:
         """Return the same for the terminal."""
-        return self._drawn()
+        return "\n".join([self._drawn(), *(f"caution: {p}" for p in self.plan.problems)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the names of the images and their probability."""

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from autoeval.errors import InputError
 from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.labels.recording import read_places
+from autoeval.estimation.labels.teachers import with_teacher
 from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.pair_estimator import PairEstimator
 from autoeval.estimation.pair_table import pair_rows
@@ -27,7 +28,6 @@ from autoeval.studies.label_backtest import (
     stopping,
 )
 from autoeval.studies.score_columns import read_scores
-from autoeval.studies.teachers import with_teacher
 
 ABOUT = (
     "Of each place that has at least {fewest} images, k are drawn and taken as labelled, {draws} "
@@ -43,7 +43,7 @@ def labels_report(
     work_dir: Path,
     *,
     also: Sequence[Path] = (),
-    teacher: Path | None = None,
+    teacher: str | Path | None = None,
     teacher_words: Mapping[str, str] | None = None,
     draws: int = 200,
     seed: int = 0,
@@ -61,7 +61,7 @@ def labels_report(
         Folder with a second detector's boxes on the sources, as a second prediction of influence;
         see `with_teacher`.
     teacher_words : mapping of str to str, optional
-        Category for each of its words that counts.
+        Category for each of its words that counts; by default equal words.
     draws, seed : int
         Draws of each size at each place, and the seed of the first.
 
@@ -75,7 +75,7 @@ def labels_report(
     pairs = [_pairs(read_scores(f), of) for f, of in zip(folders, every, strict=True)]
     places, rows = [p for of in every for p in of], pd.concat(pairs, ignore_index=True)
     if teacher is not None:
-        places = [with_teacher(place, teacher, teacher_words or {}) for place in places]
+        places = [with_teacher(place, Path(teacher), teacher_words) for place in places]
     held = list(held_out_places(places, _priors(rows)))
     judged = labels_worth(backtest(held, draws=draws, seed=seed))
     summary = _summary(judged)

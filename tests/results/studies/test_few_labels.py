@@ -10,9 +10,9 @@ from label_worlds import make_place
 from autoeval.errors import InputError
 from autoeval.estimation.labels.recording import LABELLED
 from autoeval.estimation.labels.stored import pack_place
+from autoeval.estimation.labels.teachers import with_teacher
 from autoeval.results.studies.few_labels import labels_report
 from autoeval.studies.label_backtest import labels_worth
-from autoeval.studies.teachers import with_teacher
 
 NAMES = ("a", "b", "c", "d")
 

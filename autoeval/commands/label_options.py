@@ -1,0 +1,71 @@
+"""The options that name labels, and what words of other people mean."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.data.labels.content import LabelSet
+
+
+def add_labels_options(group: argparse._ActionsContainer, *, required: bool) -> None:
+    """Declare which images are labelled, with what, and where labels have other words."""
+    group.add_argument(
+        "--labels", required=required, metavar="PATH", help="COCO, YOLO or VOC, as they were made"
+    )
+    group.add_argument("--label-images", metavar="DIR", help="where the labelled images lie")
+    group.add_argument(
+        "--words",
+        nargs="+",
+        default=(),
+        metavar="WORD=CATEGORY",
+        help="words of the labels that count, where they are not those of the estimator",
+    )
+
+
+def add_teacher_options(group: argparse._ActionsContainer, what: str) -> None:
+    """Declare a second detector's boxes.
+
+    Parameters
+    ----------
+    group : ArgumentParser
+    what : str
+        What ``--teacher`` names.
+    """
+    group.add_argument("--teacher", metavar="PATH", help=f"a better detector's boxes: {what}")
+    group.add_argument(
+        "--teacher-words",
+        nargs="+",
+        default=(),
+        metavar="WORD=CATEGORY",
+        help="its words that count, where they are not those of the estimator",
+    )
+
+
+def named_labels(args: argparse.Namespace) -> LabelSet:
+    """Read the labels that the options name."""
+    from autoeval.data.labels.any_format import load_labels
+
+    return load_labels(args.labels, args.label_images)
+
+
+def translation(texts: Sequence[str], option: str = "--words") -> dict[str, str] | None:
+    """Read ``WORD=CATEGORY ...``; None for nothing.
+
+    Raises
+    ------
+    InputError
+        If one is something else.
+    """
+    return dict(_word(text, option) for text in texts) or None
+
+
+def _word(text: str, option: str) -> tuple[str, str]:
+    word, separator, category = text.partition("=")
+    if not separator or not word or not category:
+        raise InputError(f"Expected {option} WORD=CATEGORY but got '{text}'.")
+    return word, category

@@ -1,0 +1,70 @@
+"""Boxes of a second detector, from prediction files: what they say of a place, or of a pool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.errors import InputError
+from autoeval.estimation.labels.places import LabelledPlace
+from autoeval.estimation.predictions.coco_matching import best_of_each_image
+
+
+def read_teacher(
+    file: str | os.PathLike[str], pool: Predictions, words: Mapping[str, str] | None = None
+) -> Predictions:
+    """Read what a second detector has found on the images of a pool.
+
+    Parameters
+    ----------
+    file : path-like
+        COCO results, see `autoeval.data.predictions.read_predictions`.
+    pool : Predictions
+    words : mapping of str to str, optional
+        Category of the pool for each word of the second detector that counts; by default equal
+        words.
+
+    Returns
+    -------
+    Predictions
+        Of the images and categories of the pool.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is of other images, or has none of the words.
+    """
+    found = read_predictions(file, images=pool.images, where="the pool")
+    words = words or {name: name for name in pool.categories}
+    known = {word: name for word, name in words.items() if name in pool.categories}
+    return best_of_each_image(found.as_categories(pool.categories, known))
+
+
+def with_teacher(
+    place: LabelledPlace, folder: Path, words: Mapping[str, str] | None = None
+) -> LabelledPlace:
+    """Add what a second detector has found on the images of a place.
+
+    Parameters
+    ----------
+    place : LabelledPlace
+    folder : Path
+        Holds, at any depth, one COCO results file a place: ``NAME.json``.
+    words : mapping of str to str, optional
+        See `read_teacher`.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or several.
+    """
+    files = sorted(folder.rglob(f"{place.name}.json"))
+    if len(files) != 1:
+        raise InputError(
+            f"Expected one file {place.name}.json under {folder}, with a second detector's boxes, "
+            f"but found {len(files)}."
+        )
+    return replace(place, teacher=read_teacher(files[0], place.pool.found, words))
