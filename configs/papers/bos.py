@@ -239,9 +239,18 @@ downloads = dict(
     detrac="https://detrac-db.rit.albany.edu (test images, annotations XML): detrac/",
     exdark="https://github.com/cs-chan/Exclusively-Dark-Image-Dataset: exdark/",
     kitti="https://www.cvlibs.net/datasets/kitti (object, left colour images, labels): kitti/",
-    self_driving="https://www.kaggle.com/datasets/alincijov/self-driving-cars: self_driving/",
-    roboflow="https://www.kaggle.com/datasets/owaiskhan9654/car-person-v2-roboflow: roboflow/",
-    udacity="https://www.kaggle.com/datasets/sshikamaru/udacity-self-driving-car-dataset: udacity/",
+    self_driving=(
+        "https://www.kaggle.com/datasets/alincijov/self-driving-cars (images, "
+        "labels_trainval.csv): self_driving/"
+    ),
+    roboflow=(
+        "https://www.kaggle.com/datasets/owaiskhan9654/car-person-v2-roboflow "
+        "(the folder Car-Person-v2-Roboflow-Owais-Ahmad): roboflow/"
+    ),
+    udacity=(
+        "https://www.kaggle.com/datasets/sshikamaru/udacity-self-driving-car-dataset "
+        "(the folder data): udacity/"
+    ),
     traffic=(
         "https://www.kaggle.com/datasets/saumyapatel/traffic-vehicles-object-detection "
         "(the folder Traffic Dataset): traffic/"

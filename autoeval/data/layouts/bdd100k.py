@@ -1,7 +1,9 @@
 """BDD100K: one JSON list of frames, each with labels of which detection has a box2d.
 
 Source: https://doc.bdd100k.com/format.html (Scalabel format); the releases of 2018
-(``bdd100k_labels_images_val.json``) and 2020 (``det_20/det_val.json``).
+(``bdd100k_labels_images_val.json``) and 2020 (``det_20/det_val.json``). Their words, and which are
+ignored, are brought together as the authors' evaluation does it
+(https://github.com/bdd100k/bdd100k, ``bdd100k/configs/det.toml``).
 """
 
 from __future__ import annotations
@@ -16,10 +18,24 @@ from autoeval.data.layouts.collecting import Marked, collect_labels, first_folde
 from autoeval.data.layouts.faults import reading
 
 _SPLITS = ("train", "val", "test")
+_PEOPLE = ("pedestrian", "rider")
+_VEHICLES = ("car", "truck", "bus", "train", "motorcycle", "bicycle")
+CLASSES = (*_PEOPLE, *_VEHICLES, "traffic light", "traffic sign")
+_NAMES = {
+    "bike": "bicycle",
+    "caravan": "car",
+    "motor": "motorcycle",
+    "person": "pedestrian",
+    "van": "car",
+}
+_IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
 
 
 def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read the labels of a split; drivable areas and lanes, which have no box, are passed over.
+
+    Crowds, and what the authors' evaluation ignores (other persons, other vehicles, trailers), are
+    ignored as a pedestrian, a car and a truck.
 
     Parameters
     ----------
@@ -38,7 +54,8 @@ def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
     with reading(path, "BDD100K"):
         frames = content["frames"] if isinstance(content, dict) else content
         marked = {str(frame["name"]): _boxes(frame) for frame in frames}
-    return collect_labels(path, first_folder(path, img_dir, places), marked)
+    folder = first_folder(path, img_dir, places)
+    return collect_labels(path, folder, marked, categories=CLASSES)
 
 
 def _boxes(frame: dict[str, Any]) -> list[Marked]:
@@ -47,7 +64,10 @@ def _boxes(frame: dict[str, Any]) -> list[Marked]:
         if label.get("box2d"):
             x1, y1, x2, y2 = (float(label["box2d"][side]) for side in ("x1", "y1", "x2", "y2"))
             crowd = bool((label.get("attributes") or {}).get("crowd", False))
-            found.append(Marked(label["category"], (x1, y1, x2 - x1, y2 - y1), crowd))
+            word = str(label["category"])
+            name = _IGNORED.get(word) or _NAMES.get(word, label["category"])
+            box = (x1, y1, x2 - x1, y2 - y1)
+            found.append(Marked(name, box, crowd or word in _IGNORED))
     return found
 
 

@@ -89,7 +89,8 @@ def collect_labels(
         for image in images
         for box in marked[image.file_name]
     ]
-    words = dict.fromkeys([*categories, *(box.category for box in boxes)])
+    # Of images that are missing, too: a half-downloaded set keeps its categories.
+    words = dict.fromkeys([*categories, *(box.category for of in marked.values() for box in of)])
     return LabelSet(
         path,
         tuple(images),

@@ -1,7 +1,8 @@
 """EuroCity Persons: a JSON file for each image.
 
 Source: https://eurocity-dataset.tudelft.nl and its evaluation code: ``children`` of a frame, each
-with ``identity`` and the corners x0, y0, x1, y1; identities that speak of a group are ignored.
+with ``identity``, ``tags`` and the corners x0, y0, x1, y1; far groups of persons and of riders are
+ignored, those of bicycles and the like are no persons.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from autoeval.data.layouts.collecting import Marked, collect_labels, first_folde
 from autoeval.data.layouts.faults import reading
 
 CLASSES = ("pedestrian", "rider")
+_GROUPS = {"person-group-far-away": "pedestrian", "rider+vehicle-group-far-away": "rider"}
+_PICTURE = "depiction"
 
 
 def read_eurocity(path: Path, img_dir: Path | None = None, *, split: str = "val") -> LabelSet:
-    """Read pedestrians and riders; groups are areas to ignore for pedestrians.
+    """Read pedestrians and riders; far groups, and pictures of people, are areas to ignore.
 
     Parameters
     ----------
@@ -42,12 +45,13 @@ def read_eurocity(path: Path, img_dir: Path | None = None, *, split: str = "val"
 
 
 def _boxes(entry: dict[str, Any]) -> list[Marked]:
-    group = "group" in entry["identity"]
-    if entry["identity"] not in CLASSES and not group:
+    identity = entry["identity"] or ""
+    category = _GROUPS.get(identity, identity)
+    if category not in CLASSES:
         return []
     x0, y0, x1, y1 = (float(entry[side]) for side in ("x0", "y0", "x1", "y1"))
-    category = CLASSES[0] if group else entry["identity"]
-    return [Marked(category, (x0, y0, x1 - x0, y1 - y0), group)]
+    ignored = identity in _GROUPS or _PICTURE in (entry.get("tags") or ())
+    return [Marked(category, (x0, y0, x1 - x0, y1 - y0), ignored)]
 
 
 EUROCITY = LabelFormat("eurocity", "EuroCity Persons JSON", read_eurocity)

@@ -43,6 +43,36 @@ def test_bdd100k(write):
     assert labels.unlabelled == ("c.jpg",) and labels.problems == ()
 
 
+@pytest.mark.parametrize(
+    ("word", "category", "ignored"),
+    [
+        ("motor", "motorcycle", False),  # the words of 2018
+        ("bike", "bicycle", False),
+        ("person", "pedestrian", False),
+        ("other vehicle", "car", True),  # ignored by the authors' evaluation
+        ("trailer", "truck", True),
+        ("other person", "pedestrian", True),
+    ],
+)
+def test_words_of_both_releases_of_bdd100k(write, word, category, ignored):
+    label = {**BDD_CAR, "category": word}
+    folder = write(
+        {"images/100k/val/a.jpg": IMAGE, "labels/det_val.json": json.dumps([bdd(label)])}
+    )
+    labels = load_labels(folder / "labels" / "det_val.json", layout="bdd100k")
+    assert boxes_of(labels) == [("a.jpg", category, (0, 0, 5, 5), ignored)]
+    assert {"bus", "truck"} <= set(labels.categories)  # though none is in these images
+
+
+def test_a_half_downloaded_set_keeps_its_categories(write):
+    """The truck is on an image that is missing; a task that asks for trucks is not refused."""
+    lines = "frame,xmin,xmax,ymin,ymax,class_id\na.jpg,1,5,2,6,1\nb.jpg,1,5,2,6,2\n"
+    folder = write({"images/a.jpg": IMAGE, "labels_trainval.csv": lines})
+    labels = load_labels(folder / "labels_trainval.csv", layout="box_csv")
+    assert labels.categories == ("car", "truck") and len(labels.boxes) == 1
+    assert "labelled images missing" in labels.problems[0]
+
+
 def cityscapes(*objects):
     return json.dumps({"imgHeight": 20, "imgWidth": 40, "objects": list(objects)})
 

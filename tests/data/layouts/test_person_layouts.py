@@ -124,12 +124,17 @@ def test_eurocity(write):
 
     rider = child("rider", children=[child("bicycle")])
     content = {"identity": "frame", "imageheight": 20, "imagewidth": 40}
-    content["children"] = [child("pedestrian"), rider, child("person-group-far-away")]
+    groups = [child("person-group-far-away"), child("rider+vehicle-group-far-away")]
+    groups += [child("bicycle-group"), child(None)]  # neither is a person
+    content["children"] = [child("pedestrian"), rider, *groups]
+    content["children"].append(child("pedestrian", tags=["depiction"]))  # on a poster
     folder = write({"img/val/bonn/1.png": IMAGE, "labels/val/bonn/1.json": json.dumps(content)})
     box = (1, 2, 5, 12)
     assert boxes_of(load_labels(folder, layout="eurocity")) == [
         ("pedestrian", box, False),
         ("rider", box, False),
+        ("pedestrian", box, True),
+        ("rider", box, True),
         ("pedestrian", box, True),
     ]
 

@@ -18,6 +18,22 @@ def rectangles(brightness, seed):
         yield image, [(x, y, w, h)]
 
 
+def scenes(n, seed, size=(256, 160)):
+    """Make coloured noise, of another roughness and brightness in each set, with 1 to 5 boxes."""
+    rng = np.random.default_rng(seed)
+    width, height = size
+    for _ in range(n):
+        rough = rng.integers(0, 100 + 15 * seed, (6 + seed, 8 + seed, 3)).astype(np.uint8)
+        image, boxes = cv2.resize(rough, size), []
+        for _ in range(rng.integers(1, 6)):
+            w, h = (int(v) for v in rng.integers([16, 12], [width // 3, height // 3]))
+            x, y = int(rng.integers(0, width - w)), int(rng.integers(0, height - h))
+            patch = rng.integers(0, 256, (3, 4, 3), np.uint8)
+            image[y : y + h, x : x + w] = cv2.resize(patch, (w, h))
+            boxes.append((x, y, w, h))
+        yield image, boxes
+
+
 def _image(path, image):
     path.parent.mkdir(parents=True, exist_ok=True)
     cv2.imwrite(str(path), image)
@@ -29,6 +45,7 @@ def _text(path, text):
 
 
 def coco(root, pictures):
+    """Write COCO 2017, validation."""
     images, annotations = [], []
     for k, (image, boxes) in enumerate(pictures, 1):
         _image(root / "coco" / "val2017" / f"{k:012}.png", image)
@@ -46,6 +63,7 @@ def coco(root, pictures):
 
 
 def bdd(root, pictures):
+    """Write BDD100K, validation, labels of 2020."""
     frames = []
     for k, (image, boxes) in enumerate(pictures):
         _image(root / "bdd100k" / "images" / "100k" / "val" / f"{k}.jpg", image)
@@ -58,6 +76,7 @@ def bdd(root, pictures):
 
 
 def cityscapes(root, pictures):
+    """Write Cityscapes, validation."""
     for k, (image, boxes) in enumerate(pictures):
         _image(root / f"cityscapes/leftImg8bit/val/ulm/ulm_{k}_leftImg8bit.png", image)
         corners = [[[x, y], [x + w, y], [x + w, y + h], [x, y + h]] for x, y, w, h in boxes]
@@ -68,6 +87,7 @@ def cityscapes(root, pictures):
 
 
 def detrac(root, pictures):
+    """Write UA-DETRAC, one film of the test set."""
     frames = ""
     for k, (image, boxes) in enumerate(pictures):
         number = 1 + 25 * k
@@ -82,6 +102,7 @@ def detrac(root, pictures):
 
 
 def exdark(root, pictures):
+    """Write ExDark, the folder of cars."""
     for k, (image, boxes) in enumerate(pictures):
         _image(root / "exdark" / "ExDark" / "Car" / f"2015_{k}.png", image)
         lines = [f"Car {' '.join(map(str, box))} 0 0 0 0 0 0 0" for box in boxes]
@@ -90,6 +111,7 @@ def exdark(root, pictures):
 
 
 def kitti(root, pictures):
+    """Write KITTI, training."""
     for k, (image, boxes) in enumerate(pictures):
         _image(root / "kitti" / "training" / "image_2" / f"{k:06d}.png", image)
         lines = [
@@ -100,6 +122,7 @@ def kitti(root, pictures):
 
 
 def self_driving(root, pictures):
+    """Write Kaggle's self-driving cars."""
     lines = ["frame,xmin,xmax,ymin,ymax,class_id"]
     lines += [f"0.jpg,9990,9995,9990,9995,{number}" for number in (2, 3)]
     for k, (image, boxes) in enumerate(pictures):
@@ -120,11 +143,13 @@ def _yolo(images, labels, pictures):
 
 
 def roboflow(root, pictures):
+    """Write Kaggle's cars and persons of Roboflow."""
     _yolo(root / "roboflow/valid/images", root / "roboflow/valid/labels", pictures)
     _text(root / "roboflow" / "data.yaml", "names: [Car, Person]")
 
 
 def udacity(root, pictures):
+    """Write Kaggle's Udacity."""
     head = "filename,width,height,class,xmin,ymin,xmax,ymax"
     lines = [head, "0.jpg,64,64,truck,9990,9990,9995,9995"]
     for k, (image, boxes) in enumerate(pictures):
@@ -134,6 +159,7 @@ def udacity(root, pictures):
 
 
 def traffic(root, pictures):
+    """Write Kaggle's traffic."""
     _yolo(root / "traffic/images/val", root / "traffic/labels/val", pictures)
     path = root / "traffic/labels/val/0.txt"
     beyond = [f"{number} 1.4 1.4 0.1 0.1" for number in (5, 6)]
@@ -158,4 +184,11 @@ def write_sets(root, sets=SETS):
     """Write data sets of rectangles, each darker than the one before."""
     for k, write in enumerate(sets):
         write(root, list(rectangles(250 - 9 * k, seed=k)))
+    return root
+
+
+def write_scenes(root, n):
+    """Write all ten data sets with n images of random content each."""
+    for seed, write in enumerate(SETS):
+        write(root, list(scenes(n, seed)))
     return root
