@@ -143,6 +143,8 @@ class Evidence:
         Boxes of photometrically altered views of the image, in its own coordinates.
     half_size : Detections, optional
         Boxes found at half the input size, in the image's own coordinates.
+    teacher : Detections, optional
+        Boxes of a second, stronger detector, labelled as those of the first.
     candidates : Candidates, optional
         Boxes before non-maximum suppression.
     logits : ndarray of shape (N, K), float32, optional
@@ -165,6 +167,7 @@ class Evidence:
     perturbed: tuple[Detections, ...] = ()
     views: tuple[Detections, ...] = ()
     half_size: Detections | None = None
+    teacher: Detections | None = None
     candidates: Candidates | None = None
     logits: np.ndarray | None = None
     features: np.ndarray | None = None
@@ -205,6 +208,7 @@ class Evidence:
             perturbed=tuple(boxes.relabel(lookup) for boxes in self.perturbed),
             views=tuple(boxes.relabel(lookup) for boxes in self.views),
             half_size=None if self.half_size is None else self.half_size.relabel(lookup),
+            teacher=None if self.teacher is None else self.teacher.relabel(lookup),
             candidates=None if self.candidates is None else self.candidates.relabel(lookup),
             logits=None if self.logits is None else self.logits[known],
         )

@@ -10,6 +10,7 @@ from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.fit import ESTIMATOR, WORK_DIR
 from autoeval.commands.image_options import add_image_details
 from autoeval.commands.predictions_options import add_predictions_options, files_of
+from autoeval.commands.teacher_options import add_score_teacher_options
 from autoeval.errors import InputError
 
 
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what `autoeval fit` wrote (default: %(default)s)",
     )
     add_detector_options(parser)
+    add_score_teacher_options(parser)
     add_predictions_options(parser, "COCO results on the new images")
     parser.add_argument(
         "--images-list",
@@ -113,6 +115,7 @@ def _run_any(args: argparse.Namespace) -> int:
     """Estimate the categories that are asked for, or seen, and the mean over them."""
     from autoeval.commands.detector_options import load_named_detector
     from autoeval.commands.image_options import named_images
+    from autoeval.commands.teacher_options import load_named_teacher
     from autoeval.estimation.estimate_any import estimate_any
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.report.sections import Report, written_files
@@ -128,6 +131,7 @@ def _run_any(args: argparse.Namespace) -> int:
         files,
         load_named_detector(args),
         categories=_categories(args.category) or None,
+        teacher=load_named_teacher(args),
     )
     by_category = ByCategory(estimate.per_category, find_target(estimate.target))
     report = Report(

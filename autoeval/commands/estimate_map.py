@@ -39,6 +39,7 @@ from autoeval.commands.meta_set_options import (
 )
 from autoeval.commands.predictions_options import add_predictions_options
 from autoeval.commands.remembered_detector import remember_detector
+from autoeval.commands.teacher_options import add_score_teacher_options
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 
@@ -68,6 +69,7 @@ MAP_TARGETS = ("mAP", "mAP50", "mAP75")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_detector_options(parser)
+    add_score_teacher_options(parser, "--score-teacher")
     add_data_options(parser, images="estimate mAP on")
     method = parser.add_argument_group("method")
     method.add_argument(

@@ -14,6 +14,7 @@ from autoeval.commands.predictions_options import (
     files_by_source,
     files_of,
 )
+from autoeval.commands.teacher_options import add_score_teacher_options, load_named_teacher
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     labels.add_argument("--task", metavar="FILE", help="such as configs/tasks/vehicle.py")
     labels.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
     add_detector_options(parser)
+    add_score_teacher_options(parser)
     add_predictions_options(parser, "COCO results; with --task a folder of them, one a source")
     parser.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
@@ -49,12 +51,15 @@ def run(args: argparse.Namespace) -> int:
         return _run_labelled(args) if args.labels else _run_detector(args)
     from autoeval.report.sections import written_files
     from autoeval.results.predictions.predictions_report import fit_report
+    from autoeval.runtime.writers import write_table
 
     fit = _fit(args)
     args.work_dir.mkdir(parents=True, exist_ok=True)
-    fit.estimator.save(args.work_dir / ESTIMATOR)
+    files = [args.work_dir / ESTIMATOR, args.work_dir / "scores.parquet"]
+    fit.estimator.save(files[0])
+    write_table(files[1], fit.estimator.pairs_.rows_)
     report = fit_report(f"Fit on {Path(args.predictions).name}", fit)
-    written = [args.work_dir / ESTIMATOR, *report.write(args.work_dir)]
+    written = [*files, *report.write(args.work_dir)]
     if args.json:
         print(json.dumps(report.to_dict(), indent=2))
     else:
@@ -78,6 +83,7 @@ def _run_labelled(args: argparse.Namespace) -> int:
         args.labels,
         args.img_dir,
         family=args.family,
+        teacher=load_named_teacher(args),
         target=args.target,
         level=args.level,
     )

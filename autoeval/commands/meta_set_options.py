@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands.image_options import add_image_options
+from autoeval.commands.teacher_options import load_named_teacher
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
         settings = replace(settings, stability=stability)
     if args.views:
         settings = replace(settings, wants=(*settings.wants, "views"))
+    settings = replace(settings, teacher=load_named_teacher(args))
     observer = Observer(detector, task, settings, batch_size=args.batch_size)
     if not args.reference:
         return observer
@@ -184,7 +186,11 @@ def saved_observer(
         observer = Observer(detector, named_task(args), settings, batch_size=args.batch_size)
         domain = _source_domain(args.reference, observer)
     return estimator.observer(
-        detector, repeats=args.repeats, domain=domain, batch_size=args.batch_size
+        detector,
+        repeats=args.repeats,
+        domain=domain,
+        teacher=load_named_teacher(args),
+        batch_size=args.batch_size,
     )
 
 

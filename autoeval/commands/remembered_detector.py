@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.commands.detector_options import load_named_detector
+from autoeval.commands.teacher_options import is_predictions
 from autoeval.errors import InputError
 
-KEPT = ("detector", "config", "checkpoint", "classes", "stages", "cfg_options")
+KEPT = (
+    *("detector", "config", "checkpoint", "classes", "stages", "cfg_options"),
+    *("score_teacher", "score_teacher_checkpoint"),
+)
 NOTE = "loading"
 
 
@@ -46,11 +50,12 @@ def recall_detector(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     options = {**dict.fromkeys(KEPT), **kept, **given}
     if not options["detector"] and not options["config"]:
         raise InputError(f"{path} does not know its detector: name it with --detector or --config.")
-    lost = [n for n in ("config", "checkpoint") if _is_lost(options[n])]
+    lost = [n for n in ("config", "checkpoint", "score_teacher_checkpoint") if _is_lost(options[n])]
     if lost:
+        what = lost[0].removeprefix("score_").replace("_", "-")
         raise InputError(
-            f"The {lost[0]} of this estimator's detector is no longer at {options[lost[0]]}: say "
-            f"where {Path(options[lost[0]]).name} is with --{lost[0]} FILE."
+            f"The {what} of this estimator's detector is no longer at {options[lost[0]]}: say "
+            f"where {Path(options[lost[0]]).name} is with --{what} FILE."
         )
     return options
 
@@ -63,8 +68,11 @@ def load_remembered_detector(path: str, args: argparse.Namespace) -> Any:
 
 
 def _whole(name: str, value: Any) -> Any:
-    """Make the path of a file independent of the working directory."""
-    if name in ("config", "checkpoint", "classes") and value and os.path.exists(value):
+    """Make the path of a file independent of the working directory; predictions are of no other."""
+    if name == "score_teacher" and value and is_predictions(value):
+        return None
+    files = ("config", "checkpoint", "classes", "score_teacher_checkpoint")
+    if name in files and value and os.path.exists(value):
         return os.path.abspath(value)
     return value
 

@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any
 from autoeval.commands.detector_options import add_detector_options, load_named_detector
 from autoeval.commands.label_options import add_teacher_options, translation
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
+from autoeval.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from autoeval.report.study_report import StudyReport
 
 SCORES = {
@@ -30,6 +33,10 @@ SCORES = {
     "severity": ("severities", "error by severity of a corruption"),
     "labels": ("few_labels", "error, coverage and width with a few labels"),
     "transfer": ("transfer", "how far places and categories tell of others"),
+    "choose": (
+        "chosen_prior",
+        "which scores and prior, chosen on some detectors for another",
+    ),
 }
 BOXES = {
     "sample-set-size": ("errors_by_size", "error by the images in a sample set"),
@@ -47,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     studies = parser.add_subparsers(dest="study", required=True, metavar="NAME", title="studies")
     for name, (_, text) in STUDIES.items():
         study = studies.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        if name in SCORES:
+        if name == "choose":
+            _add_tables(study)
+        elif name in SCORES:
             _add_scores(study, several=name == "transfer")
         else:
             _add_pass(study)
@@ -84,6 +93,8 @@ def _report(args: argparse.Namespace) -> StudyReport:
     make = getattr(module, f"{args.study.replace('-', '_')}_report")
     if args.study in BOXES:
         return make(*_observe(args), **_options(make, args))
+    if args.study == "choose":
+        return make(_tables(args.of), **_options(make, args))
     if args.study == "transfer":
         tables = [read_scores(path) for path in args.scores]
         return make(pd.concat(tables, ignore_index=True), **_options(make, args))
@@ -93,6 +104,21 @@ def _report(args: argparse.Namespace) -> StudyReport:
         args.teacher_words = translation(args.teacher_words, "--teacher-words")
         return make(args.scores, **_options(make, args))
     return make(read_scores(args.scores), **_options(make, args))
+
+
+def _tables(named: list[list[str]]) -> dict[str, pd.DataFrame]:
+    """Read the score tables of each detector: ``[[NAME, PATH, ...], ...]``."""
+    import pandas as pd
+
+    from autoeval.studies.score_columns import read_scores
+
+    alone = [words[0] for words in named if len(words) < 2]
+    if alone:
+        raise InputError(f"--of {alone[0]}: expected NAME PATH..., its work dirs behind its name.")
+    return {
+        name: pd.concat([read_scores(Path(path)) for path in paths], ignore_index=True)
+        for name, *paths in named
+    }
 
 
 def _options(make: Callable[..., StudyReport], args: argparse.Namespace) -> dict[str, Any]:
@@ -133,6 +159,17 @@ def _add_scores(study: argparse.ArgumentParser, *, several: bool) -> None:
     )
 
 
+def _add_tables(study: argparse.ArgumentParser) -> None:
+    study.add_argument(
+        "--of",
+        action="append",
+        required=True,
+        nargs="+",
+        metavar=("NAME", "PATH"),
+        help="a detector and its work dirs of estimate-map or fit; once for each detector",
+    )
+
+
 def _add_pass(study: argparse.ArgumentParser) -> None:
     add_detector_options(study)
     add_data_options(study)
@@ -158,6 +195,9 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
         return
     if name == "labels":
         _add_label_options(study)
+        return
+    if name == "choose":
+        study.add_argument("--draws", type=int, default=2, help="of few families (%(default)s)")
         return
     study.add_argument("--target", default="mAP", help="column of the accuracy (%(default)s)")
     if name == "transfer":

@@ -19,7 +19,9 @@ from autoeval.estimation.observing import ImageDetector, Observer
 from autoeval.estimation.pair_regression import PairRegression
 from autoeval.estimation.pass_log import PassLog
 from autoeval.estimation.presets import light
+from autoeval.estimation.remembered import check_teacher
 from autoeval.estimation.samples import UnlabelledSamples
+from autoeval.estimation.teacher_boxes import Teacher
 from autoeval.metasets.task import Task
 from autoeval.runtime.progress import announced_bar
 
@@ -33,6 +35,7 @@ def estimate_any(
     detector: ImageDetector,
     *,
     categories: Mapping[str, Sequence[str]] | None = None,
+    teacher: Teacher | None = None,
     batch_size: int = 4,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> Estimate:
@@ -49,6 +52,8 @@ def estimate_any(
         Categories to expect in all images, each with the detector's words for it, such as
         ``{"vehicle": ["car", "bus", "truck"]}``. By default every category of the detector of
         which five images or more have a box over .1, each on those images.
+    teacher : Teacher, optional
+        The one that it was fitted with, if any.
     batch_size : int
         Changes no number.
     watch : callable
@@ -57,8 +62,8 @@ def estimate_any(
     Raises
     ------
     InputError
-        If the estimator is of another method or detector, a word is none of the detector's, no
-        image can be read, or nothing is found.
+        If the estimator is of another method or detector or needs a teacher, a word is none of the
+        detector's, no image can be read, or nothing is found.
     """
     regression = estimator.regression_
     if not isinstance(regression, PairRegression):
@@ -66,8 +71,10 @@ def estimate_any(
             f"An estimator of the method '{estimator.method}' estimates what it was fitted for. "
             "Any category takes one of the method 'bayes': fit again."
         )
+    check_teacher(regression.features_, teacher)
     named = categories or {word: [word] for word in detector.categories}
-    observer = Observer(detector, _task(named, detector.categories), light(), batch_size=batch_size)
+    settings, task = replace(light(), teacher=teacher), _task(named, detector.categories)
+    observer = Observer(detector, task, settings, batch_size=batch_size)
     estimator.check_detector(detector)
     samples, log = UnlabelledSamples(list_images(images)), PassLog()
     names = tuple(named)

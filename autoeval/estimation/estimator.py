@@ -25,9 +25,10 @@ from autoeval.estimation.remembered import fitted_repeats, recall_pass
 from autoeval.estimation.samples import UnlabelledSamples
 from autoeval.estimation.sampling import RESAMPLED, RESAMPLES
 from autoeval.estimation.source_domain import SourceDomain
+from autoeval.estimation.teacher_boxes import OF_FILES, Teacher
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.shards import Shards, Undivided
-from autoeval.scores.registry import of_domain
+from autoeval.scores.registry import needs_of, of_domain
 
 
 class MapEstimator:
@@ -104,6 +105,7 @@ class MapEstimator:
         *,
         repeats: int | None = None,
         domain: SourceDomain | None = None,
+        teacher: Teacher | None = None,
         batch_size: int = 4,
         shards: Shards | None = None,
     ) -> Estimate:
@@ -118,7 +120,7 @@ class MapEstimator:
             see `autoeval.data.unlabelled.list_images`.
         detector : ImageDetector
             From `autoeval.detectors.load_detector`.
-        repeats, domain, batch_size
+        repeats, domain, teacher, batch_size
             See `observer`.
         shards : Shards, optional
             Which processes share the images.
@@ -133,7 +135,9 @@ class MapEstimator:
         UserWarning
             Naming the images that could not be read.
         """
-        observer = self.observer(detector, repeats=repeats, domain=domain, batch_size=batch_size)
+        observer = self.observer(
+            detector, repeats=repeats, domain=domain, teacher=teacher, batch_size=batch_size
+        )
         estimate, row = self.estimate(observer, images, shards=shards)
         if row["unreadable"]:
             warnings.warn(f"not read: {row['unreadable']}", stacklevel=2)
@@ -145,6 +149,7 @@ class MapEstimator:
         *,
         repeats: int | None = None,
         domain: SourceDomain | None = None,
+        teacher: Teacher | None = None,
         batch_size: int = 4,
     ) -> Observer:
         """Make the pass that the scores of the training table were made with.
@@ -157,6 +162,8 @@ class MapEstimator:
             Perturbed passes; by default as many as it was fitted with.
         domain : SourceDomain, optional
             The detector's training domain, where the estimator uses scores that compare with it.
+        teacher : Teacher, optional
+            A stronger detector, where the estimator compares with one.
         batch_size : int
             Changes no number.
 
@@ -164,7 +171,8 @@ class MapEstimator:
         ------
         InputError
             If the estimator does not remember its pass, was fitted with another detector (naming
-            what differs) or fewer repeats, or needs a training domain and there is none.
+            what differs) or fewer repeats, or needs a training domain or a teacher and there is
+            none.
         """
         fitted = getattr(self, "regression_", None)
         task, settings = recall_pass(
@@ -174,6 +182,7 @@ class MapEstimator:
             fitted_repeats=fitted_repeats(fitted.table_) if fitted else 0,
             repeats=repeats,
             domain=domain,
+            teacher=teacher,
         )
         return Observer(detector, task, settings, batch_size=batch_size)
 
@@ -260,6 +269,10 @@ class MapEstimator:
         ignored = {"measures"} - context.get("pass", {}).keys()  # they need labels
         if not of_domain(self._fitted.training_range_):
             ignored |= {"domain"}
+        if "teacher" not in needs_of(self._fitted.training_range_) or (
+            _by_files(fitted) and _by_files(context)
+        ):
+            ignored |= {"teacher"}
         refuse_differences(_without(fitted, ignored), _without(context, ignored))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -302,6 +315,11 @@ class MapEstimator:
             self.table_, rows, method=self.method, target=self.target, level=self.level
         ).rename(columns={"estimate": "value"})
         return categories.set_index("category")[["value", "lower", "upper"]].to_dict("index")
+
+
+def _by_files(context: Mapping[str, Any]) -> bool:
+    """Whether there was a teacher's predictions, which are others for other images."""
+    return str(context.get("pass", {}).get("teacher", "")).startswith(OF_FILES)
 
 
 def _without(context: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,8 +16,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_tally import MIN_BOXES, MIN_IMAGES, CategoryTally
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.observing import ImageDetector, Observer
-from autoeval.estimation.pair_table import CATEGORY, FEATURES
+from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER
 from autoeval.estimation.presets import light
+from autoeval.estimation.teacher_boxes import Teacher
 from autoeval.metasets import SampleSet, own_images
 from autoeval.metasets.seed_set import load_seed_set
 from autoeval.metasets.task import Task
@@ -52,6 +53,7 @@ def fit_labelled(
     *,
     family: str | None = None,
     places: pd.DataFrame | None = None,
+    teacher: Teacher | None = None,
     target: str = "mAP",
     level: float = 0.9,
     min_images: int = MIN_IMAGES,
@@ -72,6 +74,8 @@ def fit_labelled(
         Where the set comes from, if `places` come from there too; by default its own name.
     places : DataFrame, optional
         Score table of labelled places (`fit_task`), which are fitted on too.
+    teacher : Teacher, optional
+        A stronger detector; agreement with it becomes a score.
     target, level
         As in `MapEstimator`.
     min_images, min_boxes : int
@@ -89,9 +93,11 @@ def fit_labelled(
     categories = _shared(content, detector.categories)
     name = Path(labels).stem
     seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
-    observer = Observer(detector, Task(name, categories, ()), light(), batch_size=batch_size)
+    settings = replace(light(), teacher=teacher)
+    observer = Observer(detector, Task(name, categories, ()), settings, batch_size=batch_size)
     samples = SampleSet(seed_set, own_images(seed_set))
-    tally = CategoryTally(categories, scores_of(FEATURES), observer.settings.stability)
+    names = scores_of((*FEATURES, *((WITH_TEACHER,) if teacher else ())))
+    tally = CategoryTally(categories, names, settings.stability)
     with announced_bar(len(samples), f"observing {name}") as bar:
         for sample, evidence in observer.each(samples):
             tally.update(evidence, sample.boxes, sample.labels, sample.iscrowd)

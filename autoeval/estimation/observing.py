@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -114,7 +115,11 @@ class Observer(Generic[D]):
             Labelled by the categories of the task.
         """
         for _, sample, evidence in self.stream(samples, self._observe, numbers, log=log):
-            yield sample, evidence.relabel(self.lookup)
+            evidence = evidence.relabel(self.lookup)
+            if self.settings.teacher is not None:
+                found = self.settings.teacher.find(self.task, samples, sample)
+                evidence = replace(evidence, teacher=found)
+            yield sample, evidence
 
     def stream(
         self,

@@ -9,11 +9,19 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import FEATURES, OF_BOXES, pair_rows, pairs_of, scaling_of
+from autoeval.estimation.pair_table import (
+    FEATURES,
+    OF_BOXES,
+    WITH_TEACHER,
+    pair_rows,
+    pairs_of,
+    scaling_of,
+)
 from autoeval.estimation.regression import (
     BayesianRegression,
     Mixture,
     Pairs,
+    Prior,
     Told,
     tell,
     without_each_family,
@@ -31,7 +39,9 @@ class PairEstimator:
     level : float
         Nominal coverage of the intervals.
     features : sequence of str, optional
-        Scores to go by; by default those of `FEATURES` that the table has, at least `OF_BOXES`.
+        Scores to go by; by default those of `FEATURES` and `WITH_TEACHER` that the table has, at
+        least `OF_BOXES`.
+    prior : Prior, optional
 
     Attributes
     ----------
@@ -43,11 +53,17 @@ class PairEstimator:
     """
 
     def __init__(
-        self, *, target: str = "mAP", level: float = 0.9, features: Sequence[str] | None = None
+        self,
+        *,
+        target: str = "mAP",
+        level: float = 0.9,
+        features: Sequence[str] | None = None,
+        prior: Prior | None = None,
     ) -> None:
         self.target = target
         self.level = level
         self.features = features
+        self.prior = prior or Prior()
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a pair table, or on a score table, of which the sources' own images are taken.
@@ -70,7 +86,7 @@ class PairEstimator:
         self.rows_ = rows[known].reset_index(drop=True)
         self.categories_ = list(dict.fromkeys(self.rows_["category"].astype(str)))
         self.families_ = list(dict.fromkeys(self.rows_["family"].astype(str)))
-        self._pairs = pairs_of(self.rows_, self.features_)
+        self._pairs = self._arrays(self.rows_)
         self._true = self.rows_[self.target].to_numpy(np.float64)
         self._model = self._regression().fit(self._pairs, self._true)
         return self
@@ -126,15 +142,20 @@ class PairEstimator:
         asked = rows if told else rows.assign(family=NEW, source=NEW)
         if "category" not in asked:
             asked = asked.assign(category=self.categories_[0] if self.single else NEW)
-        return pairs_of(asked, self.features_)
+        return self._arrays(asked)
 
     def _regression(self) -> BayesianRegression:
-        return BayesianRegression(scaling_of(self.features_))
+        scaling = scaling_of(self.features_, self.prior.guess)
+        return BayesianRegression(scaling, prior=self.prior)
+
+    def _arrays(self, rows: pd.DataFrame) -> Pairs:
+        return pairs_of(rows, self.features_, self.prior.of_one_image)
 
 
 def _present(table: pd.DataFrame) -> tuple[str, ...]:
     names = {str(name).partition("/")[0] for name in table}
-    return tuple(name for name in FEATURES if name in names or name in OF_BOXES)
+    read = (*FEATURES, WITH_TEACHER)
+    return tuple(name for name in read if name in names or name in OF_BOXES)
 
 
 def _told(rows: pd.DataFrame, true: np.ndarray, told: Sequence[Told]) -> pd.DataFrame:

@@ -25,9 +25,15 @@ USUAL = {
     "scale_ap@0.30": (0.35, 0.2),
 }
 FEATURES = tuple(USUAL)
+TRIED = {
+    "best_box": (0.5, 0.2),
+    "scale_count@0.30": (0.7, 0.3),
+    "stability_ap@0.30": (0.5, 0.2),
+    "teacher_ap@0.30": (0.4, 0.2),
+}
 OF_BOXES = FEATURES[:3]  # from the boxes alone, without another pass
 WITH_DROPOUT = "stability_ap@0.30"  # was tried, buys nothing
-OF_ONE_IMAGE = 0.3  # standard deviation of average precision because it is measured on one image
+WITH_TEACHER = "teacher_ap@0.30"  # where there is a teacher
 
 CATEGORY = "category"  # kind of a row that a labelled set has of one category
 ONLY = "all"  # category of a table that has no column for it
@@ -49,8 +55,15 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(family=rows["family"].fillna(rows.get("source", ""))).reset_index(drop=True)
 
 
-def pairs_of(rows: pd.DataFrame, features: Sequence[str]) -> Pairs:
+def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -> Pairs:
     """Turn rows into arrays; a score that is undefined because nothing was found counts as 0.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    features : sequence of str
+    of_one_image : float
+        See `Prior`.
 
     Raises
     ------
@@ -68,15 +81,15 @@ def pairs_of(rows: pd.DataFrame, features: Sequence[str]) -> Pairs:
         rows[name].astype(str).to_numpy(object) if name in rows else np.full(len(rows), "", object)
         for name in ("family", "source", "category")
     ]
-    sampling = OF_ONE_IMAGE**2 / rows["n_images"].to_numpy(np.float64)
+    sampling = of_one_image**2 / rows["n_images"].to_numpy(np.float64)
     return Pairs(np.where(np.isfinite(x), x, 0.0), sampling, *names)
 
 
-def scaling_of(features: Sequence[str]) -> Scaling:
-    """Return the first guess of the units of scores."""
-    usual = {**USUAL, WITH_DROPOUT: (0.5, 0.2)}
+def scaling_of(features: Sequence[str], guess: float) -> Scaling:
+    """Return the first guess of the units of scores, which counts as so many pairs."""
+    usual = {**USUAL, **TRIED}
     location, scale = np.array([usual[name] for name in features]).T
-    return Scaling(location, scale)
+    return Scaling(location, scale, guess)
 
 
 def _stacked(rows: pd.DataFrame) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from autoeval.detectors.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.measures import MeasureSettings
 from autoeval.estimation.source_domain import SourceDomain
+from autoeval.estimation.teacher_boxes import Teacher
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 
 # What a clean pass leaves behind at next to no cost.
@@ -49,6 +50,8 @@ class PassSettings:
         `Detector.observe`. Without it they are absent, and no other number changes.
     domain : SourceDomain, optional
         The detector's training domain, for the scores that compare with it.
+    teacher : Teacher, optional
+        A stronger detector, for the score that compares with it.
     """
 
     dropout: DropoutSpec = field(default_factory=DropoutSpec)
@@ -58,12 +61,14 @@ class PassSettings:
     measures: tuple[MeasureSettings, ...] = ()
     wants: tuple[str, ...] = DEFAULT_WANTS
     domain: SourceDomain | None = None
+    teacher: Teacher | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested plain values; what is not measured or not given is not mentioned."""
-        values = asdict(replace(self, domain=None))
+        values = asdict(replace(self, domain=None, teacher=None))
         values["domain"] = self.domain.digest if self.domain else None
-        optional = ("measures", "domain")
+        values["teacher"] = self.teacher.digest if self.teacher else None
+        optional = ("measures", "domain", "teacher")
         return {name: value for name, value in values.items() if value or name not in optional}
 
     @classmethod
@@ -74,6 +79,7 @@ class PassSettings:
         repeats: int,
         wants: tuple[str, ...] = DEFAULT_WANTS,
         domain: SourceDomain | None = None,
+        teacher: Teacher | None = None,
     ) -> Self:
         """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
 
@@ -81,9 +87,9 @@ class PassSettings:
         ----------
         values : mapping
             With ``dropout``, ``stability`` and ``seed``.
-        repeats, wants, domain
-            Not read from ``values``, which may lack the first two and holds a mere digest of the
-            third.
+        repeats, wants, domain, teacher
+            Not read from ``values``, which may lack the first two and holds mere digests of the
+            others.
         """
         dropout, stability = values["dropout"], values["stability"]
         return cls(
@@ -93,6 +99,7 @@ class PassSettings:
             values["seed"],
             wants=wants,
             domain=domain,
+            teacher=teacher,
         )
 
 

@@ -12,6 +12,7 @@ from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.observing import ImageDetector
 from autoeval.estimation.presets import BY_PRODUCTS, PassSettings
 from autoeval.estimation.source_domain import SourceDomain
+from autoeval.estimation.teacher_boxes import Teacher
 from autoeval.metasets.task import Task
 from autoeval.scores.registry import needs_of, of_domain
 
@@ -27,6 +28,7 @@ def recall_pass(
     fitted_repeats: int,
     repeats: int | None = None,
     domain: SourceDomain | None = None,
+    teacher: Teacher | None = None,
 ) -> tuple[Task, PassSettings]:
     """Say what scores were made with, so that new ones are made alike.
 
@@ -39,7 +41,7 @@ def recall_pass(
         Scores that are asked for.
     fitted_repeats : int
         Repeats that there are regressors for.
-    repeats, domain
+    repeats, domain, teacher
         As in `MapEstimator.observer`.
 
     Returns
@@ -63,12 +65,13 @@ def recall_pass(
     refuse_differences(context["detector"], detector.settings, "detector.")
     _check_domain(features, domain)
     needs = needs_of(features)
+    check_teacher(features, teacher)
     asked = _repeats(fitted_repeats, repeats) if "perturbed" in needs or repeats else 0
     wants = [want for want in WANTS if want in BY_PRODUCTS or want in needs]
     try:
         task = _task(context["task"], detector.categories)
         settings = PassSettings.from_dict(
-            context["pass"], repeats=asked, wants=tuple(wants), domain=domain
+            context["pass"], repeats=asked, wants=tuple(wants), domain=domain, teacher=teacher
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(
@@ -99,6 +102,21 @@ def _repeats(fitted: int, asked: int | None) -> int:
             f"fitted with, but got {asked}."
         )
     return asked
+
+
+def check_teacher(features: Sequence[str], teacher: Teacher | None) -> None:
+    """Make sure that there is a teacher where a score compares with one.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if teacher is None and "teacher" in needs_of(features):
+        raise InputError(
+            "This estimator was fitted with a teacher: give the same one for these images "
+            "(--teacher), as a detector or by its predictions."
+        )
 
 
 def _check_domain(features: Sequence[str], domain: SourceDomain | None) -> None:

@@ -44,7 +44,7 @@ class Agreement(Score):
     nothing is that confident. Boxes of the other pass count with any score. Source: this project
     (docs/agreement.md), after COCO's evaluation.
 
-    Subclasses say which pass.
+    Subclasses say which pass, and may say that other boxes stand for the truth.
     """
 
     def __init__(self) -> None:
@@ -54,9 +54,13 @@ class Agreement(Score):
     def again(self, evidence: Evidence) -> Iterator[Detections]:
         """Yield what the other passes have found."""
 
+    def truth(self, evidence: Evidence) -> Detections:
+        """Return the boxes of which the confident ones stand for the truth."""
+        return evidence.clean
+
     def update(self, evidence: Evidence) -> None:
         """Take in one image; each of several other passes counts as an image."""
-        sure = evidence.clean.above(CONFIDENT[0])
+        sure = self.truth(evidence).above(CONFIDENT[0])
         least = np.array(CONFIDENT, sure.scores.dtype)[:, None]
         counted = sure.scores > least
         for boxes in self.again(evidence):

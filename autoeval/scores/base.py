@@ -36,7 +36,7 @@ class Score(ABC):
         The columns that it fills, and whether each rises or falls with accuracy.
     needs : frozenset of str
         Fields of `Evidence` that it reads beside the clean boxes: ``perturbed``, ``candidates``,
-        ``logits``, ``features``, ``views``, ``half_size``.
+        ``logits``, ``features``, ``views``, ``half_size``, ``teacher``.
     needs_domain : bool
         Whether it compares with the detector's training domain.
     per_image : bool

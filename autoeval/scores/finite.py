@@ -30,7 +30,8 @@ def check_finite(evidence: Evidence) -> None:
 
 
 def _fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
-    groups = {name: getattr(evidence, name) for name in ("clean", "half_size", "candidates")}
+    boxes = ("clean", "half_size", "teacher", "candidates")
+    groups = {name: getattr(evidence, name) for name in boxes}
     for several in ("perturbed", "views"):
         groups |= {f"{several}[{k}]": d for k, d in enumerate(getattr(evidence, several))}
     for name, detections in groups.items():

@@ -15,6 +15,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.pair_estimator import PairEstimator
 from autoeval.estimation.pair_table import CATEGORY
+from autoeval.estimation.regression import Prior
 from autoeval.estimation.score_table import SEED
 from autoeval.runtime.progress import progress_bar
 
@@ -38,6 +39,7 @@ def judge(
     target: str = "mAP",
     level: float = 0.9,
     features: Sequence[str] | None = None,
+    prior: Prior | None = None,
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others.
 
@@ -48,8 +50,8 @@ def judge(
         ``upper``, ``constant`` (the mean of the known), and ``inside``: whether every score lies in
         the range of the known ones.
     """
-    estimator = PairEstimator(target=target, level=level, features=features).fit(known)
-    told = estimator.predict(asked)
+    estimator = PairEstimator(target=target, level=level, features=features, prior=prior)
+    told = estimator.fit(known).predict(asked)
     x, seen = (rows[list(estimator.features_)].fillna(0.0) for rows in (asked, estimator.rows_))
     return asked[KEYS].assign(
         true=asked[target],

@@ -55,6 +55,7 @@ def random_evidence(seed, *, repeats=2):
         *(shaken(rng, clean)[1:] for _ in range(repeats)),
         views=(shaken(rng, clean), clean),
         half_size=shaken(rng, clean)[2:],
+        teacher=shaken(rng, clean)[1:],
         candidates=candidates,
         logits=rng.normal(0, 3, (6, 4)).astype(np.float32),
         features=rng.normal(0, 1, 5).astype(np.float32),

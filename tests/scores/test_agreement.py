@@ -8,7 +8,9 @@ from autoeval.detections import Detections
 from autoeval.estimation.mean_ap import MeanAP
 from autoeval.scores.average_precision import average_precision, match_greedily
 from autoeval.scores.scale_ap import ScaleAP
+from autoeval.scores.scale_count import ScaleCount
 from autoeval.scores.stability_ap import StabilityAP
+from autoeval.scores.teacher_ap import TeacherAP
 
 FEATURES = ["stability_ap@0.20", "stability_ap@0.30", "stability_ap@0.40", "stability_ap@0.50"]
 A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]
@@ -112,3 +114,34 @@ def test_the_agreement_of_scales_reads_the_pass_at_half_the_size():
 
 def _turned(boxes: Detections) -> Detections:
     return boxes[np.arange(len(boxes))[::-1]]
+
+
+def test_boxes_at_half_the_size_are_counted_by_confidence():
+    """Three sure boxes, of which .45 is over .4 only; of two at half the size one is over .4."""
+    clean, half = found(A, B, FAR, scores=[0.9, 0.6, 0.45]), found(A, B, scores=[0.8, 0.25])
+    values = computed(ScaleCount(), evidence(0, clean, half_size=half))
+    expected = {"0.20": 2 / 3, "0.30": 1 / 3, "0.40": 1 / 3, "0.50": 1 / 2}
+    assert values == pytest.approx({f"scale_count@{t}": v for t, v in expected.items()})
+    nothing = computed(ScaleCount(), evidence(0, found(), half_size=found()))
+    assert all(math.isnan(value) for value in nothing.values())
+
+
+def test_with_a_teacher_for_truth_it_is_the_accuracy_by_its_boxes():
+    """As COCO's evaluation has it when the teacher's confident boxes are labels, to about .01."""
+    rng = np.random.default_rng(5)
+    score, metrics = TeacherAP(), {t: MeanAP(["a", "b"]) for t in (0.2, 0.3, 0.4, 0.5)}
+    for k in range(60):
+        clean, teacher = random_detections(rng), random_detections(rng, 5)
+        teacher = shaken(rng, clean) if k % 2 else teacher
+        score.update(evidence(k, clean, teacher=teacher))
+        for least, metric in metrics.items():
+            sure = teacher.above(least)
+            metric.update(clean, sure.boxes, sure.labels, np.zeros(len(sure), bool))
+    for least, metric in metrics.items():
+        expected = metric.compute()["mAP"]
+        assert 0.05 < expected < 0.9
+        assert score.compute()[f"teacher_ap@{least:.2f}"] == pytest.approx(expected, abs=0.01)
+
+
+def test_a_pass_without_a_teacher_has_no_agreement_with_one():
+    assert "without teacher" in TeacherAP().absence(evidence(0, found(A)))

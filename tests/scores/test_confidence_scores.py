@@ -9,6 +9,7 @@ from autoeval.errors import InputError
 from autoeval.scores.atc import AverageThresholdedConfidence
 from autoeval.scores.atc_source import SourceThreshold, fit_source_threshold
 from autoeval.scores.average_confidence import AverageConfidence
+from autoeval.scores.best_box import BestBox
 from autoeval.scores.box_share import BoxShare
 from autoeval.scores.confident_images import ConfidentImages
 from autoeval.scores.contrastive_confidence import ContrastiveConfidence
@@ -30,6 +31,7 @@ IMAGES = scored(0.96, 0.5, 0.3, 0.04), scored(0.6, 0.3)
         (BoxShare, {"box_share@0.30": 7 / 12, "box_share@0.50": 5 / 12, "box_share@0.95": 1 / 6}),
         # both images have a box over .5, one has one over .6 (in float32), none over .96
         (ConfidentImages, {f"confident_images@{t}": v for t, v in (("0.50", 1), ("0.60", 0.5))}),
+        (BestBox, {"best_box": (0.96 + 0.6) / 2}),
         (AverageConfidence, {"ac": (0.96 + 0.5 + 0.3 + 0.6 + 0.3) / 5}),
         (AverageThresholdedConfidence, {"atc@0.30": (0.96 + 0.5 + 0.6) / 3, "atc@0.95": 0.96}),
         (lambda: SourceThreshold(0.5), {"atc_source": 3 / 5}),
@@ -40,6 +42,12 @@ IMAGES = scored(0.96, 0.5, 0.3, 0.04), scored(0.6, 0.3)
 def test_worked_by_hand(make, expected):
     features = computed(make(), *IMAGES)
     assert {name: features[name] for name in expected} == pytest.approx(expected)
+
+
+def test_an_image_without_a_box_has_no_best_one():
+    assert computed(BestBox(), scored(0.8), scored(0.04), scored()) == {
+        "best_box": pytest.approx(0.8 / 3)
+    }
 
 
 def test_entropy_score_worked_by_hand():

@@ -15,7 +15,7 @@ from autoeval.scores.direction import Direction, rising
 from autoeval.scores.registry import direction_of, find_score, register, scores
 from autoeval.scores.score_set import ScoreSet
 
-EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "half_size"}
+EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "half_size", "teacher"}
 ARROWS = {Direction.RISES: " ↑", Direction.FALLS: " ↓", Direction.UNKNOWN: ""}
 DOCS = Path(__file__).parents[2] / "docs" / "scores.md"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.errors import InputError
+from autoeval.data.predictions.of_place import file_of
 from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.predictions.coco_matching import best_of_each_image
 
@@ -61,10 +61,5 @@ def with_teacher(
     InputError
         If there is no such file, or several.
     """
-    files = sorted(folder.rglob(f"{place.name}.json"))
-    if len(files) != 1:
-        raise InputError(
-            f"Expected one file {place.name}.json under {folder}, with a second detector's boxes, "
-            f"but found {len(files)}."
-        )
-    return replace(place, teacher=read_teacher(files[0], place.pool.found, words))
+    file = file_of(place.name, folder)
+    return replace(place, teacher=read_teacher(file, place.pool.found, words))

@@ -8,7 +8,7 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.pair_estimator import PairEstimator
-from autoeval.estimation.pair_table import FEATURES, OF_BOXES
+from autoeval.estimation.pair_table import FEATURES, OF_BOXES, WITH_TEACHER
 from autoeval.estimation.score_table import Rows
 
 OF_PAIRS = ("family", "category")
@@ -20,8 +20,8 @@ class Bayes:
     Fitted on the sources' own images.
     """
 
-    features: tuple[str, ...] = FEATURES
-    optional: tuple[str, ...] = FEATURES[len(OF_BOXES) :]
+    features: tuple[str, ...] = (*FEATURES, WITH_TEACHER)
+    optional: tuple[str, ...] = features[len(OF_BOXES) :]
 
     def fit(self, rows: Rows, target: str) -> Self:
         """Fit on the rows of the training sources.
@@ -33,7 +33,7 @@ class Bayes:
         """
         if not target.startswith("mAP"):
             raise InputError(f"The method 'bayes' knows how scores go with mAP, not with {target}.")
-        names = [name for name in (*OF_PAIRS, *FEATURES) if name in rows]
+        names = [name for name in (*OF_PAIRS, *self.features) if name in rows]
         self._pairs = PairEstimator(target=target).fit(_frame(rows, [*names, target]))
         self.selected_ = self._pairs.features_
         return self

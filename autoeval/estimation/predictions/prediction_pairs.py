@@ -11,11 +11,13 @@ import pandas as pd
 
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
+from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.predictions.category_precision import rank_categories, summarise
 from autoeval.estimation.predictions.features import COUNTED, FEATURES, ImageParts, image_parts
 from autoeval.estimation.predictions.half_size import AGREEMENT, agreement, rank_half_size
 from autoeval.estimation.predictions.ranking import Ranking
 from autoeval.estimation.predictions.truth import Truth
+from autoeval.estimation.score_table import SEED
 
 FEWEST_IMAGES, FEWEST_BOXES = 5, 8
 CONFIDENT = 0.3
@@ -130,7 +132,9 @@ def labelled_pairs(
             f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
             "more images."
         )
-    return pd.DataFrame(rows).assign(source=source, family=source if family is None else family)
+    named = {"source": source, "family": source if family is None else family}
+    kind = SEED if everywhere else CATEGORY
+    return pd.DataFrame(rows).assign(**named, kind=kind, sample_set=source, repeat=0)
 
 
 def _pairs(

@@ -6,6 +6,7 @@ Needs numpy and scipy alone.
 """
 
 from autoeval.estimation.regression.bayesian import BayesianRegression
+from autoeval.estimation.regression.beliefs import Prior
 from autoeval.estimation.regression.interval import Told, tell
 from autoeval.estimation.regression.left_out import without_each_family
 from autoeval.estimation.regression.mixture import Mixture
@@ -17,6 +18,7 @@ __all__ = [
     "BayesianRegression",
     "Mixture",
     "Pairs",
+    "Prior",
     "Scaling",
     "Told",
     "Variances",

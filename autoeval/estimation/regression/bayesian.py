@@ -4,9 +4,9 @@ Pair i, in family f, place p and category c, with scores x_i in units of their s
 
 .. math:: y_i = a + x_i^T b + h_i (u_f + x_i^T b_f + v_p + w_c + e_i + s_i)
 
-with a ~ N(`INTERCEPT`, `INTERCEPT_STD`²), slopes b ~ N(`SLOPE`, τ²), what is particular to a family
-(u and the slopes b_f), a place (v), a category (w) and the pair (e) normal with the variances of a
-`Variances`, and s the sampling error of few images. h is how far pairs of such a level stray
+with a and slopes b normal as a `Prior` has them, what is particular to a family (u and the slopes
+b_f), a place (v), a category (w) and the pair (e) normal with the variances of a `Variances`, and s
+the sampling error of few images. h is how far pairs of such a level stray
 (`autoeval.estimation.regression.level`).
 
 Given the variances everything is jointly normal, and so are the accuracies of new pairs (Rasmussen
@@ -25,6 +25,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from typing_extensions import Self
 
+from autoeval.estimation.regression.beliefs import Prior
 from autoeval.estimation.regression.covariance import Shared
 from autoeval.estimation.regression.level import spread_at
 from autoeval.estimation.regression.mixture import Mixture
@@ -33,7 +34,6 @@ from autoeval.estimation.regression.scaling import Scaling
 from autoeval.estimation.regression.shared_line import SharedLine
 from autoeval.estimation.regression.variances import Variances, possible_variances
 
-INTERCEPT, SLOPE = 0.35, 0.06
 NEGLIGIBLE = 1e-4  # share of the greatest weight
 AT_ONCE = 32  # pairs whose covariance is looked at together, where they may be many
 
@@ -45,12 +45,9 @@ class BayesianRegression:
     ----------
     scaling : Scaling
         First guess of the units of the P scores, each of which rises with accuracy or may.
-    slope : ndarray of shape (P,), optional
-        Prior mean of each slope; `SLOPE` by default.
+    prior : Prior, optional
     variances : sequence of Variances, optional
-        Possibilities; `possible_variances` by default.
-    by_level : bool
-        Whether pairs stray less near 0 and 1.
+        Possibilities; those of the prior by default.
 
     Attributes
     ----------
@@ -64,14 +61,12 @@ class BayesianRegression:
         self,
         scaling: Scaling,
         *,
-        slope: np.ndarray | float = SLOPE,
+        prior: Prior | None = None,
         variances: Sequence[Variances] | None = None,
-        by_level: bool = True,
     ) -> None:
         self.scaling = scaling
-        self.slope = slope
+        self.prior = prior or Prior()
         self.variances = variances
-        self.by_level = by_level
 
     def fit(self, pairs: Pairs, y: np.ndarray) -> Self:
         """Fit on pairs whose accuracies `y` (N,) are known, in [0, 1].
@@ -84,11 +79,11 @@ class BayesianRegression:
         if not len(pairs) or np.shape(y) != (len(pairs),) or not np.isfinite(y).all():
             raise ValueError(f"Expected finite accuracies of {len(pairs)} pairs, at least one.")
         self.pairs_, self.scaling_ = pairs, self.scaling.learn(pairs.x)
-        variances = self.variances or possible_variances()
+        variances = self.variances or possible_variances(self.prior)
         even = np.ones(len(pairs))
         self._even = _Posterior.of(self, even, y, variances)
         self._posterior = self._even
-        if self.by_level:
+        if self._by_level:
             self._posterior = _Posterior.of(self, self._spread(pairs), y, variances)
         self.weights_ = self._posterior.weights
         return self
@@ -130,8 +125,9 @@ class BayesianRegression:
         rng, posterior = np.random.default_rng(seed), self._posterior
         pieces = (slice(k, k + AT_ONCE) for k in range(0, len(pairs), AT_ONCE))
         h = np.concatenate([self._spread(pairs[piece]) for piece in pieces])
-        line = SharedLine(self.pairs_, pairs, (self._scaled(self.pairs_), self._scaled(pairs)))
-        prior, parts = self._prior_mean(self._scaled(pairs)), []
+        x = (self._scaled(self.pairs_), self._scaled(pairs))
+        line = SharedLine(self.pairs_, pairs, x, self.prior.intercept_std)
+        prior, parts = self._prior_mean(x[1]), []
         for n, variances, solved in zip(
             rng.multinomial(draws, posterior.weights),
             posterior.variances,
@@ -143,13 +139,20 @@ class BayesianRegression:
         return rng.permutation(np.concatenate(parts))
 
     def _spread(self, pairs: Pairs) -> np.ndarray:
-        if not self.by_level:
+        if not self._by_level:
             return np.ones(len(pairs))
         line = self._even.predict(self, pairs, np.zeros(len(pairs)), np.eye(len(pairs)), line=True)
-        return spread_at(line.mean, line.std)
+        return spread_at(line.mean, line.std, self.prior.least)
+
+    @property
+    def _by_level(self) -> bool:
+        return self.prior.least < 1
 
     def _prior_mean(self, x: np.ndarray) -> np.ndarray:
-        return INTERCEPT + (x * self.slope).sum(axis=1)
+        return self.prior.intercept + self.prior.slope * x.sum(axis=1)
+
+    def _covariance(self, shared: Shared, variances: Variances) -> np.ndarray:
+        return shared.covariance(variances, self.prior.intercept_std**2)
 
     def _scaled(self, pairs: Pairs) -> np.ndarray:
         return self.scaling_.apply(pairs.x)
@@ -174,7 +177,7 @@ class _Posterior:
         solved, logs = [], []
         for variances in every:
             own = np.diag(h**2 * (variances.pair + model.pairs_.sampling))
-            factor = cho_factor(shared.covariance(variances) + own, lower=True)
+            factor = cho_factor(model._covariance(shared, variances) + own, lower=True)
             coefficients = cho_solve(factor, residual)
             solved.append((factor, coefficients))
             logs.append(
@@ -202,11 +205,11 @@ class _Posterior:
         own = Shared.of(pairs, pairs, (x, x), (h, h))
         means, stds = [], []
         for variances, (factor, coefficients) in zip(self.variances, self.solved, strict=True):
-            reach = cross.covariance(variances)
-            spread = own.covariance(variances) - reach.T @ cho_solve(factor, reach)
+            reach = model._covariance(cross, variances)
+            spread = model._covariance(own, variances) - reach.T @ cho_solve(factor, reach)
             if not line:
                 spread += np.diag(h**2 * (variances.pair + pairs.sampling))
             means.append(average @ (model._prior_mean(x) + reach.T @ coefficients))
-            squares = np.einsum("km,mn,kn->k", average, spread, average)
+            squares = ((average @ spread) * average).sum(axis=1)
             stds.append(np.sqrt(np.maximum(squares, 1e-12)))
         return Mixture(self.weights, np.array(means), np.array(stds))

@@ -9,8 +9,6 @@ import numpy as np
 from autoeval.estimation.regression.pairs import Pairs, same
 from autoeval.estimation.regression.variances import Variances
 
-INTERCEPT_STD = 0.15
-
 
 @dataclass(frozen=True, eq=False)
 class Shared:
@@ -40,10 +38,17 @@ class Shared:
         category = same(a.category, b.category)
         return cls(x[0] @ x[1].T, spread * family, spread * place, spread * category)
 
-    def covariance(self, variances: Variances) -> np.ndarray:
-        """Return the covariance (N, M), without what each pair has on its own."""
+    def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
+        """Return the covariance (N, M), without what each pair has on its own.
+
+        Parameters
+        ----------
+        variances : Variances
+        intercept : float
+            Variance of the intercept.
+        """
         return (
-            INTERCEPT_STD**2
+            intercept
             + variances.slope * self.line
             + (variances.family + variances.bending * self.line) * self.family
             + variances.place * self.place

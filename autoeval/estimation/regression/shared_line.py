@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_solve
 
-from autoeval.estimation.regression.covariance import INTERCEPT_STD
 from autoeval.estimation.regression.pairs import Pairs
 from autoeval.estimation.regression.variances import Variances
 
@@ -28,10 +27,14 @@ class SharedLine:
     known, new : Pairs
     x : tuple of ndarray of shape (N, P) and (M, P)
         Their scores, in units of their scale.
+    intercept_std : float
+        Of the prior of the intercept.
     """
 
-    def __init__(self, known: Pairs, new: Pairs, x: tuple[np.ndarray, np.ndarray]) -> None:
-        self.new, self.x = new, x
+    def __init__(
+        self, known: Pairs, new: Pairs, x: tuple[np.ndarray, np.ndarray], intercept_std: float
+    ) -> None:
+        self.new, self.x, self.intercept_std = new, x, intercept_std
         categories = np.array(sorted({*map(str, known.category), *map(str, new.category)}))
         self._of_category = [
             (p.category.astype(str)[:, None] == categories).astype(float) for p in (known, new)
@@ -74,7 +77,7 @@ class SharedLine:
         x = self.x[which]
         slopes, categories = np.sqrt([variances.slope, variances.category])
         of_category = categories * h[:, None] * self._of_category[which]
-        return np.hstack([np.full((len(x), 1), INTERCEPT_STD), slopes * x, of_category])
+        return np.hstack([np.full((len(x), 1), self.intercept_std), slopes * x, of_category])
 
     def _own(self, variances: Variances, draws: int, rng: np.random.Generator) -> np.ndarray:
         x, n_families = self.x[1], int(self._family.max()) + 1

@@ -7,11 +7,9 @@ from itertools import product
 
 import numpy as np
 
-SPREAD, SPREAD_LOG_STD = 0.11, 0.35
+from autoeval.estimation.regression.beliefs import Prior
+
 SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
-SHARES = ((0.7, 0.1, 0.05, 0.15), (0.5, 0.2, 0.1, 0.2), (0.3, 0.2, 0.1, 0.4))
-SLOPES = (0.04, 0.08, 0.16)
-BENDING = 0.05
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,9 @@ class Variances:
     log_prior: float = 0.0
 
 
-def possible_variances() -> tuple[Variances, ...]:
-    """List the possibilities that the regression averages over.
-
-    The spread of all effects together has a log-normal prior around `SPREAD`; how its square
-    divides into family, place, category and pair (`SHARES`) and the standard deviation of slopes
-    (`SLOPES`) are equally likely. Slopes differ by family by the share `BENDING` of that square.
-    """
+def possible_variances(prior: Prior | None = None) -> tuple[Variances, ...]:
+    """List the possibilities that the regression averages over; see `Prior`."""
+    prior = prior or Prior()
     return tuple(
         Variances(
             family=spread**2 * shares[0],
@@ -55,8 +49,8 @@ def possible_variances() -> tuple[Variances, ...]:
             category=spread**2 * shares[2],
             pair=spread**2 * shares[3],
             slope=slope**2,
-            bending=BENDING * spread**2,
-            log_prior=-0.5 * float(np.log(spread / SPREAD) / SPREAD_LOG_STD) ** 2,
+            bending=prior.bending * spread**2,
+            log_prior=-0.5 * float(np.log(spread / prior.spread) / prior.spread_log_std) ** 2,
         )
-        for spread, shares, slope in product(SPREADS, SHARES, SLOPES)
+        for spread, shares, slope in product(SPREADS, prior.shares, prior.slopes)
     )

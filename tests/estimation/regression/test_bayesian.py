@@ -8,14 +8,15 @@ from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct
 from autoeval.estimation.regression import (
     BayesianRegression,
     Pairs,
+    Prior,
     Scaling,
     Variances,
     possible_variances,
     tell,
 )
-from autoeval.estimation.regression.bayesian import INTERCEPT, SLOPE
-from autoeval.estimation.regression.covariance import INTERCEPT_STD
 
+FLAT = Prior(least=1.0)
+INTERCEPT, SLOPE = FLAT.intercept, FLAT.slope
 FEW = possible_variances()[::6]
 UNIT = Scaling(np.zeros(2), np.ones(2), weight=1e12)  # learns nothing: scores are in their units
 
@@ -30,9 +31,9 @@ def test_one_set_of_variances_is_the_gaussian_process_of_scikit_learn():
     rng = np.random.default_rng(0)
     x, y, new = rng.normal(size=(9, 2)), rng.uniform(size=9), rng.normal(size=(4, 2))
     variances = Variances(0.0, 0.0, 0.0, 0.01, 0.0064)
-    ours = BayesianRegression(UNIT, variances=[variances], by_level=False)
+    ours = BayesianRegression(UNIT, prior=FLAT, variances=[variances])
     predicted = ours.fit(alone(x, 0.003), y).predict(alone(new, 0.003, "q"))
-    kernel = ConstantKernel(INTERCEPT_STD**2) + ConstantKernel(0.0064) * DotProduct(0.0)
+    kernel = ConstantKernel(FLAT.intercept_std**2) + ConstantKernel(0.0064) * DotProduct(0.0)
     process = GaussianProcessRegressor(kernel, alpha=0.013, optimizer=None)
     process.fit(x, y - INTERCEPT - SLOPE * x.sum(axis=1))
     mean, std = process.predict(new, return_std=True)
@@ -47,7 +48,7 @@ def test_a_seen_place_lends_its_effect_to_its_other_categories():
     seen = Pairs(x, np.zeros(2), *(np.array(n) for n in (["f", "g"], ["a", "b"], ["car", "bus"])))
     new = Pairs(x, np.zeros(2), *(np.array(n) for n in (["f", "h"], ["a", "c"], ["van", "van"])))
     variances = Variances(0.004, 0.004, 0.001, 0.001, 0.0064)
-    model = BayesianRegression(UNIT, variances=[variances], by_level=False)
+    model = BayesianRegression(UNIT, prior=FLAT, variances=[variances])
     predicted = model.fit(seen, np.array([0.6, 0.2])).predict(new)
     assert predicted.mean[0] > predicted.mean[1] + 0.05
     assert predicted.std[0] < predicted.std[1]
@@ -57,8 +58,8 @@ def test_what_categories_share_does_not_average_out():
     names = np.array(["f"] * 50)
     categories = np.array([f"c{k}" for k in range(50)])
     many = Pairs(np.zeros((50, 2)), np.zeros(50), names, names, categories)
-    model = BayesianRegression(UNIT, variances=[Variances(0.004, 0.002, 0.001, 0.003, 0.0064)])
-    model.by_level = False
+    variances = Variances(0.004, 0.002, 0.001, 0.003, 0.0064)
+    model = BayesianRegression(UNIT, prior=FLAT, variances=[variances])
     model.fit(alone(np.random.default_rng(0).normal(size=(200, 2))), np.full(200, 0.4))
     mean = model.predict(many, average=np.full((1, 50), 1 / 50))
     assert mean.std[0] == pytest.approx(np.sqrt(0.006 + 0.004 / 50), rel=0.02)
@@ -86,7 +87,7 @@ def test_nominal_coverage_in_worlds_of_the_model(n_families):
     for _ in range(80):
         pairs, y = world(rng, n_families + 1, truth)
         own = pairs.family == str(n_families)
-        model = BayesianRegression(UNIT, by_level=False, variances=FEW)
+        model = BayesianRegression(UNIT, prior=FLAT, variances=FEW)
         predicted = model.fit(pairs[~own], y[~own]).predict(pairs[own])
         low, high = predicted.quantile(0.05), predicted.quantile(0.95)
         inside += list((low <= y[own]) & (y[own] <= high))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from autoeval.estimation.regression import BayesianRegression, Pairs, Scaling, Variances
-from autoeval.estimation.regression.covariance import INTERCEPT_STD
+from autoeval.estimation.regression import BayesianRegression, Pairs, Prior, Scaling, Variances
 
+FLAT = Prior(least=1.0)
 VARIANCES = Variances(0.004, 0.001, 0.002, 0.001, 0.003, 0.0005)
 
 
@@ -18,7 +18,7 @@ def pairs(n, seed, prefix, *, categories=("car",)):
 
 def fitted(known, y):
     scaling = Scaling(np.zeros(2), np.ones(2))
-    return BayesianRegression(scaling, variances=[VARIANCES], by_level=False).fit(known, y)
+    return BayesianRegression(scaling, prior=FLAT, variances=[VARIANCES]).fit(known, y)
 
 
 def dense(a, b, xa, xb):
@@ -28,7 +28,8 @@ def dense(a, b, xa, xb):
         for j in range(len(b)):
             same = float(a.family[i] == b.family[j])
             line = xa[i] @ xb[j]
-            result[i, j] = INTERCEPT_STD**2 + v.slope * line + same * (v.family + v.bending * line)
+            result[i, j] = FLAT.intercept_std**2 + v.slope * line
+            result[i, j] += same * (v.family + v.bending * line)
             result[i, j] += same * v.place + v.category * (a.category[i] == b.category[j])
     return result
 

@@ -1,0 +1,52 @@
+"""What the regression believes before it has seen a pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Shares = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The numbers behind `BayesianRegression`; chosen by ``autoeval study choose``.
+
+    Parameters
+    ----------
+    intercept, intercept_std : float
+        Accuracy of a pair whose scores are in their middle.
+    slope : float
+        Mean of each slope, for scores in units of their scale.
+    slopes : tuple of float
+        Standard deviations of slopes, equally likely.
+    spread, spread_log_std : float
+        How far pairs stray from the line, all effects together: median and standard deviation of
+        the logarithm of a log-normal distribution.
+    shares : tuple of (family, place, category, pair)
+        How the square of that spread divides; equally likely.
+    bending : float
+        Variance of each slope from family to family, as a share of that square.
+    least : float
+        How far pairs at 0 and 1 stray, relative to those in the middle; 1 where the level tells
+        nothing of it.
+    of_one_image : float
+        Standard deviation of average precision because it is measured on one image.
+    guess : float
+        Number of pairs that the first guess of units counts as.
+    """
+
+    intercept: float = 0.35
+    intercept_std: float = 0.15
+    slope: float = 0.06
+    slopes: tuple[float, ...] = (0.04, 0.08, 0.16)
+    spread: float = 0.11
+    spread_log_std: float = 0.35
+    shares: tuple[Shares, ...] = (
+        (0.7, 0.1, 0.05, 0.15),
+        (0.5, 0.2, 0.1, 0.2),
+        (0.3, 0.2, 0.1, 0.4),
+    )
+    bending: float = 0.05
+    least: float = 0.35
+    of_one_image: float = 0.3
+    guess: float = 10.0

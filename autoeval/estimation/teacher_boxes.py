@@ -1,0 +1,136 @@
+"""Teachers: stronger detectors whose boxes stand beside those of the one that is judged."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.data.predictions.of_place import file_of
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+from autoeval.metasets.sample_set import Sample, Samples
+from autoeval.metasets.task import Task
+
+OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files
+AT_ONCE = 4  # places whose predictions are kept in memory
+
+
+class Teacher(Protocol):
+    """Whoever has boxes for the images of a pass."""
+
+    @property
+    def digest(self) -> str:
+        """A short name of all that its boxes depend on, as far as it is known."""
+        ...
+
+    def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
+        """Return its boxes on one of the samples, labelled by the categories of the task.
+
+        Raises
+        ------
+        InputError
+            If it knows none of the categories, or nothing of the image.
+        """
+        ...
+
+
+class DetectorTeacher:
+    """A detector as a teacher: it is run once on each image.
+
+    Parameters
+    ----------
+    detector : ImageDetector
+        Its words are those of the task, or of the task's `detector_mapping`.
+    """
+
+    def __init__(self, detector: Any) -> None:
+        self.detector = detector
+
+    @property
+    def digest(self) -> str:
+        """Its fingerprint."""
+        return self.detector.fingerprint
+
+    def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
+        """Run it; see `Teacher`."""
+        lookup = lookup_of(self.detector.categories, task)
+        (evidence,) = self.detector.observe([sample.image], [sample.image_id])
+        return evidence.clean.relabel(lookup)
+
+
+class PredictionsTeacher:
+    """What a teacher found, from COCO results files.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or with several places a folder that holds ``PLACE.json`` for each.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def digest(self) -> str:
+        """Names, sizes and dates of its files, as a hash.
+
+        Raises
+        ------
+        InputError
+            If there is no file.
+        """
+        files = sorted(self.path.rglob("*.json")) if self.path.is_dir() else [self.path]
+        if not files or not files[0].is_file():
+            raise InputError(f"No predictions of a teacher in {self.path}: check the path.")
+        known = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+        return OF_FILES + hashlib.sha256(repr(known).encode()).hexdigest()[:16]
+
+    def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
+        """Look an image up; see `Teacher`."""
+        place, images = _place(samples)
+        found = _read(self.path, place, images)
+        number = {image.image_id: k for k, image in enumerate(images)}[sample.image_id]
+        return found.detections(number).relabel(lookup_of(found.categories, task))
+
+
+def lookup_of(words: Sequence[str], task: Task) -> Any:
+    """Translate a teacher's words as those of a detector are; see `Task.lookup`.
+
+    Raises
+    ------
+    InputError
+        If it has none of the categories.
+    """
+    try:
+        return task.lookup(words)
+    except InputError as error:
+        raise InputError(f"The teacher cannot judge here. {error}") from error
+
+
+@lru_cache(maxsize=AT_ONCE)
+def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> Predictions:
+    file = file_of(place, path) if path.is_dir() else path
+    return read_predictions(file, images=images, where=f"the images of {place}")
+
+
+def _place(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
+    """Name a set of images, and list all that predictions may be of."""
+    while not hasattr(samples, "recipe") and hasattr(samples, "samples"):
+        samples = samples.samples
+    if not hasattr(samples, "recipe"):
+        names = [image.image_id for image in samples.images]
+        return "new images", tuple(LabelledImage(name, name, None) for name in names)
+    if samples.recipe.steps:
+        raise InputError(
+            "The teacher's predictions are of images as they are, but these are transformed: give "
+            "the teacher as a detector, or leave the sample sets out."
+        )
+    known = samples.seed_set.images
+    return samples.seed_set.name, tuple(
+        LabelledImage(r.image_id, r.path.name, (r.height, r.width)) for r in known
+    )

@@ -1,0 +1,127 @@
+"""Which scores and which prior: what was chosen without each detector, and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from autoeval.errors import InputError
+from autoeval.report.parts import Part
+from autoeval.report.study_report import StudyReport
+from autoeval.runtime.progress import progress_bar
+from autoeval.studies.choosing import STEPS, Choice, Judged, mean_loss, nested, with_option
+
+ALL = "none left out"
+FIGURES = ("error", "by_pair", "half_width", "coverage")
+ABOUT = (
+    "Every way of judging leaves out the families that it judges. Options are taken one after the "
+    "other, each time the one with the least interval score (Gneiting & Raftery 2007), relative to "
+    "that of the present default. What is chosen on the other detectors is judged on the one that "
+    "was left out; its figures are means over ways and categories, in points, coverage in per cent."
+)
+
+
+def choose_report(
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    steps: Mapping[str, Sequence] = STEPS,
+    draws: int = 2,
+    seed: int = 0,
+) -> StudyReport:
+    """Choose scores and prior without each detector, judge them on it, and choose on all.
+
+    Parameters
+    ----------
+    tables : mapping of str to DataFrame
+        Pair table of each detector: places, and maybe one labelled set.
+    steps : mapping
+        See `autoeval.studies.choosing.STEPS`.
+    draws, seed : int
+        How often few families are drawn, and from which seed.
+
+    Raises
+    ------
+    InputError
+        If a table holds places of fewer than three families.
+    """
+    for name, table in tables.items():
+        n_families = table.loc[table["kind"] == "seed", "family"].nunique()
+        if n_families < 3:
+            raise InputError(f"{name}: expected places of 3 families or more, got {n_families}.")
+    with progress_bar(None, "judging choices", unit="choice") as bar:
+        choices, judged = nested(tables, steps=steps, advance=bar.update, draws=draws, seed=seed)
+        options = pd.DataFrame(_options(tables, choices[""], judged, steps))
+    chosen = pd.DataFrame([_chosen(name or ALL, choice, steps) for name, choice in choices.items()])
+    worth = pd.DataFrame(_worth(tables, choices, judged))
+    parts = [
+        Part("choose", chosen, chosen),
+        Part("choose_worth", worth, _points(worth)),
+        Part("choose_options", options, options.round(3)),
+    ]
+    title = "Scores and prior, chosen on some detectors and judged on another"
+    return StudyReport("choose", title, ABOUT, _figure(options), parts)
+
+
+def _chosen(left_out: str, choice: Choice, steps: Mapping[str, Sequence]) -> dict[str, str]:
+    return {"left out": left_out, **{step: _told(choice, step) for step in steps}}
+
+
+def _told(choice: Choice, step: str) -> str:
+    value = choice.features if step == "features" else getattr(choice.prior, step)
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
+
+
+def _worth(
+    tables: Mapping[str, pd.DataFrame], choices: Mapping[str, Choice], judged: Judged
+) -> Iterator[dict]:
+    """Yield the figures of each detector by the default, by what others chose and by all."""
+    base = judged(Choice())
+    for detector in tables:
+        for by, choice in (
+            ("the default", Choice()),
+            ("chosen without it", choices.get(detector)),
+            ("chosen on all", choices[""]),
+        ):
+            if choice is None:
+                continue
+            table = judged(choice)
+            own = table[table["detector"] == detector]
+            loss = mean_loss(table, base, [detector])
+            yield {"detector": detector, "by": by, "loss": loss, **own[list(FIGURES)].mean()}
+
+
+def _options(
+    tables: Mapping[str, pd.DataFrame],
+    best: Choice,
+    judged: Callable[[Choice], pd.DataFrame],
+    steps: Mapping[str, Sequence],
+) -> Iterator[dict]:
+    """Yield the loss of every option beside the best choice, all else being chosen."""
+    base = judged(best)
+    for step, options in steps.items():
+        for option in options:
+            choice = with_option(best, step, option)
+            table = judged(choice)
+            losses = {name: mean_loss(table, base, [name]) for name in tables}
+            yield {"step": step, "option": _told(choice, step), **losses}
+
+
+def _points(worth: pd.DataFrame) -> pd.DataFrame:
+    scaled = worth.assign(**{name: (100 * worth[name]).round(1) for name in FIGURES})
+    return scaled.assign(loss=worth["loss"].round(3)).rename(columns=lambda c: c.replace("_", " "))
+
+
+def _figure(options: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(8, 0.22 * len(options) + 1), layout="constrained")
+    axes = figure.subplots()
+    names = options["step"] + ": " + options["option"]
+    for detector in options.columns.drop(["step", "option"]):
+        axes.plot(options[detector], range(len(options)), "o", ms=4, label=detector)
+    axes.set_yticks(range(len(options)), names, fontsize=7)
+    axes.axvline(1, color="0.4", lw=1)
+    axes.invert_yaxis()
+    axes.set_xlabel("interval score relative to what was chosen (less is better)")
+    axes.legend()
+    return figure

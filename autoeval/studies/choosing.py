@@ -1,0 +1,178 @@
+"""Which scores and which prior? Chosen on some detectors, judged on another, never by looking.
+
+All functions take one pair table a detector, of places and maybe of a labelled set; see
+`autoeval.estimation.pair_table`. Every way of judging leaves out the families that it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.estimation.pair_table import FEATURES, OF_BOXES
+from autoeval.estimation.regression import Prior
+from autoeval.studies import transfer
+
+SIZES = (1, 3, 8)
+MISS = 20.0  # 2 / (1 - .9)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Scores, of which those are read that a table has, and a prior."""
+
+    features: tuple[str, ...] = FEATURES
+    prior: Prior = field(default_factory=Prior)
+
+
+Judged = Callable[[Choice], pd.DataFrame]
+
+STEPS: Mapping[str, Sequence[Any]] = {
+    "slopes": ((0.04, 0.08, 0.16), (0.03, 0.06), (0.02, 0.04), (0.01, 0.02)),
+    "slope": (0.05, 0.06, 0.07, 0.08),
+    "features": (
+        FEATURES,
+        (*FEATURES, "best_box"),
+        (*FEATURES, "scale_count@0.30"),
+        (*FEATURES[:2], *FEATURES[3:]),
+    ),
+    "intercept_std": (0.1, 0.15),
+    "spread_log_std": (0.2, 0.35),
+    "bending": (0.0, 0.05, 0.1),
+}
+"""What is chosen, one after the other, and its options."""
+
+
+def with_option(choice: Choice, step: str, option: Any) -> Choice:
+    """Replace the scores of a choice, or one number of its prior."""
+    if step == "features":
+        return replace(choice, features=tuple(option))
+    return replace(choice, prior=replace(choice.prior, **{step: option}))
+
+
+def judge_all(
+    tables: Mapping[str, pd.DataFrame],
+    choice: Choice,
+    *,
+    sizes: Sequence[int] = SIZES,
+    draws: int = 2,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Judge a choice on every detector, in every way that its table allows.
+
+    Returns
+    -------
+    DataFrame
+        One row for each detector, way and category: ``loss`` (`interval_score`) and the figures of
+        `autoeval.studies.transfer.figures`.
+    """
+    rows = []
+    for detector, table in tables.items():
+        options = {"features": _read(choice, table), "prior": choice.prior}
+        for way, judged in _ways(table, sizes, draws, seed, options):
+            scored = judged.assign(loss=interval_score(judged))
+            for category, own in scored.groupby("category", sort=False):
+                named = {"detector": detector, "way": way, "category": category}
+                keys = ["family", *(["draw"] if "draw" in own else [])]
+                loss = float(own.groupby(keys)["loss"].mean().mean())
+                rows.append({**named, "loss": loss, **transfer.figures(own)})
+    return pd.DataFrame(rows)
+
+
+def interval_score(judged: pd.DataFrame) -> np.ndarray:
+    """Price intervals of level 90 %: their width, and twenty times how far the truth is outside.
+
+    The least on average has who tells the true quantiles (Gneiting & Raftery 2007, equation 43).
+    Where nothing is told, the interval is all that is possible.
+
+    Examples
+    --------
+    >>> judged = pd.DataFrame({"true": [.5, .5], "lower": [.4, .6], "upper": [.6, .7]})
+    >>> interval_score(judged).round(3)
+    array([0.2, 2.1])
+    """
+    low, high, true = judged["lower"].fillna(0.0), judged["upper"].fillna(1.0), judged["true"]
+    outside = (low - true).clip(lower=0) + (true - high).clip(lower=0)
+    return (high - low + MISS * outside).to_numpy(np.float64)
+
+
+def mean_loss(judged: pd.DataFrame, base: pd.DataFrame, detectors: Collection[str]) -> float:
+    """Return the loss relative to that of another choice; each detector counts the same."""
+    means = (table.groupby("detector")["loss"].mean() for table in (judged, base))
+    mine, other = means
+    return float((mine / other)[list(detectors)].mean())
+
+
+def choose(
+    judged: Judged, detectors: Collection[str], steps: Mapping[str, Sequence[Any]] = STEPS
+) -> Choice:
+    """Go through the steps and keep the best option of each, by the loss on some detectors.
+
+    Parameters
+    ----------
+    judged : callable
+        `judge_all` of a choice.
+    detectors : collection of str
+        Those that count.
+    steps : mapping
+        Options of each step.
+    """
+    best = Choice()
+    base = judged(best)
+    for step, options in steps.items():
+        tried = [with_option(best, step, option) for option in options]
+        best = min(tried, key=lambda choice: mean_loss(judged(choice), base, detectors))
+    return best
+
+
+def nested(
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    steps: Mapping[str, Sequence[Any]] = STEPS,
+    advance: Callable[[], object] = lambda: None,
+    **options: Any,
+) -> tuple[dict[str, Choice], Judged]:
+    """Choose without each detector, and on all of them (key ``""``).
+
+    Returns
+    -------
+    choices : dict of str to Choice
+        By the detector that was left out.
+    judged : callable
+        `judge_all` of these tables, which remembers its answers.
+    """
+
+    @cache
+    def judged(choice: Choice) -> pd.DataFrame:
+        advance()
+        return judge_all(tables, choice, **options)
+
+    left_out = list(tables) if len(tables) > 1 else []
+    choices = {
+        name: choose(judged, [other for other in tables if other != name], steps)
+        for name in (*left_out, "")
+    }
+    return choices, judged
+
+
+def _read(choice: Choice, table: pd.DataFrame) -> tuple[str, ...]:
+    """Return the scores of a choice that a table has; those of boxes alone it has to have."""
+    return tuple(name for name in choice.features if name in table or name in OF_BOXES)
+
+
+def _ways(
+    table: pd.DataFrame, sizes: Sequence[int], draws: int, seed: int, options: dict[str, Any]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    places, sets = transfer.places_of(table), transfer.labelled_of(table)
+    yield "families left out", transfer.families_left_out(places, **options)
+    if len(sets):
+        yield "0 and a set", transfer.by_labelled_set(sets, places, **options)
+    for m in (m for m in sizes if m < places["family"].nunique() - 1):
+        for known in (None, sets) if len(sets) else (None,):
+            drawn = transfer.few_families(places, known, m=m, draws=draws, seed=seed, **options)
+            yield f"{m}{'' if known is None else ' and a set'}", drawn

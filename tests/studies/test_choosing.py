@@ -1,0 +1,68 @@
+"""What is chosen on some detectors, and that the one left out has no say in it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.results.studies.chosen_prior import choose_report
+from autoeval.studies.choosing import Choice, choose, interval_score, judge_all, mean_loss
+from tests.studies.test_transfer import scores
+
+STEPS = {"slope": (0.05, 0.06, 0.07), "bending": (0.0, 0.05)}
+
+
+def made_up(choice):
+    """Losses in a world where `a` and `b` want one slope, `c` another, and none any bending."""
+    wanted = {"a": 0.07, "b": 0.07, "c": 0.05}
+    slope, bending = choice.prior.slope, choice.prior.bending
+    losses = {name: 1 + 10 * abs(slope - best) + bending for name, best in wanted.items()}
+    return pd.DataFrame({"detector": losses.keys(), "loss": losses.values()})
+
+
+def test_the_loss_is_relative_for_each_detector():
+    base, other = made_up(Choice()), made_up(Choice()).assign(loss=[2.3, 2.3, 1.15])
+    # the default slope .06 is .01 off everywhere, and bends by .05: losses 1.15
+    assert mean_loss(other, base, ["a", "c"]) == pytest.approx((2 + 1) / 2)
+
+
+@pytest.mark.parametrize(("detectors", "slope"), [("ab", 0.07), ("c", 0.05), ("abc", 0.07)])
+def test_the_detectors_that_count_decide(detectors, slope):
+    best = choose(made_up, list(detectors), STEPS)
+    assert (best.prior.slope, best.prior.bending) == (slope, 0.0)
+
+
+def test_the_interval_score_is_least_for_the_true_quantiles():
+    """Of truths from a uniform distribution the interval of the middle 90 % costs least."""
+    true = (np.arange(1000) + 0.5) / 1000
+    costs = {
+        off: interval_score(pd.DataFrame({"true": true, "lower": off, "upper": 1 - off})).mean()
+        for off in (0.0, 0.02, 0.05, 0.1, 0.2)
+    }
+    assert min(costs, key=costs.get) == 0.05
+    nothing = pd.DataFrame({"true": [0.3], "lower": [np.nan], "upper": [np.nan]})
+    assert interval_score(nothing)[0] == 1.0
+
+
+def test_every_way_is_judged_and_scores_that_a_table_lacks_are_left_out():
+    table = scores().drop(columns="scale_ap@0.30", errors="ignore")
+    judged = judge_all({"one": table}, Choice(), sizes=(2, 40), draws=1)
+    assert list(judged["way"].drop_duplicates()) == [
+        "families left out",
+        "0 and a set",
+        "2",
+        "2 and a set",
+    ]
+    assert np.isfinite(judged["loss"]).all()
+
+
+def test_the_report_tells_what_each_detector_was_judged_by():
+    tables = {"one": scores(), "two": scores().assign(mAP=lambda t: 0.8 * t["mAP"])}
+    report = choose_report(tables, steps={"slope": (0.05, 0.06)}, draws=1)
+    chosen, worth, options = (part.table for part in report.parts)
+    assert list(chosen["left out"]) == ["one", "two", "none left out"]
+    assert list(worth["by"]) == ["the default", "chosen without it", "chosen on all"] * 2
+    assert (worth.loc[worth["by"] == "the default", "loss"] == 1).all()
+    assert list(options["option"]) == ["0.05", "0.06"] and 1.0 in set(options["one"])
+    with pytest.raises(InputError, match="one: expected places of 3 families or more, got 1"):
+        choose_report({"one": scores().query("family == 'family1'")})
