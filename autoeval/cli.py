@@ -34,6 +34,7 @@ COMMANDS = {
     "label plan": "draw images to label, and say how exact their labels will make the estimate",
     "list": "list scores, methods, detectors, transforms, studies or counters by name",
     "reproduce binned": "make table II of the paper on binned counting, printed figures beside",
+    "monitor": "watch many places: which is worst, and which has changed",
     "reproduce bos": "make the tables of the paper on box stability, printed figures beside",
     "reproduce capture": "make the tables of CAPTURe, printed figures beside",
     "reproduce praco": "make the tables of PrACo, printed figures beside",

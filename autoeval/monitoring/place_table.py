@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,10 +15,11 @@ from autoeval.estimation.new_places import NewPlaces
 from autoeval.estimation.observing import Observer
 from autoeval.estimation.pair_regression import PairRegression, outside
 from autoeval.estimation.regression import Told
-from autoeval.monitoring.group_rows import group_rows
+from autoeval.monitoring.group_rows import Score, group_rows
 from autoeval.monitoring.group_scores import score_group
 from autoeval.monitoring.periods import WHOLE
 from autoeval.monitoring.ranks import DRAWS, among_worst, ranks
+from autoeval.monitoring.record import CameraImage
 from autoeval.monitoring.record_store import RecordStore
 
 TOLD = ["estimate", "lower", "upper", "raw"]
@@ -40,12 +42,15 @@ class PlaceTable:
     names : tuple of str
         These places, in the order of the columns of `drawn`.
     k : int
+    level_of : callable
+        Estimates the accuracy from records of one place, in [0, 1].
     """
 
     rows: pd.DataFrame
     drawn: np.ndarray
     names: tuple[str, ...]
     k: int
+    level_of: Callable[[Sequence[CameraImage]], float]
 
     @property
     def places(self) -> pd.DataFrame:
@@ -87,9 +92,10 @@ def place_table(
         settings=observer.settings,
         features=regression.features_,
     )
+    level_of = partial(_level, regression, score)
     rows = group_rows(store, score, by=by)
     if rows.empty:
-        return PlaceTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k)
+        return PlaceTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k, level_of)
     known = rows[rows["n_images"] > 0]
     told = _told(regression, known, observer.detector.backbone)
     whole = known[known["period"] == WHOLE]
@@ -98,9 +104,18 @@ def place_table(
         drawn = _places(regression, whole).draw(draws=DRAWS, seed=seed)
     order = {"rank": ranks(drawn.mean(axis=0)), "p_worst": among_worst(drawn, k)}
     rows = rows.join(told).join(pd.DataFrame(order, index=whole.index))
-    return PlaceTable(
-        rows.assign(doubts=rows["doubts"].fillna("")), drawn, tuple(whole["group"]), k
-    )
+    rows = rows.assign(doubts=rows["doubts"].fillna(""))
+    return PlaceTable(rows, drawn, tuple(whole["group"]), k, level_of)
+
+
+def with_changes(table: PlaceTable, changes: pd.DataFrame) -> PlaceTable:
+    """Put the changes of places, see `place_changes`, into their rows."""
+    told = changes.assign(period=WHOLE)
+    rows = table.rows.merge(told, on=["group", "period"], how="left")
+    rows["alarm"] = rows["alarm"].eq(True)
+    for name in ("moved", "unwatched"):
+        rows[name] = rows[name].fillna("")
+    return replace(table, rows=rows)
 
 
 def _told(regression: PairRegression, rows: pd.DataFrame, backbone: str) -> pd.DataFrame:
@@ -126,6 +141,12 @@ def _doubts(regression: PairRegression, row: dict, told: Told, backbone: str) ->
         backbone=backbone,
     )
     return "; ".join((*outside(told), *reasons))
+
+
+def _level(regression: PairRegression, score: Score, records: Sequence[CameraImage]) -> float:
+    row = {"group": "", "period": WHOLE, **score(records)}
+    (told,) = _places(regression, pd.DataFrame([row])).told()
+    return told.value
 
 
 def _places(regression: PairRegression, rows: pd.DataFrame) -> NewPlaces:

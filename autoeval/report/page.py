@@ -22,6 +22,7 @@ from autoeval.runtime.files import write_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from autoeval.report.board import Board
     from autoeval.report.chart import ScatterChart
 
 
@@ -168,6 +169,17 @@ class Page:
             Shown below, and read out in place of the picture.
         """
         self.blocks.append(Block("scatter", chart.to_dict(), caption))
+
+    def add_board(self, board: Board, caption: str = "") -> None:
+        """Add many things side by side that can be searched, sorted and opened.
+
+        Parameters
+        ----------
+        board : Board
+        caption : str
+            Shown above.
+        """
+        self.blocks.append(Block("board", board.to_dict(), caption))
 
     def add_thumbnails(
         self, images: Iterable[tuple[np.ndarray, str]], caption: str = "", *, side: int = 320

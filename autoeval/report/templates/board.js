@@ -1,0 +1,134 @@
+"use strict";
+(() => {
+  const NS = "http://www.w3.org/2000/svg";
+  const html = (name, className, text) => {
+    const made = document.createElement(name);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const svg = (name, attributes, parent, text) => {
+    const made = document.createElementNS(NS, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== undefined) made.textContent = text;
+    parent.append(made);
+    return made;
+  };
+  const chartOf = (item, width, axis) => {
+    const height = 190, left = 40, right = width - 12, top = 12, bottom = height - 28;
+    const known = item.values.filter((v) => v !== null);
+    const low = Math.max(0, Math.floor((Math.min(...known) - 3) / 5) * 5);
+    const high = Math.ceil((Math.max(...known) + 3) / 5) * 5;
+    const last = Math.max(1, item.times.length - 1);
+    const x = (k) => left + (item.times.length > 1 ? k / last : 0.5) * (right - left);
+    const y = (v) => bottom - ((v - low) / (high - low)) * (bottom - top);
+    const drawn = document.createElementNS(NS, "svg");
+    drawn.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    drawn.setAttribute("role", "img");
+    drawn.setAttribute("aria-label", `${axis} of ${item.name} over time`);
+    for (let k = 0; k <= 4; k++) {
+      const v = low + (k * (high - low)) / 4;
+      svg("path", { class: "grid", d: `M${left} ${y(v)}H${right}` }, drawn);
+      svg("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, drawn, String(+v.toFixed(1)));
+    }
+    const named = [...new Set([0, last].map((k) => Math.min(k, item.times.length - 1)))];
+    for (const k of named)
+      svg("text", { x: x(k), y: height - 8, "text-anchor": k ? "end" : "start" }, drawn, item.times[k]);
+    let path = "", pen = "M";
+    item.values.forEach((v, k) => {
+      if (v === null) { pen = "M"; return; }
+      path += `${pen}${x(k).toFixed(1)} ${y(v).toFixed(1)}`;
+      pen = "L";
+    });
+    svg("path", { class: "line", d: path }, drawn);
+    item.values.forEach((v, k) => {
+      if (v === null) return;
+      const point = svg("circle", { class: "point", cx: x(k), cy: y(v), r: 3 }, drawn);
+      svg("title", {}, point, `${item.times[k]}: ${v}`);
+    });
+    for (const name of item.marks ?? []) {
+      const k = item.times.indexOf(name);
+      if (k < 0) continue;
+      const mark = svg("path", { class: "mark", d: `M${x(k)} ${top}V${bottom}` }, drawn);
+      svg("title", {}, mark, `alarm: ${name}`);
+    }
+    return drawn;
+  };
+  const opened = (item, axis, width) => {
+    const box = html("div", "board-open");
+    if (item.alarm) box.append(html("p", "alarm", item.alarm));
+    if (item.values) box.append(chartOf(item, width, axis));
+    if (item.facts) {
+      const list = html("ul");
+      for (const fact of item.facts) list.append(html("li", "", fact));
+      box.append(list);
+    }
+    if (item.pictures) {
+      const all = html("div", "thumbnails");
+      for (const [source, caption] of item.pictures) {
+        const one = html("figure"), image = html("img");
+        image.src = source;
+        image.alt = caption;
+        one.append(image, html("figcaption", "", caption));
+        all.append(one);
+      }
+      box.append(all);
+    }
+    return box;
+  };
+  const lineOf = (item, data) => {
+    const line = html("li"), button = html("button", item.alarm ? "board-line alarmed" : "board-line");
+    button.type = "button";
+    button.setAttribute("aria-expanded", "false");
+    const who = html("span", "who", item.name);
+    if (item.note) who.append(html("small", "", item.note));
+    if (item.alarm) who.append(html("small", "alarm", item.alarm));
+    const bar = html("span", "bar"), percent = (v) => `${(100 * v) / data.top}%`;
+    if (item.lower !== undefined) {
+      const reach = html("span", "reach");
+      reach.style.left = percent(item.lower);
+      reach.style.width = percent(item.upper - item.lower);
+      bar.append(reach);
+    }
+    if (item.at !== undefined) {
+      const dot = html("span", "dot");
+      dot.style.left = percent(item.at);
+      bar.append(dot);
+    }
+    button.append(who, bar, html("span", "number", item.at ?? "–"));
+    button.addEventListener("click", () => {
+      const open = button.getAttribute("aria-expanded") === "true";
+      button.setAttribute("aria-expanded", String(!open));
+      if (open) line.lastChild.remove();
+      else line.append(opened(item, data.axis, Math.max(280, line.clientWidth - 24)));
+    });
+    line.append(button);
+    return line;
+  };
+  for (const figure of document.querySelectorAll("figure.board-of-many")) {
+    const data = JSON.parse(figure.querySelector("script").textContent);
+    const list = figure.querySelector(".board-list"), count = figure.querySelector(".count");
+    const search = figure.querySelector("input"), order = figure.querySelector("select");
+    const ticks = figure.querySelector(".ticks");
+    for (let k = 0; k <= 4; k++) {
+      const tick = html("span", "", String((data.top * k) / 4));
+      tick.style.left = `${25 * k}%`;
+      ticks.append(tick);
+    }
+    const lines = data.items.map((item) => ({ item, line: lineOf(item, data) }));
+    const orders = { [data.order]: () => 0 };
+    if (data.items.some((item) => item.alarm)) orders["alarms first"] = (a, b) => !a.item.alarm - !b.item.alarm;
+    orders["by name"] = (a, b) => a.item.name.localeCompare(b.item.name, undefined, { numeric: true });
+    for (const name of Object.keys(orders)) order.append(new Option(name, name));
+    const show = () => {
+      const words = search.value.toLowerCase();
+      const shown = lines.filter(({ item }) => item.name.toLowerCase().includes(words));
+      shown.sort(orders[order.value]);
+      list.replaceChildren(...shown.map(({ line }) => line));
+      count.textContent = `${shown.length} of ${lines.length}`;
+    };
+    search.addEventListener("input", show);
+    order.addEventListener("change", show);
+    show();
+  }
+})();

@@ -1,0 +1,227 @@
+"""The command on cameras whose pictures say what a stand-in detector finds."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from monitoring import fake_cameras
+from monitoring.fake_cameras import estimator, write_camera
+
+from autoeval.cli import main
+from autoeval.monitoring.change_model import ChangeModel
+from autoeval.monitoring.slopes import Slopes
+
+DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
+BEFORE, AFTER = 30, 24  # hours, an image each
+START = 1_770_000_000
+CAMERAS = {"gate": 230, "yard": 150, "roof": 90}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("site")
+    for k, (name, level) in enumerate(CAMERAS.items()):
+        write_camera(root / "images" / name, 8, level, seed=k, at=START)
+    estimator(root / "estimator.parquet")
+    return root
+
+
+@pytest.fixture
+def site(made, tmp_path):
+    shutil.copytree(made, tmp_path / "site")
+    return tmp_path / "site"
+
+
+def monitor(site, *options, images="images"):
+    words = ["monitor", "--estimator", str(site / "estimator.parquet"), "--detector", DETECTOR]
+    words += ["--images", str(site / images), "--work-dir", str(site / "work")]
+    return main([*words, *map(str, options)])
+
+
+def test_a_run_tells_the_order_and_writes_its_files(site, capsys):
+    assert monitor(site, "--by", "day", "--prometheus", site / "autoeval.prom") == 0
+    told = capsys.readouterr().out
+    assert told.index("roof") < told.index("yard") < told.index("gate")
+    assert "24 images of 3 places, 24 of them observed in this run; time told by: file 24" in told
+    rows = pd.read_parquet(site / "work" / "groups.parquet")
+    assert set(rows["period"]) == {"", "2026-02-02"}
+    assert (
+        'autoeval_place_images{place="gate",target="mAP"} 8' in (site / "autoeval.prom").read_text()
+    )
+    assert (site / "work" / "report.html").exists()
+
+
+def test_the_second_run_observes_what_is_new_alone(site, capsys):
+    monitor(site)
+    write_camera(site / "images" / "gate", 2, 230, start=8, at=START)
+    capsys.readouterr()
+    assert monitor(site, "--json-lines") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["group"]: row["n_images"] for row in rows} == {"gate": 10, "roof": 8, "yard": 8}
+    monitor(site)
+    assert "0 of them observed in this run" in capsys.readouterr().out
+
+
+def test_a_changed_file_is_observed_again(site, capsys):
+    monitor(site)
+    path = site / "images" / "gate" / "0000.png"
+    shutil.copy(site / "images" / "roof" / "0001.png", path)
+    monitor(site)
+    assert "24 images of 3 places, 1 of them observed in this run" in capsys.readouterr().out
+
+
+def test_what_is_deleted_later_still_counts(site, capsys):
+    monitor(site)
+    (site / "images" / "gate" / "0000.png").unlink()
+    monitor(site)
+    assert "24 images of 3 places, 0 of them" in capsys.readouterr().out
+
+
+def test_quiet_says_nothing_unless_something_is_wrong(site, capsys):
+    assert monitor(site, "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
+    (site / "images" / "gate" / "broken.png").write_bytes(b"no picture")
+    assert monitor(site, "--quiet") == 0
+    out, err = capsys.readouterr()
+    assert "cannot be read: 1 image" in out
+    assert err == ""
+
+
+def test_one_image_a_place_and_mixed_sizes_are_no_error(site, capsys):
+    import cv2
+
+    folder = site / "images" / "single"
+    folder.mkdir()
+    image = cv2.imread(str(site / "images" / "gate" / "0000.png"))
+    cv2.imwrite(str(folder / "1.png"), cv2.resize(image, (96, 64)))
+    cv2.imwrite(str(site / "images" / "gate" / "wide.png"), cv2.resize(image, (128, 48)))
+    assert monitor(site) == 0
+    rows = pd.read_parquet(site / "work" / "groups.parquet").set_index("group")
+    assert rows["n_images"].to_dict() == {"gate": 9, "roof": 8, "single": 1, "yard": 8}
+    assert "only 1 image" in rows.loc["single", "doubts"]
+
+
+def test_files_that_vanish_during_the_run_are_named(site, capsys, monkeypatch):
+    from autoeval.monitoring import watch_places
+
+    listed = watch_places.place_images
+
+    def list_then_lose(*args, **options):
+        found = listed(*args, **options)
+        for k in range(8):
+            (site / "images" / "gate" / f"{k:04d}.png").unlink()
+        return found
+
+    monkeypatch.setattr(watch_places, "place_images", list_then_lose)
+    assert monitor(site) == 0
+    told = capsys.readouterr().out
+    assert "vanished during the run: 8 images (gate/0000.png" in told
+    assert "16 images of 2 places" in told
+
+
+def test_an_estimator_of_another_detector_is_refused(site, capsys):
+    estimator(site / "other.parquet", name="another")
+    words = ["monitor", "--estimator", str(site / "other.parquet"), "--detector", DETECTOR]
+    assert main([*words, "--images", str(site / "images")]) == 2
+    assert "another detector" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--by", "week"], "Expected --by as folder, day, hour or every:200"),
+        (["--time", "yesterday"], "Expected --time as exif, file, auto or a form"),
+        (["--worst", "0"], "Expected --worst of 1 or more"),
+        (["--depth", "0"], "Expected --depth of 1 or more"),
+        (["--changes", "missing.json"], "missing.json"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message, site, capsys):
+    assert monitor(site, *options) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_store_made_with_other_times_is_refused(site, capsys):
+    monitor(site)
+    assert monitor(site, "--time", "file") == 2
+    assert "different: time" in capsys.readouterr().err
+
+
+def test_folders_of_dates_are_one_place(site, capsys):
+    for day in ("2026/03/01", "2026/03/02"):
+        write_camera(site / "dated" / "gate" / day, 3, 200, at=START)
+    write_camera(site / "dated" / "roof" / "2026/03/01", 3, 100, at=START)
+    form = "%Y/%m/%d"
+    assert monitor(site, "--depth", 1, "--time", form, "--by", "day", images="dated") == 0
+    rows = pd.read_parquet(site / "work" / "groups.parquet")
+    assert rows.groupby("group")["period"].agg(list).to_dict() == {
+        "gate": ["", "2026-03-01", "2026-03-02"],
+        "roof": ["", "2026-03-01"],
+    }
+
+
+@pytest.fixture(scope="module")
+def made_changed(tmp_path_factory):
+    """The camera at the gate goes dark after a while; the others stay as they are."""
+    root = tmp_path_factory.mktemp("changed")
+    for k, (name, level) in enumerate(CAMERAS.items()):
+        folder, later = root / "images" / name, 80 if name == "gate" else level
+        write_camera(folder, BEFORE, level, seed=k, at=START)
+        write_camera(folder, AFTER, later, seed=10 + k, start=BEFORE, at=START)
+    names, bounds = ("ac", "share"), np.array([0.5, 0.5])
+    slopes = Slopes(np.array([0.6, 0.4]), np.diag([0.01, 0.01]), 0.02)
+    model = ChangeModel(names, bounds, slopes, "made up")
+    (root / "slopes.json").write_text(json.dumps(model.to_dict()))
+    estimator(root / "estimator.parquet")
+    monitor(root)
+    return root
+
+
+@pytest.fixture
+def changed(made_changed, tmp_path):
+    shutil.copytree(made_changed, tmp_path / "changed")
+    return tmp_path / "changed"
+
+
+def test_a_camera_that_went_dark_raises_the_alarm(changed, capsys):
+    options = ["--changes", changed / "slopes.json", "--baseline", str(BEFORE), "--by", "day"]
+    options += ["--fail-on-alarm"]
+    assert monitor(changed, *options) == 3
+    told = capsys.readouterr().out
+    assert told.count("ALARM") == 1
+    assert "ALARM: gate fell by" in told
+    rows = pd.read_parquet(changed / "work" / "groups.parquet")
+    gate = rows[(rows["group"] == "gate") & (rows["period"] == "")].iloc[0]
+    fell = pd.Timestamp(START, unit="s") + pd.Timedelta(hours=BEFORE)
+    assert abs(gate["since"] - fell) <= pd.Timedelta(hours=2)
+    assert fell <= gate["alarm_at"] <= fell + pd.Timedelta(hours=AFTER)
+    assert all(name >= f"gate/{BEFORE:04d}.png" for name in gate["loud"])
+    assert monitor(changed, *options, "--quiet") == 3
+    assert capsys.readouterr().out.startswith("ALARM: gate fell by")
+
+
+def test_an_alarm_is_sent_once_and_a_deaf_webhook_is_tried_again(changed, capsys):
+    from results.monitoring.test_for_other_tools import server
+
+    options = ["--changes", changed / "slopes.json", "--baseline", str(BEFORE), "--webhook"]
+    with server(status=503) as (url, _):
+        assert monitor(changed, *options, url) == 1
+    assert "answered 503" in capsys.readouterr().err
+    with server() as (url, told):
+        assert monitor(changed, *options, url) == 0
+        assert monitor(changed, *options, url) == 0
+    ((_, _, message),) = told
+    assert [alarm["group"] for alarm in message["alarms"]] == ["gate"]
+    assert message["alarms"][0]["change"] < 0
+
+
+def test_too_short_a_baseline_is_said(changed, capsys):
+    options = ["--changes", changed / "slopes.json", "--baseline", "30d", "--json-lines"]
+    assert monitor(changed, *options) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert all("0 after it" in row["unwatched"] for row in rows)
+    assert os.path.exists(changed / "work" / "report.html")
