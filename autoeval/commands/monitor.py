@@ -132,10 +132,10 @@ def _watch(args: argparse.Namespace, shards: Shards) -> tuple[Watched, dict[str,
     from autoeval.monitoring.clock import Clock
     from autoeval.monitoring.record_store import RecordStore
     from autoeval.monitoring.signals import image_signals
-    from autoeval.monitoring.watch_places import Plan, watch_places
+    from autoeval.monitoring.watch_places import WatchPlan, watch_places
 
     executor, clock = make_executor(args), Clock(args.time)
-    plan = Plan(args.by, args.depth, args.worst, args.seed, _changes(args))
+    plan = WatchPlan(args.by, args.depth, args.worst, args.seed, _changes(args))
     estimator = MapEstimator.load(args.estimator)
     found = find_images(args.images, args.img_dir)
     options = {**vars(args), **recall_detector(Path(args.estimator), args)}

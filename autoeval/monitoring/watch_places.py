@@ -30,7 +30,7 @@ from autoeval.runtime.shards import Shards
 
 
 @dataclass(frozen=True)
-class Plan:
+class WatchPlan:
     """What is asked of places.
 
     Parameters
@@ -70,7 +70,7 @@ def watch_places(
     estimator: MapEstimator,
     detector: ImageDetector,
     store: RecordStore,
-    plan: Plan,
+    plan: WatchPlan,
     *,
     clock: Clock,
     signals: Signals,
@@ -91,7 +91,7 @@ def watch_places(
         Of the method ``bayes``, fitted with the same detector.
     detector : ImageDetector
     store : RecordStore
-    plan : Plan
+    plan : WatchPlan
     clock, signals, load
         See `PlacePass`.
     batch_size : int
@@ -138,6 +138,6 @@ def _unreadable(index: pd.DataFrame) -> Iterator[str]:
         yield f"cannot be read: {counted(len(lost), 'image')} ({'; '.join(lost['unreadable'][:3])})"
 
 
-def _times(index: pd.DataFrame, plan: Plan) -> Iterator[str]:
+def _times(index: pd.DataFrame, plan: WatchPlan) -> Iterator[str]:
     for group, rows in index.groupby("group"):
         yield from (f"{group}: {doubt}" for doubt in doubts_of_time(rows, plan.by))
