@@ -192,3 +192,24 @@ def write_scenes(root, n):
     for seed, write in enumerate(SETS):
         write(root, list(scenes(n, seed)))
     return root
+
+
+def photographs(path, n, words=("vehicle", "car", "bus", "truck")):
+    """Read n images of a COCO file, at equal distances, with their boxes of vehicles."""
+    content = json.loads(path.read_text())
+    wanted = {each["id"] for each in content["categories"] if each["name"] in words}
+    boxes = {each["id"]: [] for each in content["images"]}
+    for each in content["annotations"]:
+        if each["category_id"] in wanted and not each.get("iscrowd"):
+            boxes[each["image_id"]].append(tuple(each["bbox"]))
+    labelled = [each for each in content["images"] if boxes[each["id"]]]
+    for k in np.linspace(0, len(labelled) - 1, min(n, len(labelled))).round().astype(int):
+        image = cv2.imread(str(path.parent / "images" / labelled[k]["file_name"]))
+        yield image, boxes[labelled[k]["id"]]
+
+
+def write_photographs(root, paths, n):
+    """Write n photographs of each COCO file in the layouts, in turn."""
+    for write, path in zip(SETS, paths, strict=False):
+        write(root, list(photographs(path, n)))
+    return root

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from autoeval.estimation.observing import Observer
     from autoeval.metasets.config import MetaSetConfig
+    from autoeval.metasets.seed_set import SeedSet
+    from autoeval.metasets.task import Task
     from autoeval.results.reproduce.at_hand import AtHand
     from autoeval.studies.observed import Observations
 
@@ -56,6 +58,12 @@ class PaperRun:
         """Perturbed passes an image."""
         return self.observer.settings.repeats
 
+    @property
+    def training_domain(self) -> SeedSet | None:
+        """The source that stands for the detector's training domain, where it is at hand."""
+        name = self.options.reference or REFERENCE
+        return next((s for s in self.at_hand.seed_sets if s.name == name), None)
+
     def rate(self) -> float:
         """Return images a second, on a few images after a first one."""
         from autoeval.metasets import SampleSet, own_images
@@ -72,7 +80,7 @@ class PaperRun:
         from autoeval.estimation.fitting import fit_task
 
         fit = fit_task(
-            self.observer,
+            self._with_training_domain(),
             self.at_hand.seed_sets,
             meta_set=meta_set,
             work_dir=self.folder,
@@ -82,6 +90,26 @@ class PaperRun:
         )
         _tell(fit.problems)
         return fit.table
+
+    def _with_training_domain(self) -> Observer[Any]:
+        """Add what the Fréchet distance and ATC need to know of the training domain."""
+        from autoeval.estimation.observing import Observer
+        from autoeval.estimation.observing_domain import observe_source_domain
+        from autoeval.metasets import SampleSet, own_images
+        from autoeval.runtime.progress import announced_bar
+
+        seen, source = self.observer, self.training_domain
+        if source is None:
+            return seen
+        samples = SampleSet(source, own_images(source))
+        try:
+            with announced_bar(len(samples), "observing the training domain") as bar:
+                domain = observe_source_domain(seen, samples, advance=bar.update)
+        except InputError as error:
+            _tell([f"no Fréchet distance: {error}"])
+            return seen
+        settings = replace(seen.settings, domain=domain)
+        return Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size)
 
     def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
         """Return all boxes of own images, and of sample sets where those are asked for."""
@@ -121,7 +149,7 @@ def find_runs(
             _tell([f"{task}: fewer than {FEWEST} sources, so no table"])
             continue
         try:
-            observer = _observer(options, at_hand)
+            observer = _observer(options, at_hand.task)
         except InputError as error:
             _tell([f"{alias} on {task} is left out: {error}"])
             continue
@@ -135,18 +163,11 @@ def stand_in(args: argparse.Namespace) -> str:
     return args.detector or (Path(args.config).stem if args.config else "")
 
 
-def _observer(args: argparse.Namespace, at_hand: AtHand) -> Observer[Any]:
-    """Load the detector, with COCO as its training domain where COCO is there and serves."""
-    detector, at_coco = load_named_detector(args), copy(args)
-    if args.reference is None and any(s.name == REFERENCE for s in at_hand.seed_sets):
-        at_coco.reference = REFERENCE
-    try:
-        return make_observer(at_coco, detector, at_hand.task)
-    except InputError as error:
-        if args.reference:
-            raise
-        _tell([f"no Fréchet distance: {error}"])
-        return make_observer(args, detector, at_hand.task)
+def _observer(args: argparse.Namespace, task: Task) -> Observer[Any]:
+    """Load the detector; the training domain is observed when the run starts."""
+    at_first = copy(args)
+    at_first.reference = None
+    return make_observer(at_first, load_named_detector(args), task)
 
 
 def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:

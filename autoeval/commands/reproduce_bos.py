@@ -131,17 +131,25 @@ def _cost(
     """Count what the passes observe, and measure how fast."""
     from autoeval.results.reproduce.cost import Cost, images_to_observe
 
-    images, rates = {}, {}
-    for key in [key for key in _of_scores(tables, figures) if key in runs]:
-        name = f"{stand_in(args) or key[0]} on {key[1]}"
-        images[name] = images_to_observe(runs[key].at_hand.seed_sets, meta_set)
-        rates[name] = runs[key].rate()
+    images: dict[str, int] = {}
+    repeats: dict[str, int] = {}
+    rates: dict[str, float] = {}
+
+    def add(run: PaperRun, what: str, n_images: int, n_repeats: int) -> None:
+        name = f"{stand_in(args) or run.alias} on {run.at_hand.task.name}{what}"
+        images[name], repeats[name] = n_images, n_repeats
+        rates[name] = measured[run.alias, run.at_hand.task.name]
+
+    measured = {key: run.rate() for key, run in runs.items()}
+    for run in [runs[key] for key in _of_scores(tables, figures) if key in runs]:
+        add(run, "", images_to_observe(run.at_hand.seed_sets, meta_set), run.repeats)
+        if run.training_domain is not None:
+            n = images_to_observe([run.training_domain], None, most=MOST_OWN)
+            add(run, ", its training domain", n, 0)
     for key, samples in [each for each in _of_boxes(figures).items() if each[0] in runs]:
-        name = f"{stand_in(args) or key[0]} on {key[1]}, keeping boxes"
         drawn = meta_set if samples else None
-        images[name] = images_to_observe(runs[key].at_hand.seed_sets, drawn, most=MOST_OWN)
-        rates[name] = runs[key].rate()
-    repeats = next((each.repeats for each in runs.values()), 0)
+        n = images_to_observe(runs[key].at_hand.seed_sets, drawn, most=MOST_OWN)
+        add(runs[key], ", keeping boxes", n, runs[key].repeats)
     return Cost(images, repeats, rates)
 
 

@@ -69,6 +69,7 @@ table_2 = dict(
 table_3 = dict(
     title="Table 3: persons and cars, RetinaNet-R50 trained on COCO",
     task="paper_two",
+    true_decimals=2,
     columns=[
         dict(label="COCO person", source="coco", category="person", true=43.08),
         dict(label="COCO car", source="coco", category="car", true=33.98),

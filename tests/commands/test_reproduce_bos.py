@@ -74,8 +74,9 @@ def test_table_1_on_all_ten_layouts(reproduce, tmp_path):
     printed = rows.set_index(["method", "column"])["printed"]
     assert printed["bos", "KITTI"] == 4.38 and printed["mAP", "Traffic"] == 25.2
     # 4 own images and 2 sets of 3 for each of ten sources, with one repeat and the plain pass.
-    (cost,) = result["cost"]
+    cost, domain = result["cost"]
     assert (cost["images"], cost["passes"]) == (100, 200) and cost["hours"] > 0
+    assert (domain["images"], domain["passes"]) == (4, 4)  # COCO's, without dropout
     for name in ("report.html", "report/table_1.csv", "report/table_1.md"):
         assert (tmp_path / "work" / name).is_file()
 
@@ -102,6 +103,8 @@ def test_a_dry_run_tells_data_and_cost_and_observes_no_sample_set(reproduce, tmp
     code, _, told = reproduce("--dry-run", "--table", "1", "4")
     assert code == 0 and "retinanet_swin_t on paper_vehicle: 30 images, 60 passes" in told
     assert not (tmp_path / "work" / "retinanet_r50_paper_vehicle").exists()
+    assert "retinanet_r50 on paper_vehicle, its training domain: 4 images, 4 passes" in told
+    assert "observing the training domain" not in told
 
 
 def test_no_data_and_no_such_table(reproduce):

@@ -24,14 +24,14 @@ class Cost(Section):
     ----------
     n_images : mapping of str to int
         Images to observe for each run, a detector on a task.
-    repeats : int
-        Perturbed passes an image.
+    repeats : mapping of str to int
+        Perturbed passes an image of each run.
     rates : mapping of str to float
         Images a second of each run, as measured on a few of its images; NaN where they were not.
     """
 
     n_images: Mapping[str, int]
-    repeats: int
+    repeats: Mapping[str, int]
     rates: Mapping[str, float]
 
     def hours(self, run: str) -> float:
@@ -61,7 +61,7 @@ class Cost(Section):
         }
 
     def _passes(self, run: str) -> int:
-        return self.n_images[run] * (1 + self.repeats)
+        return self.n_images[run] * (1 + self.repeats[run])
 
     def _line(self, run: str) -> str:
         images = counted(self.n_images[run], "image")

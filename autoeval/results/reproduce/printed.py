@@ -52,6 +52,8 @@ class PrintedTable:
         For each method one error a column, in points.
     detector : str
         Alias of the detector of columns that name none.
+    true_decimals : int
+        Digits of the printed mAP; errors have two.
     """
 
     name: str
@@ -60,6 +62,7 @@ class PrintedTable:
     columns: tuple[Column, ...]
     errors: Mapping[str, Sequence[float]]
     detector: str = MAIN_DETECTOR
+    true_decimals: int = 1
 
     @property
     def detectors(self) -> tuple[str, ...]:

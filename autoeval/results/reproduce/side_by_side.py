@@ -46,9 +46,9 @@ class SideBySide:
     def rows(self) -> pd.DataFrame:
         """One row for each method and column.
 
-        ``method``, ``column``, ``printed`` and ``own``, in points; ``own`` is NaN where it was not
-        measured. The method ``mAP`` is the detector's
-        accuracy. An average of ours is over the columns measured, and so is the one in print that
+        ``method``, ``column``, ``printed`` and ``own``, in points, and ``decimals`` in print;
+        ``own`` is NaN where it was not measured. The method ``mAP`` is the detector's accuracy. An
+        average of ours is over the columns measured, and so is the one in print that
         stands beside it where single columns are printed.
         """
         rows = [
@@ -58,7 +58,9 @@ class SideBySide:
         ]
         for method in self.printed.errors:
             rows += self._of_method(method)
-        return pd.DataFrame(rows).astype({"printed": float, "own": float})
+        table = pd.DataFrame(rows).astype({"printed": float, "own": float})
+        digits = np.where(table["method"] == TRUE, self.printed.true_decimals, 2)
+        return table.assign(decimals=digits)
 
     @property
     def marks(self) -> str:
