@@ -33,6 +33,7 @@ SCORES = {
     "severity": ("severities", "error by severity of a corruption"),
     "labels": ("few_labels", "error, coverage and width with a few labels"),
     "transfer": ("transfer", "how far places and categories tell of others"),
+    "places": ("place_order", "are probabilities of the order of places right"),
     "choose": (
         "chosen_prior",
         "which scores and prior, chosen on some detectors for another",
@@ -47,6 +48,7 @@ BOXES = {
 """Name of a study: the file in `autoeval.results.studies` that has its report, and its question."""
 
 STUDIES = {**SCORES, **BOXES}
+SEVERAL = ("transfer", "places")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name == "choose":
             _add_tables(study)
         elif name in SCORES:
-            _add_scores(study, several=name == "transfer")
+            _add_scores(study, several=name in SEVERAL)
         else:
             _add_pass(study)
         _add_own_options(study, name)
@@ -95,9 +97,10 @@ def _report(args: argparse.Namespace) -> StudyReport:
         return make(*_observe(args), **_options(make, args))
     if args.study == "choose":
         return make(_tables(args.of), **_options(make, args))
-    if args.study == "transfer":
+    if args.study in SEVERAL:
         tables = [read_scores(path) for path in args.scores]
-        return make(pd.concat(tables, ignore_index=True), **_options(make, args))
+        given = tables if args.study == "places" else pd.concat(tables, ignore_index=True)
+        return make(given, **_options(make, args))
     if getattr(args, "fit_on", None):
         args.fit_on = read_scores(args.fit_on)
     if args.study == "labels":
@@ -202,6 +205,10 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
     study.add_argument("--target", default="mAP", help="column of the accuracy (%(default)s)")
     if name == "transfer":
         _add_transfer_options(study)
+    elif name == "places":
+        study.add_argument("--draws", type=int, default=40, help="of families (%(default)s)")
+        study.add_argument("--share", type=float, default=0.5, help="left out (%(default)s)")
+        study.add_argument("--worst", type=int, default=3, help="asked for (%(default)s)")
     elif name == "correlation":
         study.add_argument("--features", nargs="+", default=(), metavar="COLUMN")
         study.add_argument("--most", type=int, default=12, help="scores drawn (%(default)s)")

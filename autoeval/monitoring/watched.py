@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import pandas as pd
@@ -51,9 +52,13 @@ class Watched:
 
     def periods_of(self, group: str) -> pd.DataFrame:
         """Return the rows of a place's periods, in order of time."""
+        return self._by_place.get(group, self.table.rows.iloc[:0])
+
+    @cached_property
+    def _by_place(self) -> dict[str, pd.DataFrame]:
         rows = self.table.rows
-        own = rows[(rows["group"] == group) & (rows["period"] != WHOLE)]
-        return own.sort_values(["first", "period"], kind="stable")
+        periods = rows[rows["period"] != WHOLE].sort_values(["first", "period"], kind="stable")
+        return {str(group): own for group, own in periods.groupby("group")}
 
     def neighbours(self) -> list[float]:
         """Return the probability of each place to be worse than the next one, the worst first."""

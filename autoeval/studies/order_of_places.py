@@ -1,0 +1,157 @@
+"""Are the probabilities of the order of places right where whole families were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.new_places import NewPlaces
+from autoeval.estimation.pair_estimator import PairEstimator
+from autoeval.estimation.pair_table import pair_rows
+from autoeval.monitoring.ranks import among_worst, worse_than
+
+EDGES = np.array([0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0])
+FEWEST_FAMILIES = 6
+
+
+def told_orders(
+    table: pd.DataFrame,
+    *,
+    target: str = "mAP",
+    draws: int = 40,
+    share: float = 0.5,
+    k: int = 3,
+    samples: int = 4000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Leave out families at random, and tell the order of their places by the others.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Score table of one task.
+    target : str
+        Column of the accuracy.
+    draws : int
+        How often families are drawn.
+    share : float
+        Share of the families that is left out in each draw.
+    k : int
+        Of the worst that are asked for among the places left out.
+    samples : int
+        Joint draws behind each probability.
+    seed : int
+
+    Returns
+    -------
+    DataFrame
+        One row a statement: ``question`` (``"pair"``: is a place worse than another one of another
+        family; ``"related pair"``: of the same family; ``"worst"``: is it among the k worst),
+        ``draw``, ``probability``, ``true`` (bool), and of pairs ``gap``, the true difference.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than six families.
+    """
+    rows = pair_rows(table)
+    rows = rows[np.isfinite(rows[target])].reset_index(drop=True)
+    families = sorted(rows["family"].astype(str).unique())
+    if len(families) < FEWEST_FAMILIES:
+        raise InputError(
+            f"Expected {FEWEST_FAMILIES} families or more, to leave half of them out, but got "
+            f"{len(families)}."
+        )
+    rng, parts = np.random.default_rng(seed), []
+    n_out = max(2, round(share * len(families)))
+    for draw in range(draws):
+        out = rows["family"].isin(rng.choice(families, n_out, replace=False))
+        fitted = PairEstimator(target=target).fit(rows[~out])
+        asked = rows[out].reset_index(drop=True)
+        single = fitted.categories_[0] if fitted.single else asked["category"]
+        places = NewPlaces(fitted, asked.assign(place=asked["source"], category=single))
+        drawn = places.draw(draws=samples, seed=seed + draw)
+        parts += [{**told, "draw": draw} for told in _statements(drawn, asked, target, k)]
+    return pd.DataFrame(parts)
+
+
+def reliability(told: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
+    """Compare probabilities with how often what they are of was true.
+
+    Parameters
+    ----------
+    told : DataFrame
+        From `told_orders`.
+    edges : ndarray of shape (B + 1,)
+        Of the bins of probabilities.
+
+    Returns
+    -------
+    DataFrame
+        One row a question and bin: ``n``, ``told`` (mean probability), ``true`` (share), and
+        ``lower`` and ``upper``, the 5th and 95th percentile of that share over draws of families.
+    """
+    bins = np.clip(np.searchsorted(edges, told["probability"], side="right") - 1, 0, len(edges) - 2)
+    rows = []
+    for (question, k), own in told.assign(bin=bins).groupby(["question", "bin"]):
+        by_draw = own.groupby("draw")["true"].mean()
+        rows.append(
+            {
+                "question": question,
+                "from": edges[int(k)],
+                "to": edges[int(k) + 1],
+                "n": len(own),
+                "told": own["probability"].mean(),
+                "true": own["true"].mean(),
+                "lower": by_draw.quantile(0.05),
+                "upper": by_draw.quantile(0.95),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def skill(told: pd.DataFrame) -> pd.DataFrame:
+    """Summarise each question.
+
+    Returns
+    -------
+    DataFrame
+        ``question``, ``n``, ``right`` (share of pairs, or of places, on the right side of one
+        half), ``brier`` (mean squared error of the probability; Brier 1950), ``brier_none`` (that
+        of the share alone, which knows no scores), ``calibration`` (mean absolute distance of told
+        and true over bins, weighted).
+    """
+    rows = []
+    for question, own in told.groupby("question"):
+        p, true = own["probability"].to_numpy(), own["true"].to_numpy(float)
+        table = reliability(own)
+        off = (table["told"] - table["true"]).abs()
+        rows.append(
+            {
+                "question": question,
+                "n": len(own),
+                "right": float(((p > 0.5) == (true > 0.5)).mean()),
+                "brier": float(((p - true) ** 2).mean()),
+                "brier_none": float(true.mean() * (1 - true.mean())),
+                "calibration": float((off * table["n"]).sum() / table["n"].sum()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _statements(
+    drawn: np.ndarray, asked: pd.DataFrame, target: str, k: int
+) -> Iterator[dict[str, object]]:
+    true, family = asked[target].to_numpy(), asked["family"].to_numpy(object)
+    worse = worse_than(drawn, np.arange(len(true)))
+    for a in range(len(true)):
+        for b in range(a):  # each pair once, in an order that knows nothing of the truth
+            question = "related pair" if family[a] == family[b] else "pair"
+            told = {"question": question, "probability": worse[a, b], "gap": true[b] - true[a]}
+            yield {**told, "true": bool(true[a] < true[b])}
+    worst = set(np.argsort(true, kind="stable")[:k])
+    for place, probability in enumerate(among_worst(drawn, k)):
+        yield {"question": "worst", "probability": probability, "true": place in worst}
