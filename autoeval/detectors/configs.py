@@ -49,7 +49,7 @@ def read_config(
     try:
         config = Config.fromfile(path)
         config.merge_from_dict(dict(cfg_options or {}))
-    except Exception as error:  # the file is a program: it can fail in any way
+    except (Exception, SystemExit) as error:  # the file is a program: it can fail in any way
         raise InputError(f"Cannot use {path} as a detector's config: {told(error)}") from error
     if not isinstance(config.get("model"), dict):
         raise InputError(f"Cannot use {path} as a detector's config: it has no `model`.")
@@ -70,10 +70,11 @@ def find_config_file(name: str) -> Path:
     prefix = next((prefix for prefix in OF_MMDET if name.startswith(prefix)), None)
     if prefix is None or Path(name).is_file():
         return find_config(name)
-    path = _mmdet_configs() / name.removeprefix(prefix)
+    folder = _mmdet_configs()
+    path = folder / name.removeprefix(prefix)
     if not path.is_file():
         raise InputError(
-            f"No config {name!r}: expected a file under {path.parents[1]}, for example "
+            f"No config {name!r}: expected a file under {folder}, for example "
             "mmdet::retinanet/retinanet_r50_fpn_1x_coco.py."
         )
     return path

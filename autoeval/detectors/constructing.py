@@ -57,12 +57,12 @@ def build_model(config: Config) -> BaseDetector:
     return model
 
 
-def told(error: Exception) -> str:
+def told(error: BaseException) -> str:
     """Put an error of a config or a constructor in words, with what to do about it.
 
     Parameters
     ----------
-    error : Exception
+    error : BaseException
         Of importing a package, finding a file, downloading, looking a class up or calling it.
     """
     message = first_line(_first_import_error(error))

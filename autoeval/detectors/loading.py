@@ -15,6 +15,7 @@ from autoeval.detectors.checkpoints import find_checkpoint, read_checkpoint
 from autoeval.detectors.configs import read_config
 from autoeval.detectors.constructing import build_model
 from autoeval.detectors.detector import Detector
+from autoeval.detectors.trial_run import try_once
 from autoeval.detectors.weights import load_weights
 from autoeval.detectors.wrappers import deployed_weights
 from autoeval.errors import InputError
@@ -30,7 +31,7 @@ def load_detector(
     classes: Sequence[str] = (),
     stages: Sequence[str] = (),
 ) -> Detector:
-    """Load a detector with its weights.
+    """Load a detector with its weights, and try it on a made-up image.
 
     Parameters
     ----------
@@ -57,8 +58,8 @@ def load_detector(
     ------
     InputError
         If a file is missing or unreadable, the config does not build, the checkpoint does not fit
-        it, the categories are not known, the backbone has no such stages, or the device cannot be
-        used.
+        it, the categories are not known, the backbone has no such stages, the device cannot be
+        used, or the detector fails on the trial image.
     """
     chosen = _device(device)
     config = read_config(name_or_config, cfg_options)
@@ -67,7 +68,9 @@ def load_detector(
     model = build_model(config)
     load_weights(model, deployed_weights(content["state_dict"], config), path)
     categories = find_categories(model, config, content["meta"], classes)
-    return Detector(model.to(chosen), config, categories, stages=stages)
+    detector = Detector(model.to(chosen), config, categories, stages=stages)
+    try_once(detector)
+    return detector
 
 
 def _source(

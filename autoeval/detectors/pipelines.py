@@ -16,6 +16,18 @@ NO_PIPELINE = (
     "as in mmdet's configs."
 )
 
+#: Steps without which a detector cannot do, and with which an image is not one image.
+REFUSED = {
+    "LoadProposals": (
+        "the detector (Fast R-CNN) needs region proposals beside each image. Choose the config of "
+        "a detector that makes its own, such as Faster R-CNN."
+    ),
+    "TestTimeAug": (
+        "it makes several images of one, whose boxes `tta_model` would merge. Give the plain test "
+        "pipeline as `test_dataloader.dataset.pipeline`."
+    ),
+}
+
 
 def test_pipeline(config: Config) -> list[dict[str, Any]]:
     """Return the steps that the configuration applies to test images."""
@@ -23,7 +35,7 @@ def test_pipeline(config: Config) -> list[dict[str, Any]]:
 
     try:
         steps = get_test_pipeline_cfg(config.copy())
-    except (AttributeError, KeyError, TypeError, RuntimeError) as error:
+    except (AttributeError, KeyError, IndexError, TypeError, RuntimeError) as error:
         raise InputError(NO_PIPELINE) from error
     if not isinstance(steps, list | tuple):
         raise InputError(NO_PIPELINE)
@@ -43,12 +55,9 @@ def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         raise InputError(
             f"Expected the test pipeline to begin with LoadImageFromFile, but found {found} there."
         )
-    if any(step_name(step) == "LoadProposals" for step in steps):
-        raise InputError(
-            "The config's test pipeline has LoadProposals: the detector (Fast R-CNN) needs region "
-            "proposals beside each image. Choose the config of a detector that makes its own, such "
-            "as Faster R-CNN."
-        )
+    for name in map(step_name, steps):
+        if name in REFUSED:
+            raise InputError(f"The config's test pipeline has {name}: {REFUSED[name]}")
     first = {**steps[0], "type": "mmdet.LoadImageFromNDArray"}
     rest = [step for step in steps[1:] if not _reads_annotations(step)]
     return [first, *rest]

@@ -49,7 +49,7 @@ class Preprocessor:
         steps = steps if scale == 1 else rescale_pipeline(steps, scale)
         try:
             self._run = Compose(steps)
-        except (KeyError, TypeError, ValueError, AssertionError) as error:
+        except Exception as error:  # steps are programs: their constructors fail in any way
             raise InputError(
                 f"mmdet cannot build the config's test pipeline: {first_line(error)}"
             ) from error

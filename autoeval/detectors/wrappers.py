@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from mmengine.config import Config, ConfigDict
 from torch import Tensor
 
+from autoeval.errors import InputError
+
 #: What a knowledge distillation's config says of its teacher.
 TEACHERS = (
     "teacher_config",
@@ -32,8 +34,20 @@ def unwrap(config: Config) -> None:
     ----------
     config : Config
         Changed in place.
+
+    Raises
+    ------
+    InputError
+        If it follows objects through a film: a tracker has test images and weights of its own kind.
     """
     model = config.model
+    is_pair = "semi_test_cfg" in model
+    if isinstance(model.get("detector"), dict) and not is_pair:
+        raise InputError(
+            f"{model.get('type')}, the model of {config.filename}, is a tracker around "
+            f"{model.detector.get('type', 'a detector')}: pass the config and the checkpoint of "
+            "that detector."
+        )
     if model.get("teacher_config") or model.get("teacher_backbone"):
         for name in TEACHERS:
             model.pop(name, None)
@@ -44,7 +58,7 @@ def unwrap(config: Config) -> None:
         model.type = "MaskRCNN"
     elif model.get("test_cfg") and model.test_cfg.get("instance_on") is False:
         model.test_cfg.instance_on = True
-    elif isinstance(model.get("detector"), dict) and "semi_test_cfg" in model:
+    elif is_pair:
         config.weights_prefix = (model.semi_test_cfg or {}).get("predict_on", "teacher") + "."
         config.model = _inner(model)
 

@@ -64,6 +64,18 @@ def test_wrappers_give_the_detector_that_is_deployed(path, kind):
     assert read_config(f"mmdet::{path}").model.type == kind
 
 
+def test_a_config_that_ends_the_process(tmp_path):
+    (tmp_path / "a.py").write_text("raise SystemExit('no data here')")
+    with pytest.raises(InputError, match="config: no data here"):
+        read_config(tmp_path / "a.py")
+
+
+def test_a_tracker_is_told_to_give_its_detector():
+    name = "sort/sort_faster-rcnn_r50_fpn_8xb2-4e_mot17halftrain_test-mot17halfval.py"
+    with pytest.raises(InputError, match=r"DeepSORT.*tracker around FasterRCNN: pass the config"):
+        read_config(f"mmdet::{name}")
+
+
 def test_batch_norm_across_processes_is_built_in_one():
     name = "mask-rcnn_r50_fpn_rpn-2conv_4conv1fc_syncbn-all_lsj-50e_coco.py"
     assert "MMSyncBN" not in str(read_config(f"mmdet::strong_baselines/{name}").model)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autoeval.detectors import load_detector
+from autoeval.detectors import Detector, load_detector
 from autoeval.detectors.aliases import detector_names
 from autoeval.detectors.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
@@ -129,3 +129,29 @@ def test_bad_devices():
 
 def test_pretrained_backbones_are_not_fetched():
     assert read_config("retinanet_r50").model.backbone.init_cfg is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model.test_cfg": {"_delete_": True, "score_thr": 0.1}}, "AttributeError.*nms"),
+        (
+            {"test_dataloader.dataset.pipeline": [{"type": "LoadImageFromFile"}]},
+            "trial image KeyError: data_samples",
+        ),
+    ],
+)
+def test_a_detector_that_does_not_run_says_so_when_loaded(tmp_path, weights, change, message):
+    config, checkpoint = write(tmp_path, CONFIG + METAINFO, state_dict=weights)
+    with pytest.raises(InputError, match=f"YOLOX does not run with .*config.py: on a .*{message}"):
+        load_detector(config, checkpoint=checkpoint, cfg_options=change)
+
+
+def test_memory_that_runs_out_in_the_trial_is_told_as_that(tmp_path, weights, monkeypatch):
+    def run_out(*args, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(Detector, "observe", run_out)
+    config, checkpoint = write(tmp_path, CONFIG + METAINFO, state_dict=weights)
+    with pytest.raises(torch.OutOfMemoryError):
+        load_detector(config, checkpoint=checkpoint)

@@ -38,6 +38,15 @@ FILE = {"type": "LoadImageFromFile"}
 
 
 @pytest.mark.parametrize(
+    ("name", "message"),
+    [("LoadProposals", "makes its own"), ("mmdet.TestTimeAug", "has TestTimeAug.*plain test pipe")],
+)
+def test_steps_that_need_more_than_an_image(name, message):
+    with pytest.raises(InputError, match=message):
+        adapt_pipeline([FILE, {"type": name}])
+
+
+@pytest.mark.parametrize(
     "config",
     [
         {"model": {}},
