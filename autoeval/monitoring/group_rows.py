@@ -39,7 +39,7 @@ def group_rows(store: RecordStore, score: Score, *, by: str) -> pd.DataFrame:
     """
     path = store.folder / SCORED
     known = _known(path)
-    index = store.index().sort_values(["group", "file_name"], kind="stable")
+    index = store.index()
     rows: list[dict[str, Any]] = []
     for group, images in index.groupby("group"):
         rows += _of_place(str(group), in_time(images), store, score, by, known)

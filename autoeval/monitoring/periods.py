@@ -34,8 +34,7 @@ def check_by(by: str) -> None:
 
 def in_time(index: pd.DataFrame) -> pd.DataFrame:
     """Sort the images of a place by time, those of the same time and those without by name."""
-    by_name = index.iloc[sorted(range(len(index)), key=lambda k: _natural(index, k))]
-    return by_name.sort_values("taken", kind="stable", na_position="last")
+    return _by_name(index).sort_values("taken", kind="stable", na_position="last")
 
 
 def periods(index: pd.DataFrame, by: str) -> pd.Series:
@@ -105,7 +104,7 @@ def _jumps(index: pd.DataFrame) -> Iterator[str]:
     """Look for times that go back in the order of names, where that is otherwise their order."""
     if len(index) < 2:
         return
-    by_name = index.iloc[sorted(range(len(index)), key=lambda k: _natural(index, k))]
+    by_name = _by_name(index)
     steps = by_name["taken"].diff()
     back = steps < -SEVERAL
     if 0 < back.sum() <= max(1, FEW_JUMPS * len(index)):
@@ -117,5 +116,6 @@ def _jumps(index: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _natural(index: pd.DataFrame, k: int) -> list[tuple[int, str]]:
-    return natural_order(str(index["file_name"].iloc[k]))
+def _by_name(index: pd.DataFrame) -> pd.DataFrame:
+    names = [natural_order(name) for name in index["file_name"]]
+    return index.iloc[sorted(range(len(index)), key=names.__getitem__)]

@@ -1,0 +1,176 @@
+"""What watching many places costs apart from the network: time of each step, and memory.
+
+Pictures of 64 x 48 pixels, and a detector that costs nothing and finds ten boxes in each. Run it
+for two numbers of images: bookkeeping grows with them, memory should not.
+
+    python benchmarks/monitoring.py --images 10000 100000 --places 1000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+
+N_BOXES, WIDTH, HEIGHT, DIFFERENT = 10, 64, 48, 20
+
+
+def main() -> None:
+    """Measure each number of images in a process of its own."""
+    args = parse_args()
+    if args.one:
+        print(json.dumps(measure(args.images[0], args.places, args.folder)))
+        return
+    rows = []
+    for n_images in args.images:
+        with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+            words = ["--images", str(n_images), "--places", str(args.places), "--folder", folder]
+            command = [sys.executable, __file__, "--one", *words]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        rows.append({"images": n_images, "places": args.places} | json.loads(done.stdout))
+    print(pd.DataFrame(rows).round(1).T.to_string(header=False))
+
+
+def parse_args() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--places", type=int, default=1000)
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="(%(default)s)")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def measure(n_images: int, n_places: int, folder: str) -> dict[str, float]:
+    """Time the steps of a run, in seconds of CPU, and the largest memory, in MB."""
+    from autoeval.data.find_images import find_images
+    from autoeval.monitoring.clock import Clock
+    from autoeval.monitoring.observing_places import observe_places
+    from autoeval.monitoring.place_images import place_images
+    from autoeval.monitoring.place_pass import PlacePass, place_observer
+    from autoeval.monitoring.place_table import place_table
+    from autoeval.monitoring.record_store import RecordStore
+    from autoeval.monitoring.watched import Watched
+    from autoeval.results.monitoring.place_board import place_board
+    from autoeval.results.monitoring.places_report import places_report
+
+    write_images(Path(folder) / "images", n_images, n_places)
+    estimator, detector = made_estimator(), Instant()
+    store, spent = RecordStore(Path(folder) / "work"), {}
+    spent["MB before"] = memory()
+    with timed(spent, "list files"):
+        images, _ = place_images(find_images(Path(folder) / "images").images)
+    observer = place_observer(estimator, detector, batch_size=64)
+    work = PlacePass(observer, Clock("file"), lambda image: {"brightness": 0.5})
+    with timed(spent, "observe and remember"):
+        observe_places(images, work, store)
+    spent["of it reading pixels"] = reading_s(images[:: max(1, n_images // 1000)]) * n_images
+    with timed(spent, "find nothing new"):
+        observe_places(images, work, store)
+    with timed(spent, "score, estimate, rank"):
+        table = place_table(store, estimator, observer)
+    with timed(spent, "the same, nothing new"):
+        table = place_table(store, estimator, observer)
+    with timed(spent, "page"):
+        board = place_board(Watched(table, "mAP", "folder"), lambda group: ())
+        places_report(Watched(table, "mAP", "folder"), board).write(Path(folder) / "work")
+    spent["MB at most"] = memory()
+    steps = [v for k, v in spent.items() if "MB" not in k and "of it" not in k]
+    spent["bookkeeping in all"] = sum(steps) - spent["of it reading pixels"]
+    return spent
+
+
+class Instant:
+    """A detector that finds the same ten boxes with other scores in every image."""
+
+    categories = ("car",)
+    fingerprint = "instant"
+    backbone = "black box"
+
+    def __init__(self) -> None:
+        self.settings = {"name": "instant"}
+        rng = np.random.default_rng(0)
+        corner = rng.uniform(0, 20, (N_BOXES, 2))
+        self._boxes = np.concatenate([corner, corner + rng.uniform(8, 28, (N_BOXES, 2))], 1)
+        self._scores = rng.uniform(0.05, 1, (997, N_BOXES))
+
+    def observe(self, images, image_ids, **options):
+        """Return boxes of the plain pass and of that at half the size."""
+        from autoeval.detections import Detections, Evidence
+
+        labels, found = np.zeros(N_BOXES), []
+        for image, name in zip(images, image_ids, strict=True):
+            scores = self._scores[hash(name) % len(self._scores)]
+            clean = Detections(self._boxes, scores, labels)
+            half = Detections(self._boxes + 1.5, scores * 0.9, labels)
+            found.append(Evidence(name, image.shape[:2], clean, half_size=half))
+        return found
+
+
+def made_estimator():
+    """Fit on places that are made up."""
+    from autoeval.estimation.estimator import MapEstimator
+    from autoeval.estimation.observing import Observer
+    from autoeval.estimation.presets import light
+    from autoeval.metasets import Task
+
+    rng, rows = np.random.default_rng(0), []
+    names = ("ac", "box_share@0.30", "confident_images@0.20", "scale_ap@0.30")
+    for k, level in enumerate(rng.uniform(0.1, 0.8, 30)):
+        scores = {name: float(level + rng.normal(0, 0.05)) for name in names}
+        row = {"source": f"s{k}", "family": f"s{k}", "kind": "seed", "sample_set": "", "repeat": 0}
+        value = {name: float(level) for name in ("mAP", "mAP50", "mAP75")}
+        rows.append({**row, "n_images": 100, **scores, **value})
+    task = Task("cars", ("car",), (), {"car": "car"})
+    context = Observer(Instant(), task, light()).context()
+    return MapEstimator().fit_rows(pd.DataFrame(rows), context=context)
+
+
+def write_images(root: Path, n_images: int, n_places: int) -> None:
+    """Write a few pictures, and names for them at all places."""
+    rng, root = np.random.default_rng(0), Path(root)
+    root.mkdir()
+    some = [root.parent / f"{k}.png" for k in range(DIFFERENT)]
+    for path in some:
+        cv2.imwrite(str(path), rng.integers(0, 255, (HEIGHT, WIDTH, 3), np.uint8))
+    for place in range(n_places):
+        (root / f"camera {place:04d}").mkdir()
+    for k in range(n_images):
+        os.link(some[k % DIFFERENT], root / f"camera {k % n_places:04d}" / f"{k:06d}.png")
+
+
+def reading_s(images) -> float:
+    """Seconds of CPU to decode one image, from some of them."""
+    began = time.process_time()
+    for image in images:
+        image.file.read()
+    return (time.process_time() - began) / len(images)
+
+
+@contextmanager
+def timed(spent: dict[str, float], name: str) -> Iterator[None]:
+    """Note seconds of CPU."""
+    began = time.process_time()
+    yield
+    spent[name] = time.process_time() - began
+
+
+def memory() -> float:
+    """Return the largest memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
