@@ -28,6 +28,7 @@ COMMANDS = {
     "count run": "count in every image of a folder with any counter, and write predictions",
     "count praco": "test whether a counter understands the prompt it is asked with",
     "fit": "fit an estimator to labels and the predictions of any detector",
+    "fit-change": "fit what changes of scores and of the camera say of changes of mAP",
     "estimate": "estimate accuracy on new images from predictions, by a saved estimator",
     "estimate-map": "estimate mAP, or a counting error, of a detector on unlabelled images",
     "label estimate": "estimate mAP from a few labels and all that needs none",
@@ -40,7 +41,7 @@ COMMANDS = {
     "reproduce praco": "make the tables of PrACo, printed figures beside",
     "search-dropout": "search the feature dropout whose box stability says most about mAP",
     "status": "show how far a run is: jobs done, failed, running and left, and the rate",
-    "study": "study the method: correlation, thresholds, sizes, repeats, severities, boxes",
+    "study": "study the method: correlation, thresholds, sizes, repeats, boxes, changes",
     "train-demo-detector": "train the road world's small detector and measure it there",
 }
 

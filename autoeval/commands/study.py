@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.commands.change_options import add_change_options, observe_named_changes
 from autoeval.commands.detector_options import add_detector_options, load_named_detector
 from autoeval.commands.label_options import add_teacher_options, translation
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
@@ -45,9 +46,10 @@ BOXES = {
     "box-level": ("box_quality", "is a box that stays put a good box"),
     "examples": ("image_examples", "the least and the most stable images, with their boxes"),
 }
+CHANGES = {"changes": ("changes", "which changes of a place are seen, and when an alarm is raised")}
 """Name of a study: the file in `autoeval.results.studies` that has its report, and its question."""
 
-STUDIES = {**SCORES, **BOXES}
+STUDIES = {**SCORES, **BOXES, **CHANGES}
 SEVERAL = ("transfer", "places")
 
 
@@ -60,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_tables(study)
         elif name in SCORES:
             _add_scores(study, several=name in SEVERAL)
+        elif name in CHANGES:
+            add_change_options(study)
         else:
             _add_pass(study)
         _add_own_options(study, name)
@@ -93,6 +97,8 @@ def _report(args: argparse.Namespace) -> StudyReport:
 
     module = import_module(f"autoeval.results.studies.{STUDIES[args.study][0]}")
     make = getattr(module, f"{args.study.replace('-', '_')}_report")
+    if args.study in CHANGES:
+        return make(*observe_named_changes(args), **_options(make, args))
     if args.study in BOXES:
         return make(*_observe(args), **_options(make, args))
     if args.study == "choose":
@@ -201,6 +207,12 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
         return
     if name == "choose":
         study.add_argument("--draws", type=int, default=2, help="of few families (%(default)s)")
+        return
+    if name in CHANGES:
+        study.add_argument(
+            "--alpha", type=float, default=0.05, help="rate of false alarms (%(default)s)"
+        )
+        study.add_argument("--orders", type=int, default=20, help="of each place's images")
         return
     study.add_argument("--target", default="mAP", help="column of the accuracy (%(default)s)")
     if name == "transfer":

@@ -10,9 +10,9 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.monitoring.condition import CONDITION, condition
+from autoeval.monitoring.image_weights import image_moves
 from autoeval.monitoring.slopes import Slopes
 
-STEP = 1e-4  # of a mean, for its derivative
 LEAST_LEVEL = 0.05  # a place estimated at nothing may still have something to lose
 
 
@@ -32,6 +32,8 @@ class ChangeModel:
     bounds : ndarray of shape (P,)
         The t above, positive.
     slopes : Slopes
+    image_weights : ndarray of shape (len(CONDITION),)
+        What single images say; see `autoeval.monitoring.image_weights`.
     origin : str
         Where the slopes come from, a sentence for people.
     """
@@ -39,6 +41,7 @@ class ChangeModel:
     names: tuple[str, ...]
     bounds: np.ndarray
     slopes: Slopes
+    image_weights: np.ndarray
     origin: str = ""
 
     def moves(self, before: np.ndarray, after: np.ndarray, level: float) -> np.ndarray:
@@ -56,29 +59,35 @@ class ChangeModel:
         """
         return scaled_moves(condition(after) - condition(before), self.names, self.bounds, level)
 
-    def weights(self, before: np.ndarray, level: float) -> np.ndarray:
-        """Return by how much mAP changes with each of the means, where nothing changed yet.
+    def said(self, numbers: np.ndarray, baseline: np.ndarray) -> np.ndarray:
+        """Return what each image says of a change, relative to the level before, (N,).
 
-        Returns
-        -------
-        ndarray of shape (len(NUMBERS),)
-            So that ``(numbers - before) @ weights`` is what an image says of a change.
+        Parameters
+        ----------
+        numbers, baseline : ndarray of shape (n_images, len(NUMBERS))
+            Of the images, and of those of the baseline.
         """
-        steps = STEP * np.eye(len(before))
-        ahead, behind = (self.moves(before, before + s, level) for s in (steps, -steps))
-        return (ahead - behind) @ self.slopes.mean / (2 * STEP)
+        return image_moves(numbers, baseline) @ self.image_weights
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         bounds = dict(zip(self.names, self.bounds.tolist(), strict=True))
-        return {"bounds": bounds, "slopes": self.slopes.to_dict(), "origin": self.origin}
+        weights = dict(zip(CONDITION, self.image_weights.tolist(), strict=True))
+        return {
+            "bounds": bounds,
+            "slopes": self.slopes.to_dict(),
+            "image_weights": weights,
+            "origin": self.origin,
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote."""
         bounds = values["bounds"]
         slopes = Slopes.from_dict(values["slopes"])
-        return cls(tuple(bounds), np.array(list(bounds.values())), slopes, values["origin"])
+        weights = np.array([values["image_weights"][name] for name in CONDITION])
+        most = np.array(list(bounds.values()))
+        return cls(tuple(bounds), most, slopes, weights, values["origin"])
 
 
 def scaled_moves(

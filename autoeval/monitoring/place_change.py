@@ -130,10 +130,11 @@ def change_between(
     again, _ = model.slopes.predict(model.moves(drawn_before, drawn_after, map_before))
     sampling = float(again.std())
     half = float(norm.ppf((1 + level) / 2)) * float(np.hypot(slope_std, sampling))
-    value, low, high = np.clip([raw, raw - half, raw + half], -map_before, 1 - map_before)
+    value = min(max(raw, -map_before), 1 - map_before)
+    low, high = np.clip([raw - half, raw + half], -1, 1)  # the level before is not exact
     parts = dict(zip(model.names, (x * model.slopes.mean).tolist(), strict=True))
     moved = dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
-    said = (after - means[0]) @ model.weights(means[0], map_before)
+    said = model.said(after, before)
     loudest = np.argsort(said if raw < 0 else -said, kind="stable")
     return PlaceChange(
         float(value),

@@ -85,11 +85,10 @@ def watch(
         As `tell_change`, of the first period.
     """
     earlier, later = image_numbers(before), image_numbers(after)
-    start = earlier.mean(axis=0)
-    weights = model.weights(start, map_before)
     own = _numbered(blocks_before, len(before)), _numbered(blocks_after, len(after))
     values = [
-        _block_means((n - start) @ weights, b) for n, b in zip((earlier, later), own, strict=True)
+        _block_means(model.said(numbers, earlier), blocks)
+        for numbers, blocks in zip((earlier, later), own, strict=True)
     ]
     found = raise_alarm(np.concatenate(values), len(values[0]), alpha=alpha, seed=seed)
     first = 0 if found.since is None else int(np.argmax(own[1] == found.since))

@@ -26,6 +26,7 @@ from autoeval.errors import InputError
 
 GUESS = np.log([0.03, 0.015, 0.015, 0.015, 0.03])  # shared, family, kind, both; noise
 WIDTH = 1.0  # standard deviation of the logarithms of standard deviations
+FURTHEST = 4.0  # from the guess that is looked for
 FEWEST = 8
 
 
@@ -108,7 +109,7 @@ def fit_slopes(
     z = x / scale
     same = _Same.of(z, family, kind)
     if logs is None:
-        logs = minimize(_loss, GUESS, args=(same, y), method="L-BFGS-B").x
+        logs = _best_deviations(same, y)
     stds = np.exp(logs)
     factor = cho_factor(same.covariance(stds))
     reach = stds[0] ** 2 * z
@@ -124,7 +125,13 @@ def fit_deviations(
     """Return the logarithms of the five standard deviations, for `fit_slopes`."""
     scale = np.sqrt((x**2).mean(axis=0))
     scale[scale == 0] = np.inf
-    return minimize(_loss, GUESS, args=(_Same.of(x / scale, family, kind), y), method="L-BFGS-B").x
+    return _best_deviations(_Same.of(x / scale, family, kind), y)
+
+
+def _best_deviations(same: _Same, y: np.ndarray) -> np.ndarray:
+    bounds = [(guess - FURTHEST, guess + FURTHEST) for guess in GUESS]
+    found = minimize(_loss, GUESS, args=(same, y), method="L-BFGS-B", bounds=bounds, tol=1e-4)
+    return found.x
 
 
 @dataclass(frozen=True, eq=False)

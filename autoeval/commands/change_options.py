@@ -1,0 +1,96 @@
+"""The options of a pass over labelled places as they come and as corruptions change them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoeval.commands.detector_options import add_detector_options, load_named_detector
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.metasets.transforms import TransformStep
+    from autoeval.monitoring.changed_images import ChangedImages
+
+META_SET, N_SETS, N_IMAGES, UNTOUCHED = "configs/metasets/corruptions.py", 14, 24, 64
+
+
+def add_change_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the detector, the places, and how they are changed."""
+    add_detector_options(parser)
+    data = parser.add_argument_group("labelled places, untouched and changed")
+    data.add_argument(
+        "--task",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="such as configs/tasks/vehicle_22.py; of several, shared images are observed once",
+    )
+    data.add_argument("--data-root", metavar="DIR", help="folder with the data of the tasks")
+    data.add_argument(
+        "--metaset", default=META_SET, metavar="FILE", help="the corruptions (%(default)s)"
+    )
+    data.add_argument(
+        "--n-sets", type=int, default=N_SETS, metavar="N", help="of each place (%(default)s)"
+    )
+    data.add_argument(
+        "--n-images", type=int, default=N_IMAGES, metavar="N", help="of each set (%(default)s)"
+    )
+    data.add_argument(
+        "--everywhere",
+        nargs="+",
+        default=(),
+        metavar="NAME=SEVERITY",
+        help="corruptions that every place gets, such as defocus_blur=4",
+    )
+    data.add_argument(
+        "--untouched",
+        type=int,
+        default=UNTOUCHED,
+        metavar="N",
+        help="images of each place that are observed as they come, at most (%(default)s)",
+    )
+    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    parser.add_argument(
+        "--work-dir",
+        type=Path,
+        default=Path("work_dirs/changes"),
+        metavar="DIR",
+        help="keeps what was observed, for the next run too (%(default)s)",
+    )
+
+
+def observe_named_changes(
+    args: argparse.Namespace,
+) -> tuple[list[ChangedImages], tuple[str, ...], tuple[str, ...]]:
+    """Run the detector over the places; return what it left, the categories, and problems."""
+    from autoeval.estimation.observing import Observer
+    from autoeval.estimation.presets import light
+    from autoeval.metasets import load_metaset_config, load_task
+    from autoeval.metasets.task_union import merge_tasks
+    from autoeval.monitoring.changed_images import observe_changes
+
+    task = merge_tasks([load_task(file, args.data_root) for file in args.task])
+    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    settings = light(seed=getattr(args, "seed", 0))
+    observer = Observer(load_named_detector(args), task, settings, batch_size=args.batch_size)
+    observed, problems = observe_changes(
+        observer,
+        folder=args.work_dir,
+        meta_set=meta_set,
+        everywhere=[_step(text) for text in args.everywhere],
+        untouched=args.untouched,
+    )
+    return observed, task.categories, problems
+
+
+def _step(text: str) -> TransformStep:
+    from autoeval.metasets.transforms import TransformStep, get_transform
+
+    name, _, severity = text.partition("=")
+    if not severity.isdigit():
+        raise InputError(
+            f"Expected a corruption with its severity, such as defocus_blur=4, but got {text!r}."
+        )
+    return TransformStep(get_transform(name).name, float(severity))

@@ -1,0 +1,219 @@
+"""How soon, and how often in vain, is an alarm raised? Untouched images, then changed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from autoeval.metasets.seeds import named_rng
+from autoeval.monitoring.change_model import ChangeModel
+from autoeval.monitoring.changed_images import ChangedImages, true_precision
+from autoeval.monitoring.fit_change import NO_KIND, READ, arrays, slopes_without, weights_of
+from autoeval.monitoring.image_numbers import NUMBERS, image_numbers
+from autoeval.monitoring.image_weights import bounds_of
+from autoeval.monitoring.known_changes import KnownChanges, positions
+from autoeval.monitoring.place_change import change_between
+from autoeval.monitoring.place_watch import raise_alarm
+from autoeval.monitoring.slopes import Slopes
+from autoeval.scores.resampling import resampled_counts
+
+LEAD = 0.3  # share of the untouched images that come after the baseline
+MONITORS = ("predicted change", "mean confidence")
+FALLS = ((0.1, 1.0), (0.05, 0.1), (0.03, 0.05), (-1.0, 0.03))
+FEWEST = 12
+RESAMPLES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Numbers of untouched images of a place and category, and of images that follow.
+
+    Parameters
+    ----------
+    key : dict
+        ``place``, ``family``, ``category``, ``kind``, ``severity``.
+    level : float
+        Estimated mAP of the place.
+    true : float
+        Change of mAP from the one to the other.
+    untouched, changed : ndarray of shape (n_images, len(NUMBERS))
+        In the order of the files; none of the changed ones is among the untouched.
+    """
+
+    key: dict[str, object]
+    level: float
+    true: float
+    untouched: np.ndarray
+    changed: np.ndarray
+
+
+def stretches(
+    observed: Sequence[ChangedImages], levels: pd.DataFrame, categories: Sequence[str]
+) -> Iterator[Stretch]:
+    """Yield one stretch for each changed set and category of its place."""
+    untouched = {images.place: images for images in observed if not images.change}
+    for images in observed:
+        base = untouched.get(images.place)
+        if not images.change or base is None:
+            continue
+        same = positions(base, images)
+        others = [k for k in range(len(base)) if k not in set(same)]
+        for place in levels[levels["place"] == images.place].to_dict("records"):
+            k = categories.index(place["category"])
+            true = true_precision(images, k) - true_precision(base, k, same)
+            if len(others) < FEWEST or not np.isfinite(true):
+                continue
+            numbers = image_numbers(base.records, k)
+            key = {name: place[name] for name in ("place", "family", "category")}
+            what = {"kind": images.change, "severity": images.severity}
+            changed = image_numbers(images.records, k)
+            yield Stretch({**key, **what}, place["estimate"], true, numbers[others], changed)
+
+
+def other_conditions(
+    observed: Sequence[ChangedImages], levels: pd.DataFrame, categories: Sequence[str]
+) -> Iterator[Stretch]:
+    """Yield one stretch for each two places of a family: untouched images of one, then another."""
+    untouched = {images.place: images for images in observed if not images.change}
+    for (_, category), own in levels.groupby(["family", "category"], sort=False):
+        for a in own.to_dict("records"):
+            for b in own.to_dict("records"):
+                if a["place"] == b["place"]:
+                    continue
+                k = categories.index(category)
+                numbers = [image_numbers(untouched[p["place"]].records, k) for p in (a, b)]
+                key = {name: a[name] for name in ("place", "family", "category")}
+                what = {"kind": b["place"], "severity": 0}
+                yield Stretch({**key, **what}, a["estimate"], b["true"] - a["true"], *numbers)
+
+
+class LeftOutModels:
+    """Change models that have seen neither a family nor a kind of change.
+
+    Parameters
+    ----------
+    changes : KnownChanges
+    read : sequence of str
+    """
+
+    def __init__(self, changes: KnownChanges, read: Sequence[str] = READ) -> None:
+        self.changes, self.read, self.bounds = changes, tuple(read), bounds_of(read)
+        self._arrays = arrays(changes, read, self.bounds)
+        self._kinds = (NO_KIND, *np.unique(changes.rows["kind"]))
+        self._slopes: dict[str, dict[str, Slopes]] = {}
+        self._known: dict[tuple[str, str], ChangeModel] = {}
+
+    def of(self, family: str, kind: str = NO_KIND) -> ChangeModel:
+        """Return the model without a family, and without a kind if one is named."""
+        if family not in self._slopes:
+            self._slopes[family] = dict(slopes_without(*self._arrays, family, self._kinds))
+        if (family, kind) not in self._known:
+            rows = self.changes.rows
+            others = (rows["family"] != family) & (rows["kind"] != kind)
+            weights = weights_of(self.changes, others.to_numpy())
+            slopes = self._slopes[family][kind]
+            self._known[family, kind] = ChangeModel(self.read, self.bounds, slopes, weights)
+        return self._known[family, kind]
+
+
+def alarms(
+    stretch: Stretch, model: ChangeModel, *, orders: int, alpha: float, seed: int
+) -> Iterator[dict[str, object]]:
+    """Yield what each monitor says of a stretch, in several random orders of its images.
+
+    Yields
+    ------
+    dict
+        The stretch's key, ``true``, ``order``, ``monitor``, ``alarm`` (raised after the onset),
+        ``early`` (raised before it), ``delay`` (images from the onset to the alarm; NaN without).
+    """
+    n = len(stretch.untouched)
+    n_baseline = n - int(LEAD * n)
+    for order in range(orders):
+        rng = named_rng(seed, *map(str, stretch.key.values()), order)
+        untouched = stretch.untouched[rng.permutation(n)]
+        series = np.concatenate([untouched, stretch.changed[rng.permutation(len(stretch.changed))]])
+        for monitor in MONITORS:
+            values = monitored(series, n_baseline, model, monitor)
+            at = raise_alarm(values, n_baseline, alpha=alpha, seed=order).at
+            late = None if at is None else at - (n - n_baseline)
+            yield {
+                **stretch.key,
+                "true": stretch.true,
+                "order": order,
+                "monitor": monitor,
+                "alarm": late is not None and late >= 0,
+                "early": late is not None and late < 0,
+                "delay": late + 1 if late is not None and late >= 0 else np.nan,
+            }
+
+
+def false_alarms(
+    numbers: np.ndarray,
+    model: ChangeModel,
+    permutations: Sequence[np.ndarray],
+    *,
+    alpha: float,
+) -> dict[str, float]:
+    """Return the share of orders of untouched images in which each monitor raises an alarm.
+
+    The first half of the images is the baseline.
+    """
+    raised = dict.fromkeys(MONITORS, 0)
+    for order, permutation in enumerate(permutations):
+        series, half = numbers[permutation], len(numbers) // 2
+        for monitor in MONITORS:
+            values = monitored(series, half, model, monitor)
+            raised[monitor] += raise_alarm(values, half, alpha=alpha, seed=order).at is not None
+    return {monitor: n / len(permutations) for monitor, n in raised.items()}
+
+
+def monitored(series: np.ndarray, n_baseline: int, model: ChangeModel, monitor: str) -> np.ndarray:
+    """Return what a monitor watches, one value an image."""
+    if monitor == MONITORS[1]:
+        boxes, score = (series[:, NUMBERS.index(name)] for name in ("boxes", "score"))
+        return score / np.maximum(boxes, 1)
+    return model.said(series, series[:n_baseline])
+
+
+def told_change(stretch: Stretch, model: ChangeModel, *, seed: int = 0) -> dict[str, float]:
+    """Tell the change of a stretch from all its images, with its interval."""
+    drawn = [
+        resampled_counts(len(own), resamples=RESAMPLES, seed=seed + k) @ own / len(own)
+        for k, own in enumerate((stretch.untouched, stretch.changed))
+    ]
+    told = change_between(
+        model, stretch.untouched, stretch.changed, *drawn, map_before=stretch.level
+    )
+    return {"estimate": told.value, "lower": told.lower, "upper": told.upper}
+
+
+def power_table(rows: pd.DataFrame, group: str) -> pd.DataFrame:
+    """Sum up `alarms` by a column and by how far mAP really fell.
+
+    Returns
+    -------
+    DataFrame
+        One row for each value of the column, fall (lower bounds of `FALLS`) and monitor:
+        ``streams``, ``power`` (share with an alarm after the onset, of those without one before),
+        ``delay`` (median, of those with an alarm), ``early`` (share with an alarm before it).
+    """
+    falls = rows.assign(fall=[_fall(true) for true in rows["true"]])
+    parts = []
+    for (name, fall, monitor), own in falls.groupby([group, "fall", "monitor"], sort=False):
+        fair = own[~own["early"]]
+        cells = {
+            "streams": len(own),
+            "power": float(fair["alarm"].mean()) if len(fair) else np.nan,
+            "delay": float(own["delay"].median()),
+            "early": float(own["early"].mean()),
+        }
+        parts.append({group: name, "fall": fall, "monitor": monitor, **cells})
+    return pd.DataFrame(parts)
+
+
+def _fall(true: float) -> float:
+    return next(low for low, high in FALLS if low <= -true < high or low == FALLS[-1][0])

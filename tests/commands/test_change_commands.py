@@ -1,0 +1,72 @@
+"""Slopes of change are fitted and judged from the command line."""
+
+import pytest
+from fading_places import FadingDetector, fading_task
+
+import autoeval.detectors
+from autoeval.cli import main
+from autoeval.monitoring.change_file import read_change_model
+
+TASK = """
+name = "boxes"
+categories = ["box"]
+data_root = "worlds"
+seed_sets = [
+    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
+    for n in ["w0", "w1", "w2", "w3", "w4"]
+]
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder, detector = tmp_path_factory.mktemp("world"), FadingDetector()
+    fading_task(folder / "worlds")
+    (folder / "task.py").write_text(TASK)
+    (folder / "metaset.py").write_text(
+        'transforms = ["gaussian_noise", "contrast"]\nn_transforms = 1\nin_turn = True\n'
+    )
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: detector)
+    options = ["--detector", "rectangles", "--task", str(folder / "task.py")]
+    options += ["--metaset", str(folder / "metaset.py"), "--n-sets", "4", "--n-images", "8"]
+    options += ["--work-dir", str(folder / "rows"), "--everywhere", "contrast=4"]
+    yield folder, detector, options
+    monkeypatch.undo()
+
+
+def test_slopes_are_fitted_told_and_written(world, capsys):
+    folder, detector, options = world
+    assert main(["fit-change", *options, "--out", str(folder / "changes.json")]) == 0
+    said = capsys.readouterr().out
+    assert "2 kinds of corruption at 5 labelled places of 5 families" in said
+    assert "off by" in said and "changes.json" in said
+    model = read_change_model(folder / "changes.json")
+    assert "rectangles under 2 kinds" in model.origin
+    assert detector.observed > 0
+
+
+def test_the_study_starts_from_what_was_observed(world, capsys):
+    folder, detector, options = world
+    assert main(["fit-change", *options, "--out", str(folder / "changes.json")]) == 0
+    before = detector.observed
+    out = folder / "out"
+    assert main(["study", "changes", *options, "--orders", "2", "--out", str(out)]) == 0
+    assert detector.observed == before
+    said = capsys.readouterr().out
+    assert "family and kind not seen" in said and "mean confidence" in said
+    names = {path.name for path in out.iterdir()}
+    assert {"changes.png", "changes.md", "change_by_kind.csv", "change_alarms.csv"} <= names
+
+
+@pytest.mark.parametrize("wrong", ["contrast", "contrast=hard"])
+def test_a_corruption_without_its_severity_is_asked_for(world, capsys, wrong):
+    _, _, options = world
+    assert main(["fit-change", *options[:-1], wrong]) == 2
+    assert "such as defocus_blur=4" in capsys.readouterr().err
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(Exception, match=r"holds no slopes of change.*fit-change"):
+        read_change_model(tmp_path / "x.json")

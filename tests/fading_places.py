@@ -1,0 +1,37 @@
+"""Places with a bright rectangle an image; the less it stands out, the less it is found."""
+
+import numpy as np
+from rectangles import RectangleDetector, write_world
+
+from autoeval.detections import Detections, Evidence
+from autoeval.metasets.task import SeedSetFiles, Task
+
+BRIGHTNESS = (250, 230, 210, 190, 170)
+
+
+class FadingDetector(RectangleDetector):
+    """Finds what is brighter than the middle; contrast makes boxes sure and exact."""
+
+    def _one(self, image, image_id, repeats, seed):
+        self.observed += 1
+        grey = image[..., 0].astype(float)
+        low, high = np.quantile(grey, [0.1, 0.99])
+        rows, columns = np.nonzero(grey > (low + high) / 2)
+        box = np.array([[columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]])
+        sure = float(np.clip((high - low) / 255, 0.06, 1))
+        clean, half = (
+            Detections(box + shift, np.array([score]), np.zeros(1))
+            for shift, score in ((6 * (1 - sure), sure), (9 * (1 - sure), 0.9 * sure))
+        )
+        return Evidence(image_id, image.shape[:2], clean, half_size=half)
+
+
+def fading_task(folder, *, n_images=30):
+    """Write five places, each a family of its own."""
+    files = []
+    for k, brightness in enumerate(BRIGHTNESS):
+        world = write_world(folder / f"w{k}", brightness, n_images=n_images, seed=k)
+        files.append(
+            SeedSetFiles(f"w{k}", world / "annotations.json", world / "images", {"box": "box"})
+        )
+    return Task("boxes", ("box",), tuple(files))
