@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 from fragile_work import fragile
+from monitoring.fake_cameras import detector, estimator, write_camera
 from rectangles import RectangleDetector, rectangle_task
 
+from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
 from autoeval.metasets import draw_recipes, own_images
+from autoeval.monitoring.clock import Clock
+from autoeval.monitoring.observing_places import observe_places
+from autoeval.monitoring.place_images import place_images
+from autoeval.monitoring.place_pass import PlacePass, place_observer
+from autoeval.monitoring.record_store import RecordStore
+from autoeval.monitoring.signals import image_signals
 from autoeval.runtime.executors.ray import RayExecutor
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
@@ -122,3 +130,21 @@ def test_without_ray_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"pip install 'autoeval\[ray\]'"):
         run_jobs([Job("a", 1, 1)], fragile, RowStore(tmp_path), what="t", executor=RayExecutor())
+
+
+def test_workers_observe_the_images_of_places_as_one_process_does(cluster, tmp_path):
+    for name, level in (("gate", 220), ("yard", 120)):
+        write_camera(tmp_path / "images" / name, 6, level, at=1_770_000_000)
+    images, _ = place_images(load_image_folder(tmp_path / "images"))
+
+    def rows(name, executor=None):
+        store = RecordStore(tmp_path / name)
+        observer = place_observer(estimator(), detector())
+        work = PlacePass(observer, Clock("file"), image_signals)
+        counts = observe_places(images, work, store, executor=executor, in_batch=4)
+        assert (counts.done, counts.failed) == (3, {})
+        return store.rows.table(sorted(p.stem for p in store.rows.folder.glob("*.parquet"))).drop(
+            columns=["observed_s", "job_s"]
+        )
+
+    assert rows("ray", RayExecutor(gpus=0.5)).equals(rows("local"))
