@@ -89,7 +89,11 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
 def _add_changes(parser: argparse.ArgumentParser) -> None:
     changes = parser.add_argument_group("changes, each place against its own baseline")
     changes.add_argument(
-        "--changes", metavar="FILE", help="slopes of change; without it changes are not told"
+        "--changes",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="tell changes, by the slopes that fit-change wrote; without FILE by shipped ones",
     )
     changes.add_argument(
         "--baseline",
@@ -160,18 +164,15 @@ def _watch(args: argparse.Namespace, shards: Shards) -> tuple[Watched, dict[str,
 
 
 def _changes(args: argparse.Namespace) -> ChangeSettings | None:
-    from autoeval.data.json_file import read_json
-    from autoeval.errors import InputError
     from autoeval.monitoring.baseline import Baseline
-    from autoeval.monitoring.change_model import ChangeModel
+    from autoeval.monitoring.change_file import read_change_model
     from autoeval.monitoring.place_changes import ChangeSettings
 
-    if not args.changes:
+    if args.changes is None:
         return None
-    try:
-        model = ChangeModel.from_dict(read_json(args.changes, "slopes of change"))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{args.changes} holds no slopes of change ({error!r}).") from error
+    model = read_change_model(args.changes or None)
+    if not args.changes and not args.quiet:
+        print(f"note: slopes of change of {model.origin}", file=sys.stderr)
     return ChangeSettings(model, Baseline(args.baseline), args.false_alarms, seed=args.seed)
 
 

@@ -13,6 +13,7 @@ from monitoring.fake_cameras import estimator, write_camera
 
 from autoeval.cli import main
 from autoeval.monitoring.change_model import ChangeModel
+from autoeval.monitoring.condition import CONDITION
 from autoeval.monitoring.slopes import Slopes
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
@@ -174,7 +175,8 @@ def made_changed(tmp_path_factory):
         write_camera(folder, AFTER, later, seed=10 + k, start=BEFORE, at=START)
     names, bounds = ("ac", "share"), np.array([0.5, 0.5])
     slopes = Slopes(np.array([0.6, 0.4]), np.diag([0.01, 0.01]), 0.02)
-    model = ChangeModel(names, bounds, slopes, "made up")
+    weights = np.isin(CONDITION, names) * 0.5
+    model = ChangeModel(names, bounds, slopes, weights, "made up")
     (root / "slopes.json").write_text(json.dumps(model.to_dict()))
     estimator(root / "estimator.parquet")
     monitor(root)
