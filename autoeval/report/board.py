@@ -87,7 +87,8 @@ class Board:
     def to_dict(self) -> dict[str, Any]:
         """Return what the script of the page draws."""
         items = [item.to_dict(self.digits) for item in self.items]
-        return {"axis": self.axis, "top": self.top, "order": self.order, "items": items}
+        shown = {"axis": self.axis, "top": self.top, "order": self.order, "digits": self.digits}
+        return {**shown, "items": items}
 
 
 def _rounded(value: float, digits: int) -> float | None:

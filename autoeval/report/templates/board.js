@@ -17,8 +17,9 @@
   const chartOf = (item, width, axis) => {
     const height = 190, left = 40, right = width - 12, top = 12, bottom = height - 28;
     const known = item.values.filter((v) => v !== null);
-    const low = Math.max(0, Math.floor((Math.min(...known) - 3) / 5) * 5);
-    const high = Math.ceil((Math.max(...known) + 3) / 5) * 5;
+    const least = Math.min(...known), most = Math.max(...known);
+    const step = [1, 2, 5, 10, 20, 50].find((s) => s >= (most - least + 2) / 4) ?? 100;
+    const low = Math.floor(least / step) * step, high = Math.max(low + step, Math.ceil(most / step) * step);
     const last = Math.max(1, item.times.length - 1);
     const x = (k) => left + (item.times.length > 1 ? k / last : 0.5) * (right - left);
     const y = (v) => bottom - ((v - low) / (high - low)) * (bottom - top);
@@ -26,10 +27,9 @@
     drawn.setAttribute("viewBox", `0 0 ${width} ${height}`);
     drawn.setAttribute("role", "img");
     drawn.setAttribute("aria-label", `${axis} of ${item.name} over time`);
-    for (let k = 0; k <= 4; k++) {
-      const v = low + (k * (high - low)) / 4;
+    for (let v = low; v <= high; v += step) {
       svg("path", { class: "grid", d: `M${left} ${y(v)}H${right}` }, drawn);
-      svg("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, drawn, String(+v.toFixed(1)));
+      svg("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, drawn, String(v));
     }
     const named = [...new Set([0, last].map((k) => Math.min(k, item.times.length - 1)))];
     for (const k of named)
@@ -95,7 +95,7 @@
       dot.style.left = percent(item.at);
       bar.append(dot);
     }
-    button.append(who, bar, html("span", "number", item.at ?? "–"));
+    button.append(who, bar, html("span", "number", item.at?.toFixed(data.digits) ?? "–"));
     button.addEventListener("click", () => {
       const open = button.getAttribute("aria-expanded") === "true";
       button.setAttribute("aria-expanded", String(!open));
