@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from autoeval.results.reproduce.at_hand import AtHand
     from autoeval.studies.observed import Observations
 
-FEWEST, TIMED_IMAGES, MOST_OWN = 3, 4, 5000
+FEWEST, TIMED_IMAGES = 3, 4
 REFERENCE = "coco"
 
 
@@ -121,7 +121,6 @@ class PaperRun:
             Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size),
             folder=self.folder / "boxes",
             meta_set=meta_set,
-            own_images=MOST_OWN,
             seed_sets=self.at_hand.seed_sets,
         )
         _tell(found.problems)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.execution_options import add_execution_options, launched
 from autoeval.commands.meta_set_options import add_pass_options, add_size_options
-from autoeval.commands.paper_runs import MOST_OWN, PaperRun, find_runs, stand_in
+from autoeval.commands.paper_runs import PaperRun, find_runs, stand_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,11 +144,11 @@ def _cost(
     for run in [runs[key] for key in _of_scores(tables, figures) if key in runs]:
         add(run, "", images_to_observe(run.at_hand.seed_sets, meta_set), run.repeats)
         if run.training_domain is not None:
-            n = images_to_observe([run.training_domain], None, most=MOST_OWN)
+            n = images_to_observe([run.training_domain], None)
             add(run, ", its training domain", n, 0)
     for key, samples in [each for each in _of_boxes(figures).items() if each[0] in runs]:
         drawn = meta_set if samples else None
-        n = images_to_observe(runs[key].at_hand.seed_sets, drawn, most=MOST_OWN)
+        n = images_to_observe(runs[key].at_hand.seed_sets, drawn)
         add(runs[key], ", keeping boxes", n, runs[key].repeats)
     return Cost(images, repeats, rates)
 

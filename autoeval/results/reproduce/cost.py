@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from autoeval.metasets.config import MetaSetConfig
-from autoeval.metasets.recipe import draw_recipes
+from autoeval.metasets.recipe import draw_recipes, own_images
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.report.numerals import counted
 from autoeval.report.page import Page
@@ -76,20 +76,17 @@ class Cost(Section):
         return self.hours(run) if math.isfinite(self.hours(run)) else None
 
 
-def images_to_observe(
-    seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None, *, most: int | None = None
-) -> int:
-    """Count the images of a run: those of the sources, and those of their sample sets.
+def images_to_observe(seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None) -> int:
+    """Count the images of a run: own images of the sources, and those of their sample sets.
 
     Parameters
     ----------
     seed_sets : sequence of SeedSet
+        Of more own images than `own_images` draws, these alone count.
     meta_set : MetaSetConfig, optional
         Without one, own images alone.
-    most : int, optional
-        Own images of each source, at most.
     """
-    own = sum(len(s.images) if most is None else min(len(s.images), most) for s in seed_sets)
+    own = sum(len(own_images(s).image_ids) for s in seed_sets)
     if meta_set is None:
         return own
     drawn = (recipe for s in seed_sets for recipe in draw_recipes(s, **asdict(meta_set)))
