@@ -72,10 +72,10 @@ def main() -> int:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--images", type=int, default=24, help="of each data set (%(default)s)")
-    parser.add_argument("--n-sets", type=int, default=4, help="for each data set (%(default)s)")
-    parser.add_argument("--n-images", type=int, default=8, help="in each set (%(default)s)")
-    parser.add_argument("--repeats", type=int, default=2, help="(%(default)s)")
+    parser.add_argument("--images", type=int, default=12, help="of each data set (%(default)s)")
+    parser.add_argument("--n-sets", type=int, default=3, help="for each data set (%(default)s)")
+    parser.add_argument("--n-images", type=int, default=6, help="in each set (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=1, help="(%(default)s)")
     parser.add_argument("--detector", metavar="ALIAS", help="with --checkpoint")
     parser.add_argument("--checkpoint", type=Path, metavar="FILE")
     parser.add_argument(
