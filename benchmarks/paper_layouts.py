@@ -34,56 +34,69 @@ def scenes(n, seed, size=(256, 160)):
         yield image, boxes
 
 
-def _image(path, image):
+def put_image(path, image):
+    """Write an image, with its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     cv2.imwrite(str(path), image)
 
 
-def _text(path, text):
+def put_text(path, text):
+    """Write a text, or anything else as JSON, with its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text if isinstance(text, str) else json.dumps(text))
 
 
-def coco(root, pictures):
+def named(pictures, words):
+    """Give the boxes of images their words in turn."""
+    for k, (image, boxes) in enumerate(pictures):
+        yield k, image, [(box, words[(k + j) % len(words)]) for j, box in enumerate(boxes)]
+
+
+def coco(root, pictures, words=("car",)):
     """Write COCO 2017, validation."""
+    names = {1: "person", 3: "car", 6: "bus", 8: "truck"}
+    numbers = {name: number for number, name in names.items()}
     images, annotations = [], []
-    for k, (image, boxes) in enumerate(pictures, 1):
-        _image(root / "coco" / "val2017" / f"{k:012}.png", image)
+    for k, image, boxes in named(pictures, words):
+        name = f"{k + 1:012}.png"
+        put_image(root / "coco" / "val2017" / name, image)
         height, width = image.shape[:2]
-        entry = {"id": k, "file_name": f"{k:012}.png", "height": height, "width": width}
-        images.append(entry)
-        annotations += [{"image_id": k, "category_id": 3, "bbox": box} for box in boxes]
-    words = {1: "person", 3: "car", 6: "bus", 8: "truck"}
+        images.append({"id": k + 1, "file_name": name, "height": height, "width": width})
+        annotations += [
+            {"image_id": k + 1, "category_id": numbers[word], "bbox": box} for box, word in boxes
+        ]
     content = {
         "images": images,
         "annotations": [{"id": k, **each} for k, each in enumerate(annotations, 1)],
-        "categories": [{"id": number, "name": name} for number, name in words.items()],
+        "categories": [{"id": number, "name": name} for number, name in names.items()],
     }
-    _text(root / "coco" / "annotations" / "instances_val2017.json", content)
+    put_text(root / "coco" / "annotations" / "instances_val2017.json", content)
 
 
 def bdd(root, pictures):
     """Write BDD100K, validation, labels of 2020."""
     frames = []
     for k, (image, boxes) in enumerate(pictures):
-        _image(root / "bdd100k" / "images" / "100k" / "val" / f"{k}.jpg", image)
+        put_image(root / "bdd100k" / "images" / "100k" / "val" / f"{k}.jpg", image)
         sides = [{"x1": x, "y1": y, "x2": x + w, "y2": y + h} for x, y, w, h in boxes]
         labels = [{"category": "car", "box2d": box2d} for box2d in sides]
         frames.append({"name": f"{k}.jpg", "labels": labels})
     beyond = {"x1": 9990, "y1": 9990, "x2": 9995, "y2": 9995}  # only so that the words occur
     frames[0]["labels"] += [{"category": word, "box2d": beyond} for word in ("bus", "truck")]
-    _text(root / "bdd100k" / "labels" / "det_20" / "det_val.json", frames)
+    put_text(root / "bdd100k" / "labels" / "det_20" / "det_val.json", frames)
 
 
-def cityscapes(root, pictures):
+def cityscapes(root, pictures, words=("car",)):
     """Write Cityscapes, validation."""
-    for k, (image, boxes) in enumerate(pictures):
-        _image(root / f"cityscapes/leftImg8bit/val/ulm/ulm_{k}_leftImg8bit.png", image)
-        corners = [[[x, y], [x + w, y], [x + w, y + h], [x, y + h]] for x, y, w, h in boxes]
-        objects = [{"label": "car", "polygon": polygon} for polygon in corners]
+    for k, image, boxes in named(pictures, words):
+        put_image(root / f"cityscapes/leftImg8bit/val/ulm/ulm_{k}_leftImg8bit.png", image)
+        objects = [
+            {"label": word, "polygon": [[x, y], [x + w, y], [x + w, y + h], [x, y + h]]}
+            for (x, y, w, h), word in boxes
+        ]
         height, width = image.shape[:2]
         content = {"imgHeight": height, "imgWidth": width, "objects": objects}
-        _text(root / f"cityscapes/gtFine/val/ulm/ulm_{k}_gtFine_polygons.json", content)
+        put_text(root / f"cityscapes/gtFine/val/ulm/ulm_{k}_gtFine_polygons.json", content)
 
 
 def detrac(root, pictures):
@@ -91,61 +104,64 @@ def detrac(root, pictures):
     frames = ""
     for k, (image, boxes) in enumerate(pictures):
         number = 1 + 25 * k
-        _image(root / f"detrac/Insight-MVT_Annotation_Test/MVI_1/img{number:05d}.jpg", image)
+        put_image(root / f"detrac/Insight-MVT_Annotation_Test/MVI_1/img{number:05d}.jpg", image)
         frames += f'<frame num="{number}"><target_list>'
         for x, y, w, h in boxes:
             box = f'<box left="{x}" top="{y}" width="{w}" height="{h}"/>'
             frames += f'<target>{box}<attribute vehicle_type="van"/></target>'
         frames += "</target_list></frame>"
     text = f'<sequence name="MVI_1"><ignored_region/>{frames}</sequence>'
-    _text(root / "detrac" / "DETRAC-Test-Annotations-XML" / "MVI_1.xml", text)
+    put_text(root / "detrac" / "DETRAC-Test-Annotations-XML" / "MVI_1.xml", text)
 
 
-def exdark(root, pictures):
+def exdark(root, pictures, words=("car",)):
     """Write ExDark, the folder of cars."""
-    for k, (image, boxes) in enumerate(pictures):
-        _image(root / "exdark" / "ExDark" / "Car" / f"2015_{k}.png", image)
-        lines = [f"Car {' '.join(map(str, box))} 0 0 0 0 0 0 0" for box in boxes]
+    names = {"car": "Car", "person": "People"}
+    for k, image, boxes in named(pictures, words):
+        put_image(root / "exdark" / "ExDark" / "Car" / f"2015_{k}.png", image)
+        lines = [f"{names[word]} {' '.join(map(str, box))} 0 0 0 0 0 0 0" for box, word in boxes]
         path = root / "exdark" / "ExDark_Annno" / "Car" / f"2015_{k}.png.txt"
-        _text(path, "\n".join(["% bbGt version=3", *lines]))
+        put_text(path, "\n".join(["% bbGt version=3", *lines]))
 
 
-def kitti(root, pictures):
+def kitti(root, pictures, words=("car",)):
     """Write KITTI, training."""
-    for k, (image, boxes) in enumerate(pictures):
-        _image(root / "kitti" / "training" / "image_2" / f"{k:06d}.png", image)
+    names = {"car": "Car", "person": "Pedestrian"}
+    for k, image, boxes in named(pictures, words):
+        put_image(root / "kitti" / "training" / "image_2" / f"{k:06d}.png", image)
         lines = [
-            f"Car 0.00 0 -1.5 {x} {y} {x + w} {y + h} 1.5 1.6 3.7 1.0 1.8 30.0 -1.5"
-            for x, y, w, h in boxes
+            f"{names[word]} 0.00 0 -1.5 {x} {y} {x + w} {y + h} 1.5 1.6 3.7 1.0 1.8 30.0 -1.5"
+            for (x, y, w, h), word in boxes
         ]
-        _text(root / "kitti" / "training" / "label_2" / f"{k:06d}.txt", "\n".join(lines))
+        put_text(root / "kitti" / "training" / "label_2" / f"{k:06d}.txt", "\n".join(lines))
 
 
-def self_driving(root, pictures):
+def self_driving(root, pictures, words=("car",)):
     """Write Kaggle's self-driving cars."""
+    numbers = {"car": 1, "person": 3}
     lines = ["frame,xmin,xmax,ymin,ymax,class_id"]
     lines += [f"0.jpg,9990,9995,9990,9995,{number}" for number in (2, 3)]
-    for k, (image, boxes) in enumerate(pictures):
-        _image(root / "self_driving" / "images" / f"{k}.jpg", image)
-        lines += [f"{k}.jpg,{x},{x + w},{y},{y + h},1" for x, y, w, h in boxes]
-    _text(root / "self_driving" / "labels_trainval.csv", "\n".join(lines))
+    for k, image, boxes in named(pictures, words):
+        put_image(root / "self_driving" / "images" / f"{k}.jpg", image)
+        lines += [f"{k}.jpg,{x},{x + w},{y},{y + h},{numbers[n]}" for (x, y, w, h), n in boxes]
+    put_text(root / "self_driving" / "labels_trainval.csv", "\n".join(lines))
 
 
 def _yolo(images, labels, pictures):
     for k, (image, boxes) in enumerate(pictures):
-        _image(images / f"{k}.jpg", image)
+        put_image(images / f"{k}.jpg", image)
         height, width = image.shape[:2]
         lines = [
             f"0 {(x + w / 2) / width} {(y + h / 2) / height} {w / width} {h / height}"
             for x, y, w, h in boxes
         ]
-        _text(labels / f"{k}.txt", "\n".join(lines))
+        put_text(labels / f"{k}.txt", "\n".join(lines))
 
 
 def roboflow(root, pictures):
     """Write Kaggle's cars and persons of Roboflow."""
     _yolo(root / "roboflow/valid/images", root / "roboflow/valid/labels", pictures)
-    _text(root / "roboflow" / "data.yaml", "names: [Car, Person]")
+    put_text(root / "roboflow" / "data.yaml", "names: [Car, Person]")
 
 
 def udacity(root, pictures):
@@ -153,9 +169,9 @@ def udacity(root, pictures):
     head = "filename,width,height,class,xmin,ymin,xmax,ymax"
     lines = [head, "0.jpg,64,64,truck,9990,9990,9995,9995"]
     for k, (image, boxes) in enumerate(pictures):
-        _image(root / "udacity" / "export" / f"{k}.jpg", image)
+        put_image(root / "udacity" / "export" / f"{k}.jpg", image)
         lines += [f"{k}.jpg,64,64,car,{x},{y},{x + w},{y + h}" for x, y, w, h in boxes]
-    _text(root / "udacity" / "export" / "_annotations.csv", "\n".join(lines))
+    put_text(root / "udacity" / "export" / "_annotations.csv", "\n".join(lines))
 
 
 def traffic(root, pictures):
@@ -163,7 +179,7 @@ def traffic(root, pictures):
     _yolo(root / "traffic/images/val", root / "traffic/labels/val", pictures)
     path = root / "traffic/labels/val/0.txt"
     beyond = [f"{number} 1.4 1.4 0.1 0.1" for number in (5, 6)]
-    _text(path, "\n".join([path.read_text(), *beyond]))
+    put_text(path, "\n".join([path.read_text(), *beyond]))
 
 
 SETS = (
@@ -180,10 +196,10 @@ SETS = (
 )
 
 
-def write_sets(root, sets=SETS):
+def write_sets(root, sets=SETS, **options):
     """Write data sets of rectangles, each darker than the one before."""
     for k, write in enumerate(sets):
-        write(root, list(rectangles(250 - 9 * k, seed=k)))
+        write(root, list(rectangles(250 - 9 * k, seed=k)), **options)
     return root
 
 

@@ -11,6 +11,7 @@ from autoeval.cli import main
 from autoeval.detections import Detections
 from autoeval.results.reproduce.printed import load_printed
 from benchmarks.paper_layouts import SETS, coco, exdark, kitti, write_sets
+from benchmarks.person_layouts import WITH_BOTH, write_person_sets
 
 SMALL = ["--n-sets", "2", "--n-images", "3", "--repeats", "1"]
 
@@ -31,6 +32,19 @@ class CarDetector(RectangleDetector):
     @staticmethod
     def _sure(found, image):
         return Detections(found.boxes, np.full(len(found), image.max() / 256), found.labels)
+
+
+class DetectorOfBoth(CarDetector):
+    """Takes every rectangle for a person and for a car."""
+
+    categories = ("person", "car")
+
+    @staticmethod
+    def _sure(found, image):
+        score = image.max() / 256
+        boxes = np.concatenate([found.boxes, found.boxes])
+        labels = np.repeat([0, 1], len(found))
+        return Detections(boxes, np.full(len(boxes), score), labels)
 
 
 @pytest.fixture
@@ -79,6 +93,30 @@ def test_table_1_on_all_ten_layouts(reproduce, tmp_path):
     assert (domain["images"], domain["passes"]) == (4, 4)  # COCO's, without dropout
     for name in ("report.html", "report/table_1.csv", "report/table_1.md"):
         assert (tmp_path / "work" / name).is_file()
+
+
+def test_table_2_on_all_nine_layouts(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: DetectorOfBoth())
+    write_person_sets(tmp_path / "data")
+    code, shown, told = reproduce("--table", "2", "--json")
+    assert code == 0 and "9 of 9 sources at hand" in told
+    result = json.loads(shown)["table_2"]
+    assert result["not_as_printed"] == ""
+    rows = pd.DataFrame(result["rows"]).set_index(["method", "column"])
+    assert rows.loc[["mAP", "bos", "ac"], "own"].astype(float).notna().all()
+    assert rows.loc[("bos", "CityPersons"), "printed"] == 6.26
+
+
+def test_table_3_with_persons_and_cars(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: DetectorOfBoth())
+    write_sets(tmp_path / "data", WITH_BOTH, words=("person", "car"))
+    code, shown, told = reproduce("--table", "3", "--json")
+    assert code == 0 and "5 of 5 sources at hand" in told
+    rows = pd.DataFrame(json.loads(shown)["table_3"]["rows"]).set_index(["method", "column"])
+    own = rows["own"].astype(float)
+    # Two of four images of a set hold a person, as many a car; half of all boxes are right.
+    assert own["mAP", "KITTI person"] > 0 and own["mAP", "KITTI car"] > 0
+    assert own["bos"].notna().all() and rows.loc[("bos", "KITTI car"), "printed"] == 12.53
 
 
 def test_partial_data_gives_a_partial_table_and_says_where_the_rest_is_had(reproduce, tmp_path):
