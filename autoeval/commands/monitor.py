@@ -24,6 +24,7 @@ from autoeval.commands.remembered_detector import recall_detector
 from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
+    from autoeval.monitoring.anchor import Anchor
     from autoeval.monitoring.place_changes import ChangeSettings
     from autoeval.monitoring.watched import Watched
 
@@ -94,6 +95,13 @@ def _add_changes(parser: argparse.ArgumentParser) -> None:
         const="",
         metavar="FILE",
         help="tell changes, by the slopes that fit-change wrote; without FILE by shipped ones",
+    )
+    changes.add_argument(
+        "--labelled",
+        nargs="+",
+        default=(),
+        metavar="PLACE=FILE",
+        help="what label estimate --json said of a place's baseline: its level, not an estimate",
     )
     changes.add_argument(
         "--baseline",
@@ -173,7 +181,25 @@ def _changes(args: argparse.Namespace) -> ChangeSettings | None:
     model = read_change_model(args.changes or None)
     if not args.changes and not args.quiet:
         print(f"note: slopes of change of {model.origin}", file=sys.stderr)
-    return ChangeSettings(model, Baseline(args.baseline), args.false_alarms, seed=args.seed)
+    return ChangeSettings(
+        model,
+        Baseline(args.baseline),
+        args.false_alarms,
+        seed=args.seed,
+        anchors=dict(map(_anchor, args.labelled)),
+    )
+
+
+def _anchor(text: str) -> tuple[str, Anchor]:
+    from autoeval.errors import InputError
+    from autoeval.monitoring.anchor import Anchor
+
+    place, equals, path = text.partition("=")
+    if not equals:
+        raise InputError(
+            f"Expected --labelled PLACE=FILE, such as gate=gate.json, but got {text!r}."
+        )
+    return place, Anchor.read(path)
 
 
 def _tell(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
+from autoeval.monitoring.anchor import Anchor
 from autoeval.monitoring.baseline import Baseline, blocks_of_time
 from autoeval.monitoring.change_model import ChangeModel
 from autoeval.monitoring.periods import in_time
@@ -24,6 +25,9 @@ NOTHING: dict[str, Any] = {
     "change": np.nan,
     "change_lower": np.nan,
     "change_upper": np.nan,
+    "now": np.nan,
+    "now_lower": np.nan,
+    "now_upper": np.nan,
     "since": pd.NaT,
     "alarm": False,
     "alarm_at": pd.NaT,
@@ -46,6 +50,8 @@ class ChangeSettings:
     level : float
         Nominal coverage of the interval of a change.
     seed : int
+    anchors : mapping of str to Anchor
+        Levels of baselines that labels measured, by place; the others are estimated.
 
     Raises
     ------
@@ -58,6 +64,7 @@ class ChangeSettings:
     alpha: float = 0.05
     level: float = 0.9
     seed: int = 0
+    anchors: Mapping[str, Anchor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
@@ -82,14 +89,23 @@ def place_changes(store: RecordStore, settings: ChangeSettings, level_of: Level)
     index = store.index()
     index = index[(index["unreadable"] == "") & index["taken"].notna()]
     rows = [
-        {"group": str(group), **NOTHING, **_change(store.read(in_time(own)), settings, level_of)}
+        {
+            "group": str(group),
+            **NOTHING,
+            **_change(
+                store.read(in_time(own)), settings, level_of, settings.anchors.get(str(group))
+            ),
+        }
         for group, own in index.groupby("group")
     ]
     return pd.DataFrame(rows, columns=["group", *NOTHING])
 
 
 def _change(
-    records: Sequence[CameraImage], settings: ChangeSettings, level_of: Level
+    records: Sequence[CameraImage],
+    settings: ChangeSettings,
+    level_of: Level,
+    anchor: Anchor | None,
 ) -> dict[str, Any]:
     taken = pd.Series([record.taken for record in records], dtype="datetime64[us]")
     n = settings.baseline.length(taken)
@@ -99,7 +115,7 @@ def _change(
             "unwatched": f"{len(before)} images in the baseline ({settings.baseline.text}) and "
             f"{len(after)} after it"
         }
-    at_start = level_of(before)
+    at_start = anchor.value if anchor else level_of(before)
     if at_start != at_start:
         return {"unwatched": "nothing can be told of the level of its baseline"}
     try:
@@ -116,10 +132,10 @@ def _change(
         )
     except InputError as error:
         return {"unwatched": str(error)}
-    return _row(seen, after)
+    return _row(seen, after, anchor)
 
 
-def _row(seen: Watch, after: Sequence[CameraImage]) -> dict[str, Any]:
+def _row(seen: Watch, after: Sequence[CameraImage], anchor: Anchor | None) -> dict[str, Any]:
     first = seen.onset or 0
     row: dict[str, Any] = {"alarm": seen.alarm, "since": after[first].taken}
     if seen.alarm_at is not None:
@@ -127,6 +143,8 @@ def _row(seen: Watch, after: Sequence[CameraImage]) -> dict[str, Any]:
     change = seen.change
     if change is None:
         return row
+    if anchor:
+        row |= dict(zip(("now", "now_lower", "now_upper"), anchor.now(change), strict=True))
     moved = list(change.moved.items())[:MOST_MOVED]
     return row | {
         "change": change.value,
