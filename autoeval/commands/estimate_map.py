@@ -125,6 +125,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.report.sections import written_files
     from autoeval.results.estimate.map_report import map_report
     from autoeval.results.estimate.new_images import observe_unlabelled
+    from autoeval.results.estimate.shared_out import share_out
 
     used = _saved(args) if args.estimator else _fitted(args)
     name, task = detector_name(args), used.observer.task.name
@@ -139,6 +140,9 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     observed = None
     if used.images is not None:
         shared = shared_with_sources(used.seed_sets, [image.path for image in used.images])
+        if args.executor != "local":
+            load = partial(load_named_detector, args)
+            shards = share_out(used.observer, used.images, make_executor(args), load=load)
         observed = observe_unlabelled(used.observer, used.estimator, used.images, shards=shards)
         observed = observed.cautioned(shared)
     if not shards.leads:

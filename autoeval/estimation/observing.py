@@ -182,13 +182,8 @@ class Observer(Generic[D]):
         InputError
             If no image can be read.
         """
-        tally, shards = Tally(self.task.categories, self.settings), shards or Undivided()
-        part = shards.part(len(samples))
-        for sample, evidence in self.each(samples, part, log=tally.log):
-            with tally.log.timed("scores_s"):
-                tally.update(sample, evidence)
-                watch(evidence)
-            advance(1)
+        shards = shards or Undivided()
+        tally = self.tally(samples, shards.part(len(samples)), advance=advance, watch=watch)
         whole = merged(shards.gather(tally))
         rows = whole.rows()
         if not resamples:
@@ -199,6 +194,32 @@ class Observer(Generic[D]):
         return [
             {**row, **more, RESAMPLED: features} for row, features in zip(rows, drawn, strict=True)
         ]
+
+    def tally(
+        self,
+        samples: Samples,
+        numbers: Iterable[int],
+        *,
+        advance: Callable[[int], object] = lambda n: None,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+    ) -> Tally:
+        """Add up what is observed of some of the images; see `rows`, which tells what it comes to.
+
+        Parameters
+        ----------
+        samples : sequence of Sample
+        numbers : iterable of int
+            Which of them.
+        advance, watch
+            As in `rows`.
+        """
+        tally = Tally(self.task.categories, self.settings)
+        for sample, evidence in self.each(samples, numbers, log=tally.log):
+            with tally.log.timed("scores_s"):
+                tally.update(sample, evidence)
+                watch(evidence)
+            advance(1)
+        return tally
 
     def context(self) -> dict[str, Any]:
         """Say what scores are made with, for an estimator to remember and to compare.

@@ -83,7 +83,8 @@ def estimator(path=None, name="fake"):
             )
         )
     observer = Observer(detector(name), TASK, light())
-    fitted = MapEstimator().fit_rows(pd.DataFrame(rows), context=observer.context())
+    table = pd.DataFrame(rows).assign(transforms="")
+    fitted = MapEstimator().fit_rows(table, context=observer.context())
     if path is not None:
         fitted.save(path)
     return fitted
