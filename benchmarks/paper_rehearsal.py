@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import torch
@@ -57,7 +58,8 @@ def rehearse(args: argparse.Namespace) -> int:
         else:
             write_scenes(out / "data", args.images)
     if not weights.is_file():
-        write_weights(weights)
+        with redirect_stdout(sys.stderr):  # where mmengine tells how it draws weights
+            write_weights(weights)
     sizes = {"--n-sets": args.n_sets, "--n-images": args.n_images, "--repeats": args.repeats}
     words = [word for option, value in sizes.items() for word in (option, str(value))]
     paths = {"--data-root": out / "data", "--work-dir": out / "work", "--checkpoint": weights}

@@ -203,6 +203,6 @@ def _own_figures(
     for figure in figures:
         seen: Mapping[Key, Any] = measured.boxes if figure.needs_boxes else measured.scores
         own = {alias: found for (alias, task), found in seen.items() if task == figure.task}
-        at_hand = data[figure.task]
-        made.append(own_figure(figure, own, marks=at_hand.marks(stand_in(args))))
+        marks = data[figure.task].marks(stand_in(args))
+        made.append(own_figure(figure, own, marks=marks, instead=stand_in(args)))
     return made

@@ -126,6 +126,7 @@ figure_2 = dict(
     title="Figure 2: scores against mAP, vehicles, RetinaNet-R50",
     study="correlation",
     task="paper_vehicle",
+    scores=["ps", "atc", "bos"],
     words="R² over .94 and ρ over .93 for box stability, the strongest of the three scores drawn.",
     stated=[
         dict(what="R² of BoS (in print: over)", row=dict(feature="bos"), value="r2", printed=0.94),

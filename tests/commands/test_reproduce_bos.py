@@ -211,6 +211,7 @@ def test_figures_beside_what_the_paper_states(reproduce, tmp_path):
     assert figure["in_print"].startswith("R² over .94") and figure["notes"] == []
     folder = tmp_path / "work" / "report"
     own = pd.read_csv(folder / "figure_2_retinanet_r50_mAP.csv").set_index("feature")
+    assert {name.partition("@")[0] for name in own.index} <= {"ps", "atc", "bos"}
     r2, rho = (row["own"] for row in figure["stated"])
     assert (r2, rho) == pytest.approx(tuple(own.loc["bos", ["r2", "spearman"]]))
     boxes = pd.read_csv(folder / "figure_8_retinanet_r50_mAP.csv").set_index(["source", "measure"])

@@ -25,7 +25,9 @@ from autoeval.results.studies.errors_by_size import (
 )
 from autoeval.results.studies.score_correlation import correlation_report
 from autoeval.results.studies.threshold_curves import thresholds_report
+from autoeval.studies.correlation import correlation
 from autoeval.studies.observed import Observations
+from autoeval.studies.score_columns import split_threshold
 from autoeval.studies.thresholds import best_thresholds
 
 if TYPE_CHECKING:
@@ -48,12 +50,15 @@ class OwnFigure(Section):
     marks : str
         In what our side differs from print.
     notes : sequence of str
+    instead : str
+        Detector that stands in for those in print.
     """
 
     printed: PrintedFigure
     reports: Mapping[Curve, StudyReport]
     marks: str = ""
     notes: Sequence[str] = ()
+    instead: str = ""
 
     @cached_property
     def stated(self) -> Beside | None:
@@ -114,7 +119,9 @@ class OwnFigure(Section):
 
     def _named(self) -> list[tuple[str, StudyReport]]:
         reports = self.reports.items()
-        return [(f"{detector}_{target}", report) for (detector, target), report in reports]
+        return [
+            (f"{self.instead or alias}_{target}", report) for (alias, target), report in reports
+        ]
 
     def _said(self) -> list[str]:
         return [*filter(None, [self.marks]), f"In print: {self.printed.words}", *self.notes]
@@ -135,6 +142,7 @@ def own_figure(
     measured: Mapping[str, pd.DataFrame | Observations],
     *,
     marks: str = "",
+    instead: str = "",
 ) -> OwnFigure:
     """Make the studies of a figure.
 
@@ -144,23 +152,28 @@ def own_figure(
     measured : mapping of str to DataFrame or Observations
         What each detector was seen to do, by its alias: a score table, or boxes where the figure
         `needs_boxes`.
-    marks : str
+    marks, instead : str
+        See `OwnFigure`.
     """
     reports: dict[Curve, StudyReport] = {}
     notes = [f"{alias} was not run" for alias in printed.detectors if alias not in measured]
     for alias in printed.detectors:
         for target in printed.targets if alias in measured else ():
             try:
-                reports[alias, target] = _study(printed.study, measured[alias], target)
+                reports[alias, target] = _study(printed, measured[alias], target)
             except InputError as error:
                 notes.append(f"{alias}, {target}: not made: {error}")
-    return OwnFigure(printed, reports, marks, notes)
+    return OwnFigure(printed, reports, marks, notes, instead)
 
 
-def _study(study: str, measured: pd.DataFrame | Observations, target: str) -> StudyReport:
+def _study(
+    printed: PrintedFigure, measured: pd.DataFrame | Observations, target: str
+) -> StudyReport:
+    study = printed.study
     if isinstance(measured, pd.DataFrame):
         if study == "correlation":
-            return correlation_report(measured, target=target)
+            drawn = _features(measured, printed.scores, target)
+            return correlation_report(measured, target=target, features=drawn)
         if study == "thresholds":
             return thresholds_report(measured, target=target)
         return meta_set_size_report(measured, methods=[METHOD], target=target)
@@ -168,3 +181,12 @@ def _study(study: str, measured: pd.DataFrame | Observations, target: str) -> St
         return box_level_report(measured)
     make = sample_set_size_report if study == "sample_set_size" else test_set_size_report
     return make(measured, methods=[METHOD], target=target)
+
+
+def _features(table: pd.DataFrame, scores: Sequence[str], target: str) -> list[str]:
+    """Name the columns of scores, at their best thresholds; constant ones are left out."""
+    known = correlation(table, target=target).dropna(subset=["r2"])["feature"]
+    found = [name for name in known if (split_threshold(name) or (name,))[0] in scores]
+    if not found:
+        raise InputError(f"None of the scores {', '.join(scores)} varies over the sample sets.")
+    return found

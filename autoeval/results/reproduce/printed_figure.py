@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from autoeval.data.paper_tables import read_paper
@@ -59,6 +59,8 @@ class PrintedFigure:
         Aliases.
     targets : sequence of str
         Columns of the accuracy.
+    scores : sequence of str
+        Those that a correlation is drawn of, a thresholded one at its best threshold.
     """
 
     name: str
@@ -68,7 +70,8 @@ class PrintedFigure:
     words: str
     stated: Sequence[StatedNumber] = ()
     detectors: Sequence[str] = (MAIN_DETECTOR,)
-    targets: Sequence[str] = field(default=("mAP",))
+    targets: Sequence[str] = ("mAP",)
+    scores: Sequence[str] = ("es", "ps", "atc", "bos")
 
     @property
     def needs_boxes(self) -> bool:
