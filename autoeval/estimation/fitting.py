@@ -184,7 +184,14 @@ def fit_task(
     estimator = MapEstimator(methods[0], target=target, level=level)
     estimator.fit_rows(table, context=observer.context(), aid=aid)
     estimator.save(files[1])
-    enough = table["family"].nunique() >= MIN_SOURCES
+    families = list(dict.fromkeys(table["family"]))
+    enough = len(families) >= MIN_SOURCES
+    if not enough:
+        problems.append(
+            f"{counted(len(families), 'family', 'families')} of sources ({', '.join(families)}): "
+            f"with fewer than {MIN_SOURCES} none can be left out, so how far off estimates are "
+            "elsewhere was not measured; add places of other origin"
+        )
     held_out = []
     for method in judged if enough else ():
         try:

@@ -21,6 +21,7 @@ from autoeval.estimation.pair_table import ONLY, pair_rows
 from autoeval.estimation.regression import Told, tell
 from autoeval.estimation.sampling import sampling_error
 from autoeval.estimation.score_table import Rows, sources
+from autoeval.estimation.tightness import tightness
 from autoeval.targets import find_target
 
 NAME = "bayes"
@@ -128,6 +129,9 @@ class PairRegression:
             skipped_share=0.0,
             backbone=backbone,
         )
+        beside = {n: _plain(self._mean(n, asked)) for n in self._by_target if n != self.target}
+        values = {self.target: told.value, **{name: of["value"] for name, of in beside.items()}}
+        tight = tightness(self.pairs.rows_, values)
         return Estimate(
             value=told.value,
             std=math.nan,
@@ -139,15 +143,11 @@ class PairRegression:
             method=self.method,
             n_images=n_images,
             features=features,
-            guards=(*outside(told), *doubts, *sampling.doubts),
+            guards=(*outside(told), *doubts, *tight, *sampling.doubts),
             sampling_std=sampling.std,
             per_category=self._per_category(asked),
             raw=told.raw,
-            beside={
-                name: _plain(self._mean(name, asked))
-                for name in self._by_target
-                if name != self.target
-            },
+            beside=beside,
             advice=advice(told),
         )
 

@@ -45,6 +45,11 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     Repeats differ in scores of perturbed passes alone, so the first stands for all. A source
     without a family is its own; a table of several categories, with columns ``score/category``, is
     stacked.
+
+    Raises
+    ------
+    InputError
+        If a source is in two families.
     """
     rows = table[table["kind"] != SAMPLE] if "kind" in table else table
     rows = rows[rows["repeat"] == rows["repeat"].min()] if "repeat" in rows else rows
@@ -52,7 +57,9 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
         rows = _stacked(rows)
     if "family" not in rows:
         rows = rows.assign(family=rows.get("source", ""))
-    return rows.assign(family=rows["family"].fillna(rows.get("source", ""))).reset_index(drop=True)
+    rows = rows.assign(family=rows["family"].fillna(rows.get("source", "")))
+    _check_families(rows)
+    return rows.reset_index(drop=True)
 
 
 def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -> Pairs:
@@ -90,6 +97,21 @@ def scaling_of(features: Sequence[str], guess: float) -> Scaling:
     usual = {**USUAL, **TRIED}
     location, scale = np.array([usual[name] for name in features]).T
     return Scaling(location, scale, guess)
+
+
+def _check_families(rows: pd.DataFrame) -> None:
+    """Make sure that a place is in one family; the categories of a set may be divided."""
+    if "source" not in rows:
+        return
+    places = rows[rows["kind"] != CATEGORY] if "kind" in rows else rows
+    of = places.groupby("source", sort=False)["family"].unique()
+    twice = of[of.map(len) > 1]
+    if len(twice):
+        raise InputError(
+            f"The source {twice.index[0]} is in the families {', '.join(map(str, twice.iloc[0]))}: "
+            "a source has one, or leaving that out would leave its own pairs in. Give all its rows "
+            "the same family, or each of two places a name of its own."
+        )
 
 
 def _stacked(rows: pd.DataFrame) -> pd.DataFrame:

@@ -119,6 +119,27 @@ def by_labelled_set(
     return judge(known, _other(places, set(labelled["family"])), **options)
 
 
+def strays(places: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """Say whether a labelled set stands out from what places of other origin say of it.
+
+    Images that the detector was trained on should be more accurate than their scores tell.
+
+    Returns
+    -------
+    DataFrame
+        One row a labelled set, and one for the places, each family by the others: ``set``,
+        ``pairs``, ``off`` (mean over pairs of the truth minus the estimate; over families for the
+        places) and ``spread`` (standard deviation of that over families; NaN for a set).
+    """
+    left_out = families_left_out(places, **options)
+    own = (left_out["true"] - left_out["estimate"]).groupby(left_out["family"]).mean()
+    rows = [("places by the others", len(left_out), own.mean(), own.std())]
+    for name, of in labelled.groupby("source", sort=False):
+        judged = judge(_other(places, set(of["family"])), of, **options)
+        rows.append((str(name), len(of), (judged["true"] - judged["estimate"]).mean(), np.nan))
+    return pd.DataFrame(rows, columns=["set", "pairs", "off", "spread"])
+
+
 def sizes(
     places: pd.DataFrame,
     labelled: pd.DataFrame,

@@ -93,10 +93,24 @@ def test_a_saved_estimator_knows_its_detector(fitted, tmp_path):
         estimate_any(MapEstimator.load(tmp_path / "e.parquet"), tmp_path, other)
 
 
+def test_categories_with_a_handful_of_boxes_are_named_and_left_out(tmp_path):
+    labels, images = write_table(tmp_path / "few")
+    content = json.loads(labels.read_text())
+    rare = [a for a in content["annotations"] if a["category_id"] == 8 and a["image_id"] > 3]
+    content["annotations"] = [a for a in content["annotations"] if a not in rare]
+    labels.write_text(json.dumps(content))
+    fit = fit_labelled(BrightnessDetector(), labels, images)
+    assert "spoon" not in set(fit.table["category"]) and len(fit.table) == 7
+    assert any("left out: 1 (spoon)" in problem for problem in fit.problems)
+
+
 def test_bad_input(fitted, tmp_path):
     files = write_table(tmp_path / "few", n_images=4)
     with pytest.raises(InputError, match="only 0 of 8 categories occur in 5 images"):
         fit_labelled(BrightnessDetector(), *files)
+    labels, images = write_table(tmp_path / "nothing", names=())
+    with pytest.raises(InputError, match="no word in common"):
+        fit_labelled(BrightnessDetector(), labels, images)
     foreign = BrightnessDetector()
     foreign.categories = tuple("abcdefghi")
     with pytest.raises(InputError, match=r"no word in common"):

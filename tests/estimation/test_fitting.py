@@ -146,6 +146,7 @@ def test_two_sources_give_an_estimator_that_is_not_judged(detector, task, tmp_pa
         work_dir=tmp_path / "work",
     )
     assert result.held_out == ()
+    assert any("2 families of sources" in p and "was not measured" in p for p in result.problems)
     rows = result.table[result.table["kind"] == "seed"].head(2)
     estimate = result.estimator.predict_rows(rows)
     assert estimate.interval_method == "predictive" and estimate.upper - estimate.lower > 0.3

@@ -80,5 +80,8 @@ def test_bad_input():
         PairEstimator().fit(table.assign(mAP=np.nan))
     with pytest.raises(InputError, match="column mAP75"):
         PairEstimator(target="mAP75").fit(table)
+    twice = table.assign(family=[f"family{k}" for k in range(len(table))])
+    with pytest.raises(InputError, match="place0 is in the families family0, family1"):
+        PairEstimator().fit(twice)
     with pytest.raises(InputError, match="columns ac but"):
         PairEstimator().fit(table).predict(table.drop(columns="ac"))

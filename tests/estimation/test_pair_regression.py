@@ -36,6 +36,27 @@ def test_precision_at_other_overlaps_comes_from_the_same_rows():
     assert "mAP50: " in str(estimate) and "(repeats)" not in str(estimate)
 
 
+def test_loosely_drawn_boxes_are_told_where_the_sources_show_what_they_do():
+    """The same mAP50, of which every second source keeps a third."""
+    table = score_table()
+    even = np.arange(len(table)) % 2 == 0
+    loose = table.assign(mAP50=table["mAP"] * np.where(even, 1.2, 1.0) / np.where(even, 1, 0.33))
+    loose["mAP50"] = loose["mAP50"].clip(0, 1)
+    (told,) = [
+        g for g in PairRegression().fit(loose).predict_rows(table.iloc[:1]).guards if "tightly" in g
+    ]
+    assert "nearest sources" in told
+    tight = table.assign(mAP50=(1.3 * table["mAP"]).clip(0, 1))
+    assert not any(
+        "tightly" in g for g in PairRegression().fit(tight).predict_rows(table.iloc[:1]).guards
+    )
+    few = tight[tight["source"].isin(["place0", "place1"])]
+    (told,) = [
+        g for g in PairRegression().fit(few).predict_rows(table.iloc[:1]).guards if "tightly" in g
+    ]
+    assert "fewer than three sources" in told
+
+
 def test_scores_far_below_the_sources_give_a_caution_and_an_interval():
     """The case of a line that runs to negative accuracy where the truth is at 15."""
     table = score_table()

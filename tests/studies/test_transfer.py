@@ -13,6 +13,7 @@ from autoeval.studies.transfer import (
     figures,
     labelled_of,
     places_of,
+    strays,
 )
 from tests.estimation.test_pair_estimator import pair_table
 
@@ -57,6 +58,14 @@ def test_a_labelled_set_never_judges_its_own_family():
     assert not np.allclose(alone["estimate"][~own], both["estimate"][~own])
 
 
+def test_a_set_that_is_better_than_its_scores_tell_stands_out():
+    places, own = places_of(scores()), labelled_of(scores())
+    better = own.assign(source="seen", mAP=own["mAP"] + 0.1)
+    off = strays(places, pd.concat([own, better])).set_index("set")["off"]
+    assert list(off.index) == ["places by the others", "set", "seen"]
+    assert off["seen"] - off["set"] == pytest.approx(0.1)
+
+
 def test_m_families_are_fitted_on_and_all_others_judged():
     places = places_of(scores())
     judged = few_families(places, m=4, draws=3)
@@ -67,7 +76,9 @@ def test_m_families_are_fitted_on_and_all_others_judged():
 
 def test_the_report_holds_every_way_and_size():
     report = transfer_report(scores(), sizes=(0, 2), draws=1, without=("word0",))
-    ways, sizes, evidence = (part.table["way"].drop_duplicates().tolist() for part in report.parts)
+    ways, sizes, evidence = (
+        part.table["way"].drop_duplicates().tolist() for part in report.parts[:3]
+    )
     assert ways == [
         "other places of the category",
         "other places of all categories",

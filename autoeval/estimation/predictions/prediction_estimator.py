@@ -20,6 +20,7 @@ from autoeval.estimation.predictions.image_spread import sampling_std
 from autoeval.estimation.predictions.memory import Memory
 from autoeval.estimation.predictions.prediction_pairs import Pair
 from autoeval.estimation.regression import Told
+from autoeval.estimation.tightness import tightness
 from autoeval.targets import find_target
 
 METHOD = "pairs"
@@ -98,6 +99,9 @@ class PredictionsEstimator:
             backbone=BACKBONE,
             doubtful=target.doubtful,
         )
+        beside = {name: _bounds(of.predict_mean(rows)) for name, of in self.beside_.items()}
+        values = {self.target: told.value, **{name: of["value"] for name, of in beside.items()}}
+        tight = tightness(self.pairs_.rows_, values)
         return Estimate(
             value=told.value,
             std=math.nan,
@@ -109,13 +113,13 @@ class PredictionsEstimator:
             method=METHOD,
             n_images=n_images,
             features=features,
-            guards=(*doubts, *_outside(told), *doubted),
+            guards=(*doubts, *_outside(told), *doubted, *tight),
             sampling_std=spread,
             source_lower=told.lower,
             source_upper=told.upper,
             per_category=self._each(rows) if len(pairs) > 1 else {},
             raw=told.raw,
-            beside={name: _bounds(of.predict_mean(rows)) for name, of in self.beside_.items()},
+            beside=beside,
             advice=advice(told),
         )
 

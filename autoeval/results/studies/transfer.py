@@ -82,6 +82,10 @@ def transfer_report(
         Part("transfer_sizes", few, _for_people(few, "families")),
         Part("transfer_evidence", evidence, _for_people(evidence, "scores")),
     ]
+    if len(sets):
+        off = transfer.strays(places, sets, **options)
+        points = {name: (100 * off[name]).round(1) for name in ("off", "spread")}
+        parts.append(Part("transfer_sets", off, off.assign(**points)))
     title = "How far places and categories tell of others"
     return StudyReport("transfer", title, ABOUT, _figure(few), parts)
 
