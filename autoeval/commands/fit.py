@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
     args.work_dir.mkdir(parents=True, exist_ok=True)
     files = [args.work_dir / ESTIMATOR, args.work_dir / "scores.parquet"]
     fit.estimator.save(files[0])
-    write_table(files[1], fit.estimator.pairs_.rows_)
+    rows = fit.estimator.pairs_.rows_
+    write_table(files[1], rows.assign(family=args.family) if args.family else rows)
     report = fit_report(f"Fit on {Path(args.predictions).name}", fit)
     written = [*files, *report.write(args.work_dir)]
     if args.json:

@@ -30,6 +30,9 @@ class Choice:
     prior: Prior = field(default_factory=Prior)
 
 
+START = Choice(prior=Prior(intercept_std=0.15, slopes=(0.04, 0.08, 0.16), spread_log_std=0.35))
+"""The first guess, by hand."""
+
 Judged = Callable[[Choice], pd.DataFrame]
 
 STEPS: Mapping[str, Sequence[Any]] = {
@@ -111,7 +114,7 @@ def mean_loss(judged: pd.DataFrame, base: pd.DataFrame, detectors: Collection[st
 def choose(
     judged: Judged, detectors: Collection[str], steps: Mapping[str, Sequence[Any]] = STEPS
 ) -> Choice:
-    """Go through the steps and keep the best option of each, by the loss on some detectors.
+    """Take the steps from `START` on, and of each the best option by the loss on some detectors.
 
     Parameters
     ----------
@@ -122,7 +125,7 @@ def choose(
     steps : mapping
         Options of each step.
     """
-    best = Choice()
+    best = START
     base = judged(best)
     for step, options in steps.items():
         tried = [with_option(best, step, option) for option in options]

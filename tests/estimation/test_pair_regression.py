@@ -36,24 +36,20 @@ def test_precision_at_other_overlaps_comes_from_the_same_rows():
     assert "mAP50: " in str(estimate) and "(repeats)" not in str(estimate)
 
 
+def told_of_tightness(table):
+    asked = score_table().iloc[:1].assign(ac=0.5, **{"box_share@0.30": 0.6})
+    return [g for g in PairRegression().fit(table).predict_rows(asked).guards if "tightly" in g]
+
+
 def test_loosely_drawn_boxes_are_told_where_the_sources_show_what_they_do():
-    """The same mAP50, of which every second source keeps a third."""
+    """Every second source keeps half of its mAP50, the others more; then all keep the same."""
     table = score_table()
-    even = np.arange(len(table)) % 2 == 0
-    loose = table.assign(mAP50=table["mAP"] * np.where(even, 1.2, 1.0) / np.where(even, 1, 0.33))
-    loose["mAP50"] = loose["mAP50"].clip(0, 1)
-    (told,) = [
-        g for g in PairRegression().fit(loose).predict_rows(table.iloc[:1]).guards if "tightly" in g
-    ]
-    assert "nearest sources" in told
-    tight = table.assign(mAP50=(1.3 * table["mAP"]).clip(0, 1))
-    assert not any(
-        "tightly" in g for g in PairRegression().fit(tight).predict_rows(table.iloc[:1]).guards
-    )
-    few = tight[tight["source"].isin(["place0", "place1"])]
-    (told,) = [
-        g for g in PairRegression().fit(few).predict_rows(table.iloc[:1]).guards if "tightly" in g
-    ]
+    kept = np.where(np.arange(len(table)) % 2 == 0, 0.8, 0.5)
+    (told,) = told_of_tightness(table.assign(mAP50=table["mAP"] / kept))
+    assert "8 nearest sources" in told
+    tight = table.assign(mAP50=1.3 * table["mAP"])
+    assert not told_of_tightness(tight)
+    (told,) = told_of_tightness(tight[tight["source"].isin(["place0", "place1"])])
     assert "fewer than three sources" in told
 
 
@@ -69,7 +65,7 @@ def test_scores_far_below_the_sources_give_a_caution_and_an_interval():
 
 def test_scores_further_off_are_refused():
     table = score_table()
-    estimate = MapEstimator().fit_rows(table).predict_rows(table.iloc[:1].assign(ac=-0.6))
+    estimate = MapEstimator().fit_rows(table).predict_rows(table.iloc[:1].assign(ac=-1.0))
     assert np.isnan(estimate.value) and np.isnan(estimate.lower) and np.isnan(estimate.upper)
     assert "no estimate of mAP" in str(estimate) and "nothing can be told" in str(estimate)
 

@@ -61,8 +61,8 @@ def test_the_report_tells_what_each_detector_was_judged_by():
     report = choose_report(tables, steps={"slope": (0.05, 0.06)}, draws=1)
     chosen, worth, options = (part.table for part in report.parts)
     assert list(chosen["left out"]) == ["one", "two", "none left out"]
-    assert list(worth["by"]) == ["the default", "chosen without it", "chosen on all"] * 2
-    assert (worth.loc[worth["by"] == "the default", "loss"] == 1).all()
+    assert list(worth["by"]) == ["the first guess", "chosen without it", "chosen on all"] * 2
+    assert (worth.loc[worth["by"] == "the first guess", "loss"] == 1).all()
     assert list(options["option"]) == ["0.05", "0.06"] and 1.0 in set(options["one"])
     with pytest.raises(InputError, match="one: expected places of 3 families or more, got 1"):
         choose_report({"one": scores().query("family == 'family1'")})

@@ -11,6 +11,8 @@ Shares = tuple[float, float, float, float]
 class Prior:
     """The numbers behind `BayesianRegression`; chosen by ``autoeval study choose``.
 
+    What was chosen and what it is worth: docs/results/transfer.md.
+
     Parameters
     ----------
     intercept, intercept_std : float
@@ -36,11 +38,11 @@ class Prior:
     """
 
     intercept: float = 0.35
-    intercept_std: float = 0.15
+    intercept_std: float = 0.1
     slope: float = 0.06
-    slopes: tuple[float, ...] = (0.04, 0.08, 0.16)
+    slopes: tuple[float, ...] = (0.01, 0.02)
     spread: float = 0.11
-    spread_log_std: float = 0.35
+    spread_log_std: float = 0.2
     shares: tuple[Shares, ...] = (
         (0.7, 0.1, 0.05, 0.15),
         (0.5, 0.2, 0.1, 0.2),

@@ -11,14 +11,14 @@ from autoeval.errors import InputError
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.runtime.progress import progress_bar
-from autoeval.studies.choosing import STEPS, Choice, Judged, mean_loss, nested, with_option
+from autoeval.studies.choosing import START, STEPS, Choice, Judged, mean_loss, nested, with_option
 
 ALL = "none left out"
 FIGURES = ("error", "by_pair", "half_width", "coverage")
 ABOUT = (
     "Every way of judging leaves out the families that it judges. Options are taken one after the "
     "other, each time the one with the least interval score (Gneiting & Raftery 2007), relative to "
-    "that of the present default. What is chosen on the other detectors is judged on the one that "
+    "that of a first guess. What is chosen on the other detectors is judged on the one that "
     "was left out; its figures are means over ways and categories, in points, coverage in per cent."
 )
 
@@ -76,11 +76,11 @@ def _told(choice: Choice, step: str) -> str:
 def _worth(
     tables: Mapping[str, pd.DataFrame], choices: Mapping[str, Choice], judged: Judged
 ) -> Iterator[dict]:
-    """Yield the figures of each detector by the default, by what others chose and by all."""
-    base = judged(Choice())
+    """Yield the figures of each detector by the first guess, by what others chose and by all."""
+    base = judged(START)
     for detector in tables:
         for by, choice in (
-            ("the default", Choice()),
+            ("the first guess", START),
             ("chosen without it", choices.get(detector)),
             ("chosen on all", choices[""]),
         ):

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import FEATURES, OF_BOXES, WITH_DROPOUT
+from autoeval.estimation.pair_table import FEATURES, OF_BOXES, WITH_DROPOUT, WITH_TEACHER
 from autoeval.report.curves import plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
@@ -64,7 +64,8 @@ def transfer_report(
             f"Expected places of 3 families or more but got {places['family'].nunique()}: give the "
             "score tables of tasks with more sources."
         )
-    options = {"target": target}
+    read = tuple(name for name in FEATURES if name in scores or name in OF_BOXES)
+    options: dict[str, Any] = {"target": target, "features": read}
     names = list(dict.fromkeys(sets["source"]))
     chosen = sets[sets["source"] == (labelled or (names[0] if names else ""))]
     ways = [*_ways(places, options), *_set_ways(places, sets, chosen, without, options)]
@@ -72,7 +73,7 @@ def transfer_report(
     few = _few(places, chosen, sizes, draws, seed, options)
     evidence = pd.concat(
         [
-            _cells(name, transfer.families_left_out(places, features=f, **options))
+            _cells(name, transfer.families_left_out(places, **{**options, "features": f}))
             for name, f in _evidence(places)
         ],
         ignore_index=True,
@@ -156,6 +157,8 @@ def _evidence(places: pd.DataFrame) -> Iterator[tuple[str, Sequence[str]]]:
         yield "and agreement at half size (1.25 passes)", FEATURES
     if {*FEATURES, WITH_DROPOUT} <= set(places):
         yield "and agreement under dropout (a pass more each repeat)", (*FEATURES, WITH_DROPOUT)
+    if {*FEATURES, WITH_TEACHER} <= set(places):
+        yield "and agreement with a teacher (its pass more)", (*FEATURES, WITH_TEACHER)
 
 
 def _cells(way: str, judged: pd.DataFrame) -> pd.DataFrame:

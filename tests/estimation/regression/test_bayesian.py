@@ -17,7 +17,8 @@ from autoeval.estimation.regression import (
 
 FLAT = Prior(least=1.0)
 INTERCEPT, SLOPE = FLAT.intercept, FLAT.slope
-FEW = possible_variances()[::6]
+WIDE = Prior(intercept_std=0.15, slopes=(0.04, 0.08, 0.16), spread_log_std=0.35)
+FEW = possible_variances(WIDE)[::6]
 UNIT = Scaling(np.zeros(2), np.ones(2), weight=1e12)  # learns nothing: scores are in their units
 
 
@@ -113,7 +114,7 @@ def test_intervals_are_never_empty_or_inverted_on_drawn_tables():
 
 def test_an_interval_below_0_is_as_wide_from_the_edge_as_it_would_be_around_the_raw_value():
     x = np.linspace(0, 1, 12)[:, None]
-    model = BayesianRegression(Scaling(np.array([0.5]), np.array([0.3])), variances=FEW)
+    model = BayesianRegression(Scaling(np.array([0.5]), np.array([0.3])), prior=WIDE, variances=FEW)
     model.fit(alone(x), 0.3 + 0.5 * x[:, 0])
     (near,), (far,) = (tell(model.predict(alone(np.array([[at]])))) for at in (0.0, -0.75))
     assert far.outside == "below" and far.value == far.lower == 0
