@@ -20,7 +20,7 @@ def advice(told: Told) -> tuple[str, ...]:
         return ()
     return (
         f"too wide to act on: ±{100 * told.reach:.0f} points. More labelled places help little "
-        "(measured: ±19 from one labelled set, ±16 from forty places), twenty labelled images of "
+        "(measured: ±20 from one labelled set, ±17 from forty places), twenty labelled images of "
         "this place help most (autoeval label plan). What can still be told: which of several "
         "places is better, and whether a place has changed",
     )

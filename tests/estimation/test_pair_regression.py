@@ -37,7 +37,7 @@ def test_precision_at_other_overlaps_comes_from_the_same_rows():
 
 
 def told_of_tightness(table):
-    asked = score_table().iloc[:1].assign(ac=0.5, **{"box_share@0.30": 0.6})
+    asked = score_table().iloc[:1].assign(ac=0.3, **{"box_share@0.30": 0.4})
     return [g for g in PairRegression().fit(table).predict_rows(asked).guards if "tightly" in g]
 
 
