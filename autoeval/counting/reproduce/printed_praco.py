@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from autoeval.counting.praco.both_tests import evaluate_files
@@ -55,9 +54,7 @@ def praco_table(
     results: list[PracoResult] = []
     try:
         found = _counting_set(data_root, entry["split"], exclude)
-        results = _results(found, predictions, mode)
-        if not results:
-            missing.append(f"No prediction file Inference_Test1_MODEL_{found.name}.csv.")
+        results, missing = _results(found, predictions, mode)
     except InputError as error:
         missing.append(str(error))
     named = {printed_name(result.name, entry["rows"]): result for result in results}
@@ -80,12 +77,18 @@ def _counting_set(
 
 def _results(
     counting_set: CountingSet, predictions: Sequence[PathLike], mode: str
-) -> list[PracoResult]:
-    return [
-        evaluate_files(path.parent, model, counting_set, mode=mode)
-        for folder in predictions
-        for model, path in find_released(Path(folder), counting_set.name).items()
-    ]
+) -> tuple[list[PracoResult], list[str]]:
+    """Measure each model; say of those that cannot be why."""
+    split, results, problems = counting_set.name, [], []
+    found = [each for folder in predictions for each in find_released(folder, split).items()]
+    for model, path in found:
+        try:
+            results.append(evaluate_files(path.parent, model, counting_set, mode=mode))
+        except InputError as error:
+            problems.append(f"{model}: {error}")
+    if not found:
+        problems.append(f"No prediction file Inference_Test1_MODEL_{split}.csv.")
+    return results, problems
 
 
 def _marks(entry: Mapping[str, Any], results: Mapping[str, PracoResult], mode: str) -> str:

@@ -99,6 +99,8 @@ def test_a_truncated_file_is_named(root, capsys):
     path.unlink()
     assert reproduce(root, "--table", "1") == 0
     assert "needs its other half" in capsys.readouterr().out
+    rows = pd.read_csv(root / "out" / "report" / "table_1.csv").set_index(["model", "column"])
+    assert pd.notna(rows.loc[("mine", "MAE"), "own"])  # the other model is measured all the same
 
 
 def test_excluded_images_are_not_measured(root, capsys):
