@@ -227,3 +227,16 @@ def test_too_short_a_baseline_is_said(changed, capsys):
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert all("0 after it" in row["unwatched"] for row in rows)
     assert os.path.exists(changed / "work" / "report.html")
+
+
+def test_a_change_is_told_from_a_labelled_level(changed, capsys):
+    (changed / "gate.json").write_text('{"value": 0.5, "lower": 0.47, "upper": 0.53}')
+    options = ["--changes", changed / "slopes.json", "--baseline", str(BEFORE)]
+    options += ["--labelled", f"gate={changed / 'gate.json'}", "--json-lines"]
+    assert monitor(changed, *options) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    gate, roof, _ = sorted(rows, key=lambda row: row["group"])
+    assert gate["now"] == pytest.approx(0.5 + gate["change"])
+    assert roof["now"] is None
+    page = (changed / "work" / "report.html").read_text()
+    assert f"from its labelled baseline: mAP {100 * gate['now']:.1f} now" in page

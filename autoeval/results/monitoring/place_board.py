@@ -81,6 +81,9 @@ def _facts(row: Mapping[str, Any], watched: Watched, target: Target) -> Iterator
         yield f"cannot be read: {counted(int(row['n_unreadable']), 'image')}"
     if not row.get(ALARM) and (told := change_text(row, target)):
         yield f"against its own baseline: {told}"
+    if not pd.isna(row.get("now", float("nan"))):
+        ends = f"{target.text(row['now_lower'])} to {target.text(row['now_upper'])}"
+        yield f"from its labelled baseline: {target.name} {target.text(row['now'])} now, {ends}"
     for name, text in (("moved", "moved: "), ("unwatched", "no change told: "), ("doubts", "")):
         if row.get(name):
             yield from (f"{text}{part}" for part in str(row[name]).split("; "))
