@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     """Observe what is new, tell how all places stand."""
     with launched(args) as shards, _quietly(args.quiet) as complaints:
         watched, files = _watch(args, shards)
-    if not shards.leads:
+    if watched is None:
         return 0
     return _tell(args, watched, files, complaints)
 
@@ -137,7 +137,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     out.add_argument("--quiet", action="store_true", help="print alarms and problems alone")
 
 
-def _watch(args: argparse.Namespace, shards: Shards) -> tuple[Watched, dict[str, Path]]:
+def _watch(args: argparse.Namespace, shards: Shards) -> tuple[Watched | None, dict[str, Path]]:
     from autoeval.data.find_images import find_images
     from autoeval.data.image_folder import ImageFile
     from autoeval.estimation.estimator import MapEstimator

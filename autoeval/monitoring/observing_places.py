@@ -45,13 +45,20 @@ def observe_places(
         If the store holds what another detector, or other settings, left of the images.
     """
     store.check(work.made_with)
+    shards = shards or Undivided()
+    # The same jobs in all processes, though some may look when others have begun.
+    jobs, *_ = shards.gather(_jobs(images, work, store, in_batch) if shards.leads else [])
+    return run_jobs(jobs, work, store.rows, what="observing images", executor=executor)
+
+
+def _jobs(
+    images: Sequence[PlaceImage], work: PlacePass, store: RecordStore, in_batch: int
+) -> list[Job]:
+    store.tidy()
     index = store.index()
     new = unseen(images, zip(index["file_name"], index["stamp"], strict=True))
-    batches = (new[k : k + in_batch] for k in range(0, len(new), in_batch))
     fingerprint = work.observer.detector.fingerprint
-    # The same jobs in all processes, though some may look when others have begun.
-    (jobs, *_) = (shards or Undivided()).gather([_job(batch, fingerprint) for batch in batches])
-    return run_jobs(jobs, work, store.rows, what="observing images", executor=executor)
+    return [_job(new[k : k + in_batch], fingerprint) for k in range(0, len(new), in_batch)]
 
 
 def _job(images: Sequence[PlaceImage], fingerprint: str) -> Job:

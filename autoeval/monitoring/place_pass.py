@@ -45,8 +45,13 @@ def place_observer(
             f"'{estimator.method}': it does not tell how the errors of several places go together. "
             "Fit again without --method."
         )
-    observer = estimator.observer(detector, repeats=0, batch_size=batch_size)
     needed = needs_of(estimator.regression_.features_)
+    if more := sorted(needed - {HALF, "clean"}):
+        raise InputError(
+            f"This estimator needs {', '.join(more)} of each image, and places are remembered by "
+            "the boxes of the plain pass and of that at half the size alone. Fit without it."
+        )
+    observer = estimator.observer(detector, repeats=0, batch_size=batch_size)
     settings = replace(observer.settings, wants=(HALF,) if HALF in needed else ())
     return Observer(detector, observer.task, settings, batch_size=batch_size)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
@@ -25,6 +26,7 @@ from autoeval.runtime.writers import write_json
 NOTE, ROWS = "observed_with.json", "images"
 INDEX = ("file_name", "stamp", "group", "taken", "taken_from", "unreadable", "observed_s")
 KEPT_OPEN = 8
+SMALL, MANY = 64, 50
 
 
 class RecordStore:
@@ -92,6 +94,24 @@ class RecordStore:
         every = pd.concat(parts, ignore_index=True).sort_values("observed_s", kind="stable")
         return every.drop_duplicates("file_name", keep="last").reset_index(drop=True)
 
+    def tidy(self) -> None:
+        """Join small files, such as those that a run each hour leaves, into larger ones.
+
+        For one process at a time. A kill in between leaves records twice, which changes nothing.
+        """
+        small = [p for p in self._parts() if self._n_rows(p) < SMALL]
+        if len(small) <= MANY:
+            return
+        rows = [self._part(part) for part in small]
+        joined = pd.concat([part for part in rows if len(part)], ignore_index=True)
+        joined = joined.sort_values("observed_s", kind="stable")
+        joined = joined.drop_duplicates("file_name", keep="last")
+        digest = hashlib.sha256("".join(small).encode()).hexdigest()[:20]
+        self.rows.write(f"joined-{digest}", joined.to_dict("records"))
+        for part in small:
+            self.rows.path(part).unlink()
+        self._read.cache_clear()
+
     def read(self, index: pd.DataFrame) -> list[CameraImage]:
         """Return the records of some rows of `index`, in their order.
 
@@ -118,6 +138,14 @@ class RecordStore:
             warnings.warn(f"{part} cannot be read and is observed again: {error}", stacklevel=3)
             return None
         return rows[rows.pop("status") == OK].assign(part=part)
+
+    def _n_rows(self, part: str) -> int:
+        """Count the observed images of a file; those of a failure or a damaged one as many."""
+        try:
+            with pyarrow.parquet.ParquetFile(self.rows.path(part)) as file:
+                return int(file.metadata.num_rows) if "stamp" in file.schema_arrow.names else SMALL
+        except (OSError, pyarrow.ArrowException):
+            return SMALL
 
     def _part(self, part: str) -> pd.DataFrame:
         try:

@@ -78,7 +78,7 @@ def watch_places(
     executor: Executor | None = None,
     shards: Shards | None = None,
     load: LoadDetector | None = None,
-) -> Watched:
+) -> Watched | None:
     """Observe the images that the store lacks, and tell how all places stand.
 
     Images that were observed once and are no longer there still count: a camera's history is what
@@ -99,6 +99,11 @@ def watch_places(
     executor, shards
         Who observes; see `observe_places`.
 
+    Returns
+    -------
+    Watched or None
+        None in processes that help to observe and do not lead.
+
     Raises
     ------
     InputError
@@ -108,6 +113,8 @@ def watch_places(
     images, vanished = place_images(files, depth=plan.depth)
     work, began = PlacePass(observer, clock, signals, load=load), time.time()
     counts = observe_places(images, work, store, executor=executor, shards=shards)
+    if shards and not shards.leads:
+        return None
     table = place_table(store, estimator, observer, by=plan.by, k=plan.k, seed=plan.seed)
     if plan.changes and table.names:
         table = with_changes(table, place_changes(store, plan.changes, table.level_of))

@@ -1,9 +1,12 @@
 """What is told of a place is what the estimator tells of its folder."""
 
+import pandas as pd
 import pytest
 from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.data.image_folder import load_image_folder
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import MapEstimator
 from autoeval.monitoring.clock import Clock
 from autoeval.monitoring.observing_places import observe_places
 from autoeval.monitoring.place_images import place_images
@@ -69,3 +72,17 @@ def test_nothing_is_observed_twice(world, seen, monkeypatch):
     again, counts = observe(world, folder, fitted)
     assert counts.done == 0
     assert again.rows.equals(table.rows)
+
+
+@pytest.mark.parametrize(
+    ("method", "columns", "message"),
+    [("ac", (), "method 'bayes'"), ("bayes", ("teacher_ap@0.30",), "needs teacher of each image")],
+)
+def test_an_estimator_that_places_cannot_serve_is_refused(method, columns, message):
+    fitted = estimator()
+    rows = fitted.table_.assign(**{name: fitted.table_["ac"] for name in columns})
+    if method != "bayes":
+        rows = pd.concat([rows, rows.assign(kind="sample", ac=rows["ac"] + 0.01)])
+    other = MapEstimator(method).fit_rows(rows, context=fitted.context_)
+    with pytest.raises(InputError, match=message):
+        place_observer(other, detector())

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from monitoring.records import made_record
 
@@ -75,3 +76,31 @@ def test_a_store_of_another_detector_is_refused(tmp_path):
     RecordStore(tmp_path).check({"detector": {"weights": "a"}, "task": "x"})
     with pytest.raises(InputError, match=r"another detector.*different: detector\)"):
         RecordStore(tmp_path).check({"detector": {"weights": "b"}, "task": "x"})
+
+
+def test_many_small_files_become_one_and_nothing_is_lost(tmp_path):
+    store, records = RecordStore(tmp_path), [made_record(k) for k in range(60)]
+    for k, record in enumerate(records):
+        store.rows.write(f"run{k}", rows_of([record], observed_s=float(k)))
+    store.rows.write_failure("failed", "out of memory")
+    newer = made_record(3, seed=5)
+    store.rows.write("later", rows_of([newer], observed_s=99.0))
+    before = store.index().drop(columns="part")
+    store.tidy()
+    assert len(list(store.rows.folder.glob("*.parquet"))) == 2  # joined, and the failure
+    after = store.index()
+    pd.testing.assert_frame_equal(
+        after.drop(columns="part").sort_values("file_name", ignore_index=True),
+        before.sort_values("file_name", ignore_index=True),
+    )
+    by_name = {record.file_name: record for record in store.read(after)}
+    assert len(by_name) == 60
+    assert by_name["a/3.jpg"].clean.scores.tolist() == newer.clean.scores.tolist()
+    assert by_name["a/7.jpg"].clean.boxes.tobytes() == records[7].clean.boxes.tobytes()
+
+
+def test_a_few_small_files_stay(tmp_path):
+    store = RecordStore(tmp_path)
+    store.rows.write("run", rows_of([made_record(1)]))
+    store.tidy()
+    assert store.rows.path("run").exists()
