@@ -251,8 +251,3 @@ def _stop(one: Held, wanted: float, seed: int, *, correct: bool) -> tuple[int, b
         if half <= wanted:
             break
     return k, bool(abs(measured.value - one.truth) <= half + 1e-9)
-
-
-def prior_of(mean: float, std: float) -> ValueWithError:
-    """Return a label-free estimate inside what is possible, with its error."""
-    return ValueWithError(float(np.clip(mean, 0, 1)), std)

@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from typing_extensions import Self
 
-STRENGTH = 0.1  # inverse of the penalty on slopes, for standardised features
+STRENGTH = 0.03  # inverse of the penalty on slopes, for standardised features
+FAR = 4.0  # standard deviations, beyond which nothing bends
 MISSED_PENALTY = 0.1
 MOST_MISSED = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class LinearPredictors:
-    """LinearPredictors predictors of standardised features.
+    """Predictors that are linear in standardised features and their squares.
 
     Parameters
     ----------
     centre, scale : ndarray of shape (F,)
-    slopes : ndarray of shape (L, F)
+    slopes, bends : ndarray of shape (L, F)
+        Of the features, and of their squares (up to `FAR`).
     intercepts : ndarray of shape (L,)
     """
 
     centre: np.ndarray
     scale: np.ndarray
     slopes: np.ndarray
+    bends: np.ndarray
     intercepts: np.ndarray
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
         """Return L values for each of N rows of features (N, F), shape (L, N)."""
         standard = (features - self.centre) / self.scale
-        return self.slopes @ standard.T + self.intercepts[:, None]
+        straight = self.slopes @ standard.T + self.intercepts[:, None]
+        return straight + self.bends @ _squares(standard).T
 
     def to_dict(self) -> dict[str, Any]:
         """Return lists, fit for JSON."""
@@ -45,7 +47,8 @@ class LinearPredictors:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote."""
-        return cls(**{name: np.array(value, np.float64) for name, value in values.items()})
+        unbent = {"bends": np.zeros_like(np.array(values["slopes"])), **values}
+        return cls(**{name: np.array(value, np.float64) for name, value in unbent.items()})
 
 
 def standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -65,9 +68,11 @@ def fit_right(features: np.ndarray, right: np.ndarray, weights: np.ndarray) -> L
     weights : ndarray of shape (N,)
     """
     x, centre, scale = standardised(features)
-    fits = [_logistic(x, level, weights) for level in right]
-    slopes, intercepts = (np.array(part) for part in zip(*fits, strict=True))
-    return LinearPredictors(centre, scale, slopes, intercepts)
+    terms = np.concatenate([x, _squares(x)], axis=1)
+    fits = [_logistic(terms, level, weights) for level in right]
+    found, intercepts = (np.array(part) for part in zip(*fits, strict=True))
+    slopes, bends = np.split(found, 2, axis=1)
+    return LinearPredictors(centre, scale, slopes, bends, intercepts)
 
 
 def probability_right(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
@@ -88,7 +93,8 @@ def fit_missed(features: np.ndarray, missed: np.ndarray, weights: np.ndarray) ->
     """
     x, centre, scale = standardised(features)
     fit = PoissonRegressor(alpha=MISSED_PENALTY, max_iter=500).fit(x, missed, weights)
-    return LinearPredictors(centre, scale, fit.coef_[None], np.array([fit.intercept_]))
+    slopes, straight = fit.coef_[None], np.zeros((1, len(centre)))
+    return LinearPredictors(centre, scale, slopes, straight, np.array([fit.intercept_]))
 
 
 def expected_missed(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
@@ -121,11 +127,13 @@ def image_features(
     return np.stack([*counts, best], axis=1)
 
 
+def _squares(standard: np.ndarray) -> np.ndarray:
+    return np.clip(standard, -FAR, FAR) ** 2
+
+
 def _logistic(x: np.ndarray, right: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
     if right.all() or not right.any():
         share = (right.sum() + 0.5) / (len(right) + 1)
         return np.zeros(x.shape[1]), float(np.log(share / (1 - share)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fit = LogisticRegression(C=STRENGTH, max_iter=300).fit(x, right, weights)
+    fit = LogisticRegression(C=STRENGTH, solver="newton-cholesky").fit(x, right, weights)
     return fit.coef_[0], float(fit.intercept_[0])

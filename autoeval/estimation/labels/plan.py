@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from typing_extensions import Self
@@ -16,7 +15,7 @@ from autoeval.estimation.labels.draw import balanced_order
 from autoeval.estimation.labels.needed import Outlook
 from autoeval.estimation.labels.pool import Pool
 from autoeval.estimation.labels.proxies import TEACHER
-from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError, quantile
+from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 
@@ -174,21 +173,3 @@ def make_plan(
         level,
         detector,
     )
-
-
-def priors_of(estimate: Any) -> dict[str, ValueWithError]:
-    """Take label-free estimates with their errors out of an `Estimate`.
-
-    The error is that of a normal distribution with the same interval; of the two arms of an
-    interval that was cut at 0 or 1 the longer counts.
-    """
-    every = {estimate.target: (estimate.value, estimate.lower, estimate.upper)} | {
-        f"{estimate.target}/{name}": (of["value"], of["lower"], of["upper"])
-        for name, of in estimate.per_category.items()
-    }
-    reach = quantile(estimate.level, float("inf"))
-    return {
-        name: ValueWithError(value, max(value - lower, upper - value) / reach)
-        for name, (value, lower, upper) in every.items()
-        if lower == lower and value == value
-    }

@@ -19,12 +19,14 @@ from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.labels.assess import LEVELS
 from autoeval.estimation.labels.box_features import OF_HALF_SIZE
 from autoeval.estimation.labels.frames import blocks_of
-from autoeval.estimation.labels.plan import LabelPlan, make_plan, priors_of
+from autoeval.estimation.labels.label_free import error_elsewhere, priors_of
+from autoeval.estimation.labels.plan import LabelPlan, make_plan
 from autoeval.estimation.labels.pool import pool_of_evidence
 from autoeval.estimation.labels.teachers import read_teacher
 from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.estimation.observing import ImageDetector, Observer
+from autoeval.estimation.pair_regression import PairRegression
 
 
 def plan_labels(
@@ -93,7 +95,7 @@ def plan_labels(
         pool,
         aid,
         n=n,
-        priors=priors_of(estimate) | _of_other_targets(estimator, row, detector.backbone),
+        priors=_priors(estimator, estimate) | _of_other_targets(estimator, row, detector.backbone),
         target=estimator.target,
         level=estimator.level,
         blocks=blocks_of([i for i in listed if i.image_id in read], frames=frames),
@@ -149,8 +151,16 @@ def _of_other_targets(
         if target != estimator.target:
             other = MapEstimator(estimator.method, target=target, level=estimator.level)
             fitted = other.fit_rows(estimator.table_)
-            priors |= priors_of(fitted.predict_rows(pd.DataFrame([row]), backbone=backbone))
+            priors |= _priors(fitted, fitted.predict_rows(pd.DataFrame([row]), backbone=backbone))
     return priors
+
+
+def _priors(estimator: MapEstimator, estimate: Estimate) -> dict[str, ValueWithError]:
+    """Take the label-free estimates, with the error that left-out pairs show."""
+    regression = estimator.regression_
+    if not isinstance(regression, PairRegression):
+        return priors_of(estimate)
+    return priors_of(estimate, error_elsewhere(regression.held_out_, estimator.level))
 
 
 def _aid(estimator: MapEstimator) -> LabelAid:

@@ -18,8 +18,9 @@ SMALLEST = 1e-3  # of an error's standard deviation: a tenth of a point
 class ErrorOfPrior:
     r"""Standard deviation τ of a label-free estimate's error at a place it has not seen.
 
-    .. math:: \tau(g) = \tau \quad \text{or} \quad \tau(g) = \tau \sqrt{g (1 - g)}
+    .. math:: \tau(g) = \tau s \quad \text{or} \quad \tau(g) = \tau s \sqrt{g (1 - g)}
 
+    where s is the error that the estimate itself states, which knows how far it had to reach.
     Errors near 0 and near 1 are smaller; whether the second form says so better is decided by the
     likelihood of the left-out sources; see `fit_error_of_prior`.
 
@@ -37,10 +38,10 @@ class ErrorOfPrior:
     by_level: bool
     dof: float
 
-    def at(self, estimate: float) -> ValueWithError:
+    def at(self, estimate: float, stated: float = 1.0) -> ValueWithError:
         """Return a label-free estimate with its error."""
         shape = _shape(np.array([estimate]))[0] if self.by_level else 1.0
-        return ValueWithError(estimate, max(self.scale * shape, SMALLEST), self.dof)
+        return ValueWithError(estimate, max(self.scale * shape * stated, SMALLEST), self.dof)
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,12 @@ def error_variance(residuals: np.ndarray, errors: np.ndarray) -> float:
 
 
 def fit_error_of_prior(
-    estimates: np.ndarray, truths: np.ndarray, errors: np.ndarray, families: Sequence[str]
+    estimates: np.ndarray,
+    truths: np.ndarray,
+    families: Sequence[str],
+    *,
+    stated: np.ndarray | None = None,
+    errors: np.ndarray | None = None,
 ) -> ErrorOfPrior:
     """Fit τ to left-out sources, constant or by level, whichever their likelihood prefers.
 
@@ -134,14 +140,18 @@ def fit_error_of_prior(
     estimates : ndarray of shape (S,)
         Of each source by a regression that has not seen its family, in [0, 1].
     truths : ndarray of shape (S,)
-    errors : ndarray of shape (S,)
-        Standard error of each truth.
     families : sequence of str
         Of each source.
+    stated : ndarray of shape (S,), optional
+        Error that each estimate states; equal ones by default.
+    errors : ndarray of shape (S,), optional
+        Standard error of each truth, where it stands for more than its own images; 0 by default.
     """
     groups = np.unique(np.asarray(families), return_inverse=True)[1]
     residuals = truths - estimates
-    flat, curved = np.ones(len(estimates)), _shape(estimates)
+    flat = np.ones(len(estimates)) if stated is None else stated
+    errors = np.zeros(len(estimates)) if errors is None else errors
+    curved = flat * _shape(estimates)
     losses = [_held_out_loss(residuals, errors, shape, groups) for shape in (flat, curved)]
     by_level = losses[1] < losses[0]
     scale = _scale(residuals, errors, curved if by_level else flat, groups)

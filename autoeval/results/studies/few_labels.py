@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
+from autoeval.estimation.labels.label_free import error_elsewhere, told
 from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.labels.recording import read_places
 from autoeval.estimation.labels.teachers import with_teacher
@@ -24,7 +25,6 @@ from autoeval.studies.label_backtest import (
     correlations,
     held_out_places,
     labels_worth,
-    prior_of,
     stopping,
 )
 from autoeval.studies.score_columns import read_scores
@@ -122,11 +122,11 @@ def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
         own = rows["family"] == family
         if own.all():
             raise InputError("Expected sources of at least three families but got one.")
-        asked = rows[own]
-        predicted = PairEstimator().fit(rows[~own]).distribution(asked)
+        asked, estimator = rows[own], PairEstimator().fit(rows[~own])
+        error = error_elsewhere(estimator.held_out(), estimator.level)
         keys = zip(asked["source"], asked["category"], strict=True)
-        for key, mean, std in zip(keys, predicted.mean, predicted.std, strict=True):
-            priors[key] = prior_of(float(mean), float(std))
+        for key, of in zip(keys, estimator.predict(asked), strict=True):
+            priors[key] = told(vars(of), estimator.level, error)
     return priors
 
 

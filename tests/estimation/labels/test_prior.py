@@ -57,7 +57,7 @@ def test_the_form_of_the_error_is_found(by_level):
     shape = np.sqrt(estimates * (1 - estimates)) if by_level else 1.0
     errors = np.full(400, 0.02)
     truths = estimates + rng.normal(0, 0.12 * shape, 400) + rng.normal(0, errors)
-    fitted = fit_error_of_prior(estimates, truths, errors, [str(k % 40) for k in range(400)])
+    fitted = fit_error_of_prior(estimates, truths, [str(k % 40) for k in range(400)], errors=errors)
     assert fitted.by_level == by_level
     assert fitted.scale == pytest.approx(0.12, rel=0.15)
     if by_level:
@@ -65,9 +65,9 @@ def test_the_form_of_the_error_is_found(by_level):
 
 
 def test_a_family_counts_once():
-    estimates, errors = np.full(11, 0.5), np.zeros(11)
+    estimates = np.full(11, 0.5)
     truths = np.append(np.full(10, 0.7), 0.5)  # ten sources of one family, all missed alike
-    fitted = fit_error_of_prior(estimates, truths, errors, ["a"] * 10 + ["b"])
+    fitted = fit_error_of_prior(estimates, truths, ["a"] * 10 + ["b"])
     shape = 0.5 if fitted.by_level else 1.0
     assert fitted.scale * shape == pytest.approx(math.sqrt(0.5 * 0.2**2))
 
