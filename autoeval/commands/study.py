@@ -243,6 +243,12 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
         "--also", type=Path, nargs="+", default=(), metavar="PATH", help="more tasks' score tables"
     )
     study.add_argument("--draws", type=int, default=200, help="of each size (%(default)s)")
+    study.add_argument(
+        "--fewest",
+        type=int,
+        default=60,
+        help="images of a place that is judged (%(default)s)",
+    )
     add_teacher_options(study, "a folder with SOURCE.json in COCO")
 
 

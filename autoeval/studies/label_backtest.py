@@ -56,7 +56,10 @@ class Held:
 
 
 def held_out_places(
-    places: Sequence[LabelledPlace], priors: Mapping[tuple[str, str], ValueWithError]
+    places: Sequence[LabelledPlace],
+    priors: Mapping[tuple[str, str], ValueWithError],
+    *,
+    fewest: int = FEWEST_IMAGES,
 ) -> Iterator[Held]:
     """Prepare each place that has images enough, its family left out of all that is fitted.
 
@@ -65,10 +68,12 @@ def held_out_places(
     places : sequence of LabelledPlace
     priors : mapping of (place, category) to ValueWithError
         Label-free estimates by regressions that have not seen the family.
+    fewest : int
+        Images that a place needs to be judged.
     """
     lessons = [Lesson(place) for place in places]
     for family in sorted({place.family for place in places}):
-        own = [p for p in places if p.family == family and len(p.pool) >= FEWEST_IMAGES]
+        own = [p for p in places if p.family == family and len(p.pool) >= fewest]
         if not own:
             continue
         aid = fit_aid([lesson for lesson in lessons if lesson.place.family != family])

@@ -45,6 +45,7 @@ def labels_report(
     also: Sequence[Path] = (),
     teacher: str | Path | None = None,
     teacher_words: Mapping[str, str] | None = None,
+    fewest: int = FEWEST_IMAGES,
     draws: int = 200,
     seed: int = 0,
 ) -> StudyReport:
@@ -62,13 +63,15 @@ def labels_report(
         see `with_teacher`.
     teacher_words : mapping of str to str, optional
         Category for each of its words that counts; by default equal words.
+    fewest : int
+        Images that a place needs to be judged; with fewer it still teaches.
     draws, seed : int
         Draws of each size at each place, and the seed of the first.
 
     Raises
     ------
     InputError
-        If there are no boxes, or fewer than three families.
+        If there are no boxes, fewer than three families, or no place has images enough.
     """
     folders = [work_dir, *also]
     every = [read_places(folder) for folder in folders]
@@ -76,14 +79,16 @@ def labels_report(
     places, rows = [p for of in every for p in of], pd.concat(pairs, ignore_index=True)
     if teacher is not None:
         places = [with_teacher(place, Path(teacher), teacher_words) for place in places]
-    held = list(held_out_places(places, _priors(rows)))
+    held = list(held_out_places(places, _priors(rows), fewest=fewest))
+    if not held:
+        raise InputError(f"None of {len(places)} places has {fewest} images: lower --fewest.")
     judged = labels_worth(backtest(held, draws=draws, seed=seed))
     summary = _summary(judged)
     stops, known = stopping(held, draws=max(draws // 4, 1), seed=seed), correlations(held)
     return StudyReport(
         "labels",
         "Few labels: error, coverage and width",
-        ABOUT.format(fewest=FEWEST_IMAGES, draws=draws),
+        ABOUT.format(fewest=fewest, draws=draws),
         _figure(summary),
         [
             Part("labels", summary, _shown(summary), _FORMATS),

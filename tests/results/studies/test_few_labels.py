@@ -58,6 +58,11 @@ def test_every_place_and_estimator_is_judged(work_dir, tmp_path):
     assert {path.suffix for path in report.write(tmp_path)} == {".png", ".md", ".csv"}
 
 
+def test_no_place_is_large_enough(work_dir):
+    with pytest.raises(InputError, match="None of 4 places has 71 images"):
+        labels_report(work_dir, draws=2, fewest=71)
+
+
 def test_labels_alone_are_worth_themselves():
     rows = [
         {"place": "a", "category": "c", "k": 10, "n_images": 100, "estimator": name, "rmse": rmse}
