@@ -18,6 +18,7 @@ from autoeval.estimation.predictions.ranking import Ranking
 
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
 FEWEST_HOLDING = 3  # labelled images with an object, for a category to be measured
+UNKNOWN = 0.25  # standard deviation of an average precision of which nothing is told
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,8 @@ def mean_of(
         As in `assess`.
     rest : sequence of ValueWithError
         Label-free estimates of the categories that the labels do not measure. Errors of label-free
-        estimates are added, not averaged out, since categories are missed alike.
+        estimates are added, not averaged out, since categories are missed alike. A category of
+        which nothing is told stands at the mean of the measured ones, `UNKNOWN` off.
     prior : ValueWithError
         The label-free estimate of the mean, for its report.
     """
@@ -198,7 +200,10 @@ def mean_of(
     )
     labels = replace(told.labels, value=told.labels.value + taken_off)
     share = len(parts) / (len(parts) + len(rest))
-    combined = replace(told.combined, measured=_with_rest(told.combined.measured, rest, share))
+    measured = told.combined.measured
+    stand_in = ValueWithError(measured.value, UNKNOWN)
+    others = [free if free.known else stand_in for free in rest]
+    combined = replace(told.combined, measured=_with_rest(measured, others, share))
     return replace(told, labels=labels, prior=prior, combined=combined)
 
 
@@ -223,9 +228,9 @@ def _mean(estimates: Sequence[ValueWithError]) -> ValueWithError:
 def _with_rest(
     measured: ValueWithError, rest: Sequence[ValueWithError], share: float
 ) -> ValueWithError:
-    free = _mean(rest)
-    if not rest or not free.known:
+    if not rest:
         return measured
+    free = _mean(rest)
     value = share * measured.value + (1 - share) * free.value
     error = share * measured.error + (1 - share) * free.error
     return ValueWithError(value, error, measured.dof)

@@ -208,7 +208,7 @@ def _assess_all(
         told[name] = assess(one, drawn, own, plan.mix, optimism=plan.optimism, prior=prior)
         if one.measured:
             parts.append((one, own, prior))
-        elif one.n_true or prior.known:
+        else:
             rest.append(prior)
     if len(told) == 1:
         return next(iter(told.values())), told

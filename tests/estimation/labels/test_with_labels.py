@@ -177,6 +177,21 @@ def test_a_category_that_is_not_seen_stays_label_free(aid):
     assert any("rests on 1 of 2 categories" in doubt for doubt in found.doubts)
 
 
+def test_a_category_of_which_nothing_is_told_widens_the_mean(aid):
+    place = make_place(5, n_images=80, categories=("car", "bus", "van"))
+    priors = {f"mAP/{name}": ValueWithError(0.4, 0.1) for name in ("car", "bus")}
+    plan = make_plan(place.pool, aid, n=30, priors=priors)
+    seen = replace(place, truth=place.truth.where(place.truth.label < 2))
+    found = estimate_with_labels(plan, label_set(seen, plan.drawn))
+    assert found.n_behind == 2 and math.isnan(found.per_category["van"].combined.measured.value)
+    known = {**priors, "mAP/van": ValueWithError(found.recommended.value, 0.25)}
+    more = make_plan(place.pool, aid, n=30, priors=known)
+    told = estimate_with_labels(more, label_set(seen, plan.drawn))
+    assert found.recommended.value == pytest.approx(told.recommended.value)
+    assert found.recommended.error == pytest.approx(told.recommended.error)
+    assert found.recommended.error > 0.25 / 3
+
+
 def test_a_contradicted_prior_is_dropped_and_said_so(aid, place):
     plan = make_plan(place.pool, aid, n=40, priors={"mAP": ValueWithError(0.99, 0.02)})
     found = estimate_with_labels(plan, label_set(place, plan.drawn))
