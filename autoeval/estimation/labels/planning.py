@@ -19,7 +19,7 @@ from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.labels.assess import LEVELS
 from autoeval.estimation.labels.box_features import OF_HALF_SIZE
 from autoeval.estimation.labels.frames import blocks_of
-from autoeval.estimation.labels.label_free import error_elsewhere, priors_of
+from autoeval.estimation.labels.label_free_prior import error_elsewhere, priors_of
 from autoeval.estimation.labels.plan import LabelPlan, make_plan
 from autoeval.estimation.labels.pool import pool_of_evidence
 from autoeval.estimation.labels.teachers import read_teacher

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.labels.label_free import error_elsewhere, told
+from autoeval.estimation.labels.label_free_prior import error_elsewhere, told
 from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.labels.recording import read_places
 from autoeval.estimation.labels.teachers import with_teacher
