@@ -35,6 +35,7 @@ SCORES = {
     "labels": ("few_labels", "error, coverage and width with a few labels"),
     "transfer": ("transfer", "how far places and categories tell of others"),
     "places": ("place_order", "are probabilities of the order of places right"),
+    "passes": ("errors_by_passes", "error by the passes of the network that are spent"),
     "choose": (
         "chosen_prior",
         "which scores and prior, chosen on some detectors for another",
@@ -198,6 +199,12 @@ def _add_pass(study: argparse.ArgumentParser) -> None:
 
 
 def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
+    if name == "passes":
+        study.add_argument("--target", default="mAP", help="column of the accuracy (%(default)s)")
+        study.add_argument(
+            "--sizes", type=int, nargs="+", default=(), metavar="N", help="numbers of sample sets"
+        )
+        return
     draws = {"meta-set-size": 20, "sample-set-size": 5, "test-set-size": 10}
     if name in ("box-level", "examples"):
         _add_example_options(study, name)
