@@ -32,7 +32,7 @@ class ChangeModel:
     bounds : ndarray of shape (P,)
         The t above, positive.
     slopes : Slopes
-    image_weights : ndarray of shape (len(CONDITION),)
+    image_weights : ndarray of shape (2, len(CONDITION))
         What single images say; see `autoeval.monitoring.image_weights`.
     origin : str
         Where the slopes come from, a sentence for people.
@@ -60,19 +60,21 @@ class ChangeModel:
         return scaled_moves(condition(after) - condition(before), self.names, self.bounds, level)
 
     def said(self, numbers: np.ndarray, baseline: np.ndarray) -> np.ndarray:
-        """Return what each image says of a change, relative to the level before, (N,).
+        """Return what each image says of a change, relative to the level before, (2, N).
+
+        By all quantities, and by the scores of boxes alone.
 
         Parameters
         ----------
         numbers, baseline : ndarray of shape (n_images, len(NUMBERS))
             Of the images, and of those of the baseline.
         """
-        return image_moves(numbers, baseline) @ self.image_weights
+        return self.image_weights @ image_moves(numbers, baseline).T
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         bounds = dict(zip(self.names, self.bounds.tolist(), strict=True))
-        weights = dict(zip(CONDITION, self.image_weights.tolist(), strict=True))
+        weights = dict(zip(CONDITION, self.image_weights.T.tolist(), strict=True))
         return {
             "bounds": bounds,
             "slopes": self.slopes.to_dict(),
@@ -85,7 +87,7 @@ class ChangeModel:
         """Read what `to_dict` wrote."""
         bounds = values["bounds"]
         slopes = Slopes.from_dict(values["slopes"])
-        weights = np.array([values["image_weights"][name] for name in CONDITION])
+        weights = np.array([values["image_weights"][name] for name in CONDITION]).T
         most = np.array(list(bounds.values()))
         return cls(tuple(bounds), most, slopes, weights, values["origin"])
 

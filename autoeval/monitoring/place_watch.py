@@ -87,10 +87,10 @@ def watch(
     earlier, later = image_numbers(before), image_numbers(after)
     own = _numbered(blocks_before, len(before)), _numbered(blocks_after, len(after))
     values = [
-        _block_means(model.said(numbers, earlier), blocks)
+        np.array([_block_means(said, blocks) for said in model.said(numbers, earlier)])
         for numbers, blocks in zip((earlier, later), own, strict=True)
     ]
-    found = raise_alarm(np.concatenate(values), len(values[0]), alpha=alpha, seed=seed)
+    found = raise_alarm(np.concatenate(values, axis=1), values[0].shape[1], alpha=alpha, seed=seed)
     first = 0 if found.since is None else int(np.argmax(own[1] == found.since))
     change = None
     if len(before) >= FEWEST and len(after) - first >= FEWEST:
@@ -113,12 +113,14 @@ def watch(
 def raise_alarm(
     values: np.ndarray, n_baseline: int, *, alpha: float = 0.05, seed: int = 0
 ) -> Alarm:
-    """Watch a series of numbers that fall when something breaks.
+    """Watch series of numbers that fall when something breaks.
+
+    The capital is spread evenly over the series: the mean of fair games is a fair game.
 
     Parameters
     ----------
-    values : ndarray of shape (N,)
-        One a block, in order of time.
+    values : ndarray of shape (W, N)
+        One a block, in order of time, in each of W series.
     n_baseline : int
         How many of them are the baseline.
     alpha : float
@@ -126,12 +128,15 @@ def raise_alarm(
     seed : int
         Breaks ties.
     """
-    path = capital(shares_below(values, n_baseline, np.random.default_rng(seed)))
+    rng = np.random.default_rng(seed)
+    paths = np.array([capital(shares_below(series, n_baseline, rng)) for series in values])
+    path = paths.mean(axis=0)
     reached = np.flatnonzero(path >= 1 / alpha)
     if not len(reached):
         return Alarm(path, None, None)
     at = int(reached[0])
-    return Alarm(path, at, onset(values[: n_baseline + at + 1], n_baseline) - n_baseline)
+    loudest = values[int(np.argmax(paths[:, at]))]
+    return Alarm(path, at, onset(loudest[: n_baseline + at + 1], n_baseline) - n_baseline)
 
 
 def _numbered(blocks: np.ndarray | None, n_images: int) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -96,10 +96,18 @@ class LeftOutModels:
     Parameters
     ----------
     changes : KnownChanges
+    widening : mapping of str to float
+        Factor of the intervals at each family, from the errors of the others; 1 by default.
     read : sequence of str
     """
 
-    def __init__(self, changes: KnownChanges, read: Sequence[str] = READ) -> None:
+    def __init__(
+        self,
+        changes: KnownChanges,
+        widening: Mapping[str, float] | None = None,
+        read: Sequence[str] = READ,
+    ) -> None:
+        self.widening = dict(widening or {})
         self.changes, self.read, self.bounds = changes, tuple(read), bounds_of(read)
         self._arrays = arrays(changes, read, self.bounds)
         self._kinds = (NO_KIND, *np.unique(changes.rows["kind"]))
@@ -114,7 +122,7 @@ class LeftOutModels:
             rows = self.changes.rows
             others = (rows["family"] != family) & (rows["kind"] != kind)
             weights = weights_of(self.changes, others.to_numpy())
-            slopes = self._slopes[family][kind]
+            slopes = replace(self._slopes[family][kind], widening=self.widening.get(family, 1.0))
             self._known[family, kind] = ChangeModel(self.read, self.bounds, slopes, weights)
         return self._known[family, kind]
 
@@ -172,10 +180,10 @@ def false_alarms(
 
 
 def monitored(series: np.ndarray, n_baseline: int, model: ChangeModel, monitor: str) -> np.ndarray:
-    """Return what a monitor watches, one value an image."""
+    """Return what a monitor watches: series with one value an image, (W, N)."""
     if monitor == MONITORS[1]:
         boxes, score = (series[:, NUMBERS.index(name)] for name in ("boxes", "score"))
-        return score / np.maximum(boxes, 1)
+        return (score / np.maximum(boxes, 1))[None]
     return model.said(series, series[:n_baseline])
 
 

@@ -38,12 +38,13 @@ def judged_changes(
         `KnownChanges.rows` with ``estimate``, ``lower``, ``upper`` (the kind of change has not been
         seen either), ``kind_known`` (it has been, at other families), ``labelled`` (the level
         before is known, the kind not seen), ``boxes_alone`` (no signals of the camera; the kind not
-        seen) and ``nothing`` (no change). All in [-1, 1].
+        seen) and ``nothing`` (no change), all in [-1, 1]; ``widening``, the factor of the interval.
     """
     rows = changes.rows
     x, y, family, kind = arrays(changes, read, bounds_of(read))
     mean, std = left_out(x, y, family, kind)
-    half = float(norm.ppf((1 + LEVEL) / 2)) * std * _widenings(np.abs(y - mean) / std, family)
+    widening = _widenings(np.abs(y - mean) / std, family)
+    half = float(norm.ppf((1 + LEVEL) / 2)) * std * widening
     known = levels.set_index(["place", "category"])["true"]
     true_level = known.loc[list(zip(rows["place"], rows["category"], strict=True))].to_numpy()
     anchored = replace(changes, rows=rows.assign(level=true_level))
@@ -55,6 +56,7 @@ def judged_changes(
     told = {name: _possible(values, rows["level"].to_numpy()) for name, values in told.items()}
     from_labels = left_out(*arrays(anchored, read, bounds_of(read)))[0]
     interval = {"lower": np.maximum(mean - half, -1), "upper": np.minimum(mean + half, 1)}
+    interval["widening"] = widening
     return rows.assign(**told, **interval, labelled=_possible(from_labels, true_level), nothing=0.0)
 
 

@@ -175,7 +175,7 @@ def made_changed(tmp_path_factory):
         write_camera(folder, AFTER, later, seed=10 + k, start=BEFORE, at=START)
     names, bounds = ("ac", "share"), np.array([0.5, 0.5])
     slopes = Slopes(np.array([0.6, 0.4]), np.diag([0.01, 0.01]), 0.02)
-    weights = np.isin(CONDITION, names) * 0.5
+    weights = np.array([np.isin(CONDITION, names) * 0.5] * 2)
     model = ChangeModel(names, bounds, slopes, weights, "made up")
     (root / "slopes.json").write_text(json.dumps(model.to_dict()))
     estimator(root / "estimator.parquet")

@@ -47,7 +47,7 @@ class Store:
 @pytest.fixture
 def model():
     slopes = Slopes(np.array([0.2]), np.array([[0.02**2]]), 0.01)
-    weights = np.where(np.array(CONDITION) == "detail_1", 0.2, 0.0)
+    weights = np.where(np.array(CONDITION) == "detail_1", [[0.2]] * 2, 0.0)
     return ChangeModel(("detail_1",), np.array([1e3]), slopes, weights, "made up")
 
 

@@ -28,7 +28,7 @@ def alarms(draw, *, n_baseline, n, fall=0.0, at=0, streams=200):
     for seed in range(streams):
         values = draw(np.random.default_rng(seed), n_baseline + n)
         values[n_baseline + at :] -= fall
-        found.append(raise_alarm(values, n_baseline, alpha=ALPHA, seed=seed))
+        found.append(raise_alarm(values[None], n_baseline, alpha=ALPHA, seed=seed))
     return found
 
 
@@ -45,6 +45,17 @@ def test_a_fall_is_seen_soon_and_dated():
     assert all(alarm.at is not None for alarm in found)
     assert np.median([alarm.at - 20 for alarm in found]) <= 6
     assert np.mean([abs(alarm.since - 20) <= 1 for alarm in found]) > 0.85
+
+
+def test_of_two_series_one_that_falls_is_enough_and_two_keep_the_rate():
+    def pair(seed, fall):
+        values = np.random.default_rng(seed).standard_normal((2, 60))
+        values[1, 40:] -= fall
+        return raise_alarm(values, 30, alpha=ALPHA, seed=seed)
+
+    assert all(pair(seed, 4.0).at is not None for seed in range(40))
+    found = [pair(seed, 0.0).at is not None for seed in range(200)]
+    assert sum(found) <= stats.binom.ppf(0.999, len(found), ALPHA)
 
 
 def test_a_rise_is_no_alarm():

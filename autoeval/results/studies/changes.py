@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from autoeval.metasets.seeds import named_rng
 from autoeval.monitoring.changed_images import ChangedImages
+from autoeval.monitoring.fit_change import NO_KIND
 from autoeval.monitoring.image_numbers import image_numbers
 from autoeval.monitoring.known_changes import known_changes
 from autoeval.report.parts import Part
@@ -24,7 +25,8 @@ ABOUT = (
     "*error*: mean absolute, in points of mAP; *nothing*: that of saying that nothing changed; "
     "*sign*: right direction, of true changes over 3 points. Alarms: untouched images in random "
     "order, then changed ones; *power*: share of streams with an alarm after the onset; *delay*: "
-    "images until then, median."
+    "images until then, median. The first table by kind compares the same images, the second the "
+    "changed ones with other images of the place."
 )
 WAY_NAMES = {
     "estimate": "family and kind not seen",
@@ -63,21 +65,19 @@ def changes_report(
     """
     changes, levels = known_changes(observed, categories)
     judged = errors.judged_changes(changes, levels)
-    models = alarms.LeftOutModels(changes)
+    widening = dict(zip(judged["family"], judged["widening"], strict=True))
+    models = alarms.LeftOutModels(changes, widening)
     raised = _raised(observed, levels, categories, models, orders=orders, alpha=alpha, seed=seed)
     untouched = _untouched(observed, levels, categories, models, orders, alpha, seed)
     power = alarms.power_table(raised, "kind")
     of_all = alarms.power_table(raised.assign(kind="all"), "kind")
     of_severity = alarms.power_table(raised, "severity")
-    conditions = pd.DataFrame(
-        [
-            {**s.key, "true": s.true, **alarms.told_change(s, models.of(str(s.key["family"])))}
-            for s in alarms.other_conditions(observed, levels, categories)
-        ]
-    )
+    conditions = _told(alarms.other_conditions(observed, levels, categories), models)
+    apart = _told(alarms.stretches(observed, levels, categories), models)
     parts = [
         _ways(judged),
         _figures_part("change_by_kind", errors.by_group(judged, "kind")),
+        *([_figures_part("change_apart", errors.by_group(apart, "kind"))] if len(apart) else []),
         _figures_part("change_by_severity", errors.by_group(judged, "severity")),
         Part("changes_judged", judged, pd.DataFrame({"changes judged": [len(judged)]})),
         _power_part("change_alarms", pd.concat([of_all, power], ignore_index=True), "kind"),
@@ -87,6 +87,25 @@ def changes_report(
     ]
     title = "Which changes are seen"
     return StudyReport("changes", title, ABOUT, _figure(judged, of_all), parts, problems)
+
+
+def _told(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels) -> pd.DataFrame:
+    """Tell the change from the untouched images of each stretch to other ones."""
+    return pd.DataFrame(
+        [
+            {
+                **s.key,
+                "true": s.true,
+                **alarms.told_change(s, models.of(str(s.key["family"]), _known_kind(s, models))),
+            }
+            for s in stretches
+        ]
+    )
+
+
+def _known_kind(stretch: alarms.Stretch, models: alarms.LeftOutModels) -> str:
+    kind = str(stretch.key["kind"])
+    return kind if kind in set(models.changes.rows["kind"]) else NO_KIND
 
 
 def _raised(
