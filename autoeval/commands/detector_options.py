@@ -94,6 +94,12 @@ def _cfg_options(words: list[str] | None) -> dict | None:
 
     if not words:
         return None
+    bare = [word for word in words if "=" not in word]
+    if bare:
+        raise InputError(
+            f"Expected --cfg-options as KEY=VALUE, such as model.test_cfg.score_thr=0.01, but got "
+            f"{', '.join(bare)}."
+        )
     parser = argparse.ArgumentParser()
     parser.add_argument("--cfg-options", nargs="+", action=DictAction)
     return parser.parse_args(["--cfg-options", *words]).cfg_options
