@@ -73,7 +73,7 @@ def observe(detector: Detector) -> dict[str, Any]:
         "equal": _as_mmdet(detector, found.clean),
         "dropout": "split" if detector.splits_backbone else ", ".join(detector.stages),
         "dropout moves boxes": not np.array_equal(found.clean.boxes, found.perturbed[0].boxes),
-        "half": half_size(detector) if found.half_size else "",
+        "half": "" if found.half_size is None else half_size(detector),
         "missing": dict(found.missing),
     }
 

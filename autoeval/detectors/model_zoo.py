@@ -49,7 +49,7 @@ def load_from_torchvision(filename: str, map_location: Any = None) -> dict[str, 
     InputError
         If no model has that name, or it is not in the cache and cannot be downloaded.
     """
-    address = _address(filename)
+    address = find_address(filename)
     try:
         path = find_checkpoint(address)
     except InputError as error:
@@ -61,7 +61,7 @@ def load_from_torchvision(filename: str, map_location: Any = None) -> dict[str, 
     return torch.load(path, map_location=map_location, weights_only=True)
 
 
-def _address(filename: str) -> str:
+def find_address(filename: str) -> str:
     """Look a model up in mmengine's list."""
     import mmengine
 
