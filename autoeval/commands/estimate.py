@@ -76,7 +76,10 @@ def run(args: argparse.Namespace) -> int:
         return _run_detector(args)
     estimator = PredictionsEstimator.load(args.estimator)
     asked = ask(
-        estimator, files_of(args), images=args.images_list, categories=_categories(args.category)
+        estimator,
+        files_of(args),
+        images=args.images_list,
+        categories=named_categories(args.category),
     )
     report = estimate_report(f"Estimate from {Path(args.predictions).name}", estimator, asked)
     written = report.write(args.work_dir)
@@ -130,7 +133,7 @@ def _run_any(args: argparse.Namespace) -> int:
         MapEstimator.load(args.estimator),
         files,
         load_named_detector(args),
-        categories=_categories(args.category) or None,
+        categories=named_categories(args.category) or None,
         teacher=load_named_teacher(args),
     )
     by_category = ByCategory(estimate.per_category, find_target(estimate.target))
@@ -146,7 +149,7 @@ def _run_any(args: argparse.Namespace) -> int:
     return 0
 
 
-def _categories(given: list[str] | None) -> dict[str, list[str]]:
+def named_categories(given: list[str] | None) -> dict[str, list[str]]:
     """Read ``vehicle=car,bus`` as a category and the detector's words for it."""
     pairs = [text.partition("=") for text in given or []]
     return {name: [w for w in words.split(",") if w] or [name] for name, _, words in pairs}

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands.detector_options import add_detector_options, load_named_detector
+from autoeval.commands.estimate import named_categories
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.remembered_detector import recall_detector
 from autoeval.runtime.shards import Shards
@@ -67,6 +68,13 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="folders that name a place, such as 1 for camera/2026/03/02/ (default: all)",
+    )
+    places.add_argument(
+        "--category",
+        action="append",
+        metavar="NAME[=WORD,...]",
+        help="a category to expect everywhere, with the detector's words for it; may be given "
+        "several times (default: those of the estimator's task)",
     )
     places.add_argument(
         "--by",
@@ -161,6 +169,7 @@ def _watch(args: argparse.Namespace, shards: Shards) -> tuple[Watched | None, di
         plan,
         clock=clock,
         signals=image_signals,
+        categories=named_categories(args.category),
         batch_size=args.batch_size,
         executor=executor,
         shards=shards,

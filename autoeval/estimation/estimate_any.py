@@ -73,7 +73,7 @@ def estimate_any(
         )
     check_teacher(regression.features_, teacher)
     named = categories or {word: [word] for word in detector.categories}
-    settings, task = replace(light(), teacher=teacher), _task(named, detector.categories)
+    settings, task = replace(light(), teacher=teacher), any_task(named, detector.categories)
     observer = Observer(detector, task, settings, batch_size=batch_size)
     estimator.check_detector(detector)
     samples, log = UnlabelledSamples(list_images(images)), PassLog()
@@ -104,7 +104,14 @@ def _seen(evidence: Evidence) -> np.ndarray:
     return np.unique(evidence.clean.above(SEEN).labels)
 
 
-def _task(named: Mapping[str, Sequence[str]], words: Sequence[str]) -> Task:
+def any_task(named: Mapping[str, Sequence[str]], words: Sequence[str]) -> Task:
+    """Make a task without data of some categories, each with the detector's words for it.
+
+    Raises
+    ------
+    InputError
+        If a word is none of the detector's.
+    """
     mapping = {word: name for name, of in named.items() for word in of}
     unknown = [word for word in mapping if word not in words]
     if unknown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ KEY = ["group", "period", "digest"]
 Score = Callable[[Sequence[CameraImage]], dict[str, Any]]
 
 
-def group_rows(store: RecordStore, score: Score, *, by: str) -> pd.DataFrame:
+def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = "") -> pd.DataFrame:
     """Score every place, and every period of it; one place's records are in memory at a time.
 
     Parameters
@@ -30,6 +31,8 @@ def group_rows(store: RecordStore, score: Score, *, by: str) -> pd.DataFrame:
         From at least one record to a row; see `autoeval.monitoring.group_scores.score_group`.
     by : str
         See `autoeval.monitoring.periods.periods`.
+    made_with : str
+        What scores depend on beside the images: with another one they are made again.
 
     Returns
     -------
@@ -38,33 +41,43 @@ def group_rows(store: RecordStore, score: Score, *, by: str) -> pd.DataFrame:
         ``n_unreadable``, and what `score` says; ``n_images`` is 0 where no image could be read.
     """
     path = store.folder / SCORED
-    known = _known(path)
+    scored = _Scored(score, made_with, _known(path))
     index = store.index()
     rows: list[dict[str, Any]] = []
     for group, images in index.groupby("group"):
-        rows += _of_place(str(group), in_time(images), store, score, by, known)
+        rows += _of_place(str(group), in_time(images), store, scored, by)
     table = pd.DataFrame(rows)
     if len(table):
         write_table(path, table)
     return table
 
 
+@dataclass(frozen=True)
+class _Scored:
+    """How groups are scored, and the rows of those that were."""
+
+    score: Score
+    made_with: str
+    before: dict[tuple[str, ...], dict[str, Any]]
+
+
 def _of_place(
     group: str,
     index: pd.DataFrame,
     store: RecordStore,
-    score: Score,
+    scored: _Scored,
     by: str,
-    known: dict[tuple[str, ...], dict[str, Any]],
 ) -> Iterator[dict[str, Any]]:
     records: dict[str, CameraImage] | None = None
     for period, images in _parts(index, by):
-        row = known.get((group, period, digest_of(images)))
+        digest = digest_of(images, scored.made_with)
+        row = scored.before.get((group, period, digest))
         if row is None:
             if records is None:
                 records = {record.file_name: record for record in store.read(index)}
             present = [records[name] for name in images["file_name"] if name in records]
-            row = _row(group, period, images, score(present) if present else {"n_images": 0})
+            new = scored.score(present) if present else {"n_images": 0}
+            row = {"group": group, "period": period, "digest": digest, **_about(images), **new}
         yield row
 
 
@@ -76,15 +89,11 @@ def _parts(index: pd.DataFrame, by: str) -> Iterator[tuple[str, pd.DataFrame]]:
                 yield str(period), images
 
 
-def _row(group: str, period: str, index: pd.DataFrame, scored: dict[str, Any]) -> dict[str, Any]:
+def _about(index: pd.DataFrame) -> dict[str, Any]:
     return {
-        "group": group,
-        "period": period,
-        "digest": digest_of(index),
         "first": _time(index["taken"].min()),
         "last": _time(index["taken"].max()),
         "n_unreadable": int((index["unreadable"] != "").sum()),
-        **scored,
     }
 
 

@@ -41,8 +41,8 @@ def score_group(
     Returns
     -------
     dict
-        ``n_images``, ``n_boxes``, the features (``score/category`` for several categories), and
-        ``signal/NAME``, the mean of each signal.
+        ``n_images``, ``n_boxes``, the features (``score/category`` for several categories; of a
+        single one ``category`` is the name), and ``signal/NAME``, the mean of each signal.
     """
     tally = Tally(categories, settings, scores_of(features))
     signals: list[dict[str, float]] = []
@@ -52,10 +52,12 @@ def score_group(
     (row,) = tally.rows()
     kept = {k: v for k, v in row.items() if k.partition("/")[0] in features}
     counts = {"n_images": row["n_images"], "n_boxes": row["n_boxes"]}
+    if len(categories) == 1:
+        counts["category"] = categories[0]
     return {**counts, **kept, **pd.DataFrame(signals).mean().to_dict()}
 
 
-def digest_of(index: pd.DataFrame) -> str:
-    """Hash which images, in which state, a group consists of, in any order."""
+def digest_of(index: pd.DataFrame, made_with: str = "") -> str:
+    """Hash which images a group consists of, in which state, and how they are scored."""
     names = sorted(zip(index["file_name"], index["stamp"], index["unreadable"], strict=True))
-    return hashlib.sha256(repr(names).encode()).hexdigest()[:20]
+    return hashlib.sha256(repr((made_with, names)).encode()).hexdigest()[:20]

@@ -11,10 +11,13 @@ import numpy as np
 
 from autoeval.detections import Detections
 from autoeval.errors import InputError
+from autoeval.estimation.estimate_any import any_task
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.observing import ImageDetector, Observer
 from autoeval.estimation.pair_regression import NAME, PairRegression
+from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.pass_log import PassLog
+from autoeval.estimation.presets import light
 from autoeval.estimation.samples import UnlabelledSamples
 from autoeval.estimation.travelling import LoadDetector, TravellingObserver
 from autoeval.monitoring.clock import Clock
@@ -29,9 +32,23 @@ Signals = Callable[[np.ndarray], Mapping[str, float]]
 
 
 def place_observer(
-    estimator: MapEstimator, detector: ImageDetector, *, batch_size: int = 4
+    estimator: MapEstimator,
+    detector: ImageDetector,
+    *,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    batch_size: int = 4,
 ) -> Observer:
     """Make the pass that an estimator needs of places: the plain one, and that at half the size.
+
+    Parameters
+    ----------
+    estimator : MapEstimator
+    detector : ImageDetector
+    categories : mapping of str to sequence of str, optional
+        Categories to expect everywhere, each with the detector's words for it; those of the task
+        by default. An estimator of a labelled set needs them.
+    batch_size : int
+        Changes no number.
 
     Raises
     ------
@@ -51,7 +68,17 @@ def place_observer(
             f"This estimator needs {', '.join(more)} of each image, and places are remembered by "
             "the boxes of the plain pass and of that at half the size alone. Fit without it."
         )
-    observer = estimator.observer(detector, repeats=0, batch_size=batch_size)
+    if categories:
+        estimator.check_detector(detector)
+        task = any_task(categories, detector.categories)
+        observer = Observer(detector, task, light(), batch_size=batch_size)
+    elif "kind" in estimator.table_ and (estimator.table_["kind"] == CATEGORY).any():
+        raise InputError(
+            "This estimator was fitted on the categories of a labelled set: say with --category "
+            "which of them are to be expected at these places, such as --category car=car,truck."
+        )
+    else:
+        observer = estimator.observer(detector, repeats=0, batch_size=batch_size)
     settings = replace(observer.settings, wants=(HALF,) if HALF in needed else ())
     return Observer(detector, observer.task, settings, batch_size=batch_size)
 

@@ -21,6 +21,7 @@ from autoeval.monitoring.periods import WHOLE
 from autoeval.monitoring.ranks import DRAWS, among_worst, ranks
 from autoeval.monitoring.record import CameraImage
 from autoeval.monitoring.record_store import RecordStore
+from autoeval.scores.registry import revisions
 
 TOLD = ["estimate", "lower", "upper", "raw"]
 
@@ -93,7 +94,8 @@ def place_table(
         features=regression.features_,
     )
     level_of = partial(_level, regression, score)
-    rows = group_rows(store, score, by=by)
+    made_with = repr((regression.features_, observer.task.categories, revisions()))
+    rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
         return PlaceTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k, level_of)
     known = rows[rows["n_images"] > 0]
@@ -152,5 +154,7 @@ def _level(regression: PairRegression, score: Score, records: Sequence[CameraIma
 def _places(regression: PairRegression, rows: pd.DataFrame) -> NewPlaces:
     """Set rows side by side, by their scores alone."""
     scores = [name for name in rows if str(name).partition("/")[0] in regression.features_]
+    if not regression.pairs.single and "category" in rows:
+        scores.append("category")
     names = rows["group"] + "\0" + rows["period"]
     return regression.places(rows[["n_images", *scores]].assign(place=names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -74,6 +74,7 @@ def watch_places(
     *,
     clock: Clock,
     signals: Signals,
+    categories: Mapping[str, Sequence[str]] | None = None,
     batch_size: int = 4,
     executor: Executor | None = None,
     shards: Shards | None = None,
@@ -94,6 +95,8 @@ def watch_places(
     plan : WatchPlan
     clock, signals, load
         See `PlacePass`.
+    categories : mapping, optional
+        See `place_observer`.
     batch_size : int
         Changes no number.
     executor, shards
@@ -109,7 +112,7 @@ def watch_places(
     InputError
         If the estimator or the store is of another detector, or no image of any place can be read.
     """
-    observer = place_observer(estimator, detector, batch_size=batch_size)
+    observer = place_observer(estimator, detector, categories=categories, batch_size=batch_size)
     images, vanished = place_images(files, depth=plan.depth)
     work, began = PlacePass(observer, clock, signals, load=load), time.time()
     counts = observe_places(images, work, store, executor=executor, shards=shards)

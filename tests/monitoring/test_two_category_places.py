@@ -7,8 +7,11 @@ from monitoring.fake_cameras import find, write_camera
 
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.errors import InputError
+from autoeval.estimation.estimate_any import estimate_any
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.observing import Observer
+from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.presets import light
 from autoeval.metasets import Task
 from autoeval.monitoring.clock import Clock
@@ -59,4 +62,37 @@ def test_the_mean_over_two_categories_is_that_of_the_folder(tmp_path, detector, 
         assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
     assert table.drawn.mean(axis=0) == pytest.approx(
         [places.loc[name, "raw"] for name in table.names], abs=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    "named", [{"car": ["car"]}, {"car": ["car"], "anyone": ["person"]}], ids=["one", "two"]
+)
+def test_named_categories_are_estimated_as_any_are(named, tmp_path, detector, fitted):
+    write_camera(tmp_path / "images" / "gate", 9, 160, at=1_770_000_000)
+    rows = pair_rows(fitted.table_).assign(kind="category")
+    labelled = MapEstimator().fit_rows(rows, context=fitted.context_)
+    with pytest.raises(InputError, match="--category"):
+        place_observer(labelled, detector)
+    observer = place_observer(labelled, detector, categories=named)
+    images, _ = place_images(load_image_folder(tmp_path / "images"))
+    store = RecordStore(tmp_path / "work")
+    observe_places(images, PlacePass(observer, Clock("file"), lambda image: {}), store)
+    (row,) = place_table(store, labelled, observer).places.to_dict("records")
+    expected = estimate_any(labelled, tmp_path / "images", detector, categories=named)
+    got = [row["estimate"], row["lower"], row["upper"]]
+    assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
+
+
+def test_an_estimator_with_other_scores_scores_again(tmp_path, detector, fitted):
+    write_camera(tmp_path / "images" / "gate", 6, 160, at=1_770_000_000)
+    images, _ = place_images(load_image_folder(tmp_path / "images"))
+    half = [name for name in fitted.table_ if name.startswith("scale_ap")]
+    fewer = MapEstimator().fit_rows(fitted.table_.drop(columns=half), context=fitted.context_)
+    observer, store = place_observer(fitted, detector), RecordStore(tmp_path / "work")
+    observe_places(images, PlacePass(observer, Clock("file"), lambda image: {}), store)
+    place_table(store, fewer, observer)
+    (row,) = place_table(store, fitted, observer).places.to_dict("records")
+    assert row["estimate"] == pytest.approx(
+        fitted.predict(tmp_path / "images" / "gate", detector).value, abs=1e-9
     )
