@@ -91,18 +91,50 @@ def tell_change(
     InputError
         If a period has fewer than two images, or an image lacks what the model reads.
     """
-    for name, images in (("before", before), ("after", after)):
-        if len(images) < FEWEST:
-            raise InputError(
-                f"Expected {FEWEST} images or more in the period {name} but got {len(images)}: a "
-                "change cannot be told from one image."
-            )
-    numbers = image_numbers(before), image_numbers(after)
+    check_period("before", before)
+    check_period("after", after)
+    return change_of_numbers(
+        model,
+        image_numbers(before),
+        image_numbers(after),
+        map_before=map_before,
+        blocks=(blocks_before, blocks_after),
+        level=level,
+        seed=seed,
+    )
+
+
+def check_period(name: str, images: Sequence[CameraImage]) -> None:
+    """Make sure that a period has two images or more.
+
+    Raises
+    ------
+    InputError
+        If it has not.
+    """
+    if len(images) < FEWEST:
+        raise InputError(
+            f"Expected {FEWEST} images or more in the period {name} but got {len(images)}: a "
+            "change cannot be told from one image."
+        )
+
+
+def change_of_numbers(
+    model: ChangeModel,
+    before: np.ndarray,
+    after: np.ndarray,
+    *,
+    map_before: float,
+    blocks: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
+    level: float = 0.9,
+    seed: int = 0,
+) -> PlaceChange:
+    """Tell a change as `tell_change` does, from `image_numbers` of both periods."""
     drawn = [
-        _drawn(own, blocks, (seed, k))
-        for k, (own, blocks) in enumerate(zip(numbers, (blocks_before, blocks_after), strict=True))
+        _drawn(numbers, own, (seed, k))
+        for k, (numbers, own) in enumerate(zip((before, after), blocks, strict=True))
     ]
-    return change_between(model, *numbers, *drawn, map_before=map_before, level=level)
+    return change_between(model, before, after, *drawn, map_before=map_before, level=level)
 
 
 def change_between(

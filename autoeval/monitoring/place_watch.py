@@ -10,7 +10,12 @@ import numpy as np
 from autoeval.monitoring.change_model import ChangeModel
 from autoeval.monitoring.exchangeability import capital, onset, shares_below
 from autoeval.monitoring.image_numbers import image_numbers
-from autoeval.monitoring.place_change import FEWEST, PlaceChange, tell_change
+from autoeval.monitoring.place_change import (
+    FEWEST,
+    PlaceChange,
+    change_of_numbers,
+    check_period,
+)
 from autoeval.monitoring.record import CameraImage
 
 
@@ -84,6 +89,7 @@ def watch(
     InputError
         As `tell_change`, of the first period.
     """
+    check_period("before", before)
     earlier, later = image_numbers(before), image_numbers(after)
     own = _numbered(blocks_before, len(before)), _numbered(blocks_after, len(after))
     values = [
@@ -93,14 +99,13 @@ def watch(
     found = raise_alarm(np.concatenate(values, axis=1), values[0].shape[1], alpha=alpha, seed=seed)
     first = 0 if found.since is None else int(np.argmax(own[1] == found.since))
     change = None
-    if len(before) >= FEWEST and len(after) - first >= FEWEST:
-        change = tell_change(
+    if len(after) - first >= FEWEST:
+        change = change_of_numbers(
             model,
-            before,
-            after[first:],
+            earlier,
+            later[first:],
             map_before=map_before,
-            blocks_before=own[0],
-            blocks_after=own[1][first:],
+            blocks=(own[0], own[1][first:]),
             level=level,
             seed=seed,
         )

@@ -104,6 +104,22 @@ def test_the_watch_is_quiet_where_nothing_changed(model):
     assert seen.change.lower < 0 < seen.change.upper
 
 
+def test_a_watch_needs_a_baseline_and_may_begin_without_anything_after_it(model):
+    seen = watch(model, images(20, 2.0), [], map_before=LEVEL)
+    assert not seen.alarm and seen.change is None and len(seen.capital) == 0
+    with pytest.raises(InputError, match="in the period before but got 1"):
+        watch(model, images(1, 2.0), images(5, 2.0, first=5), map_before=LEVEL)
+
+
+def test_the_change_of_a_watch_is_that_of_its_images(model):
+    before, after = images(30, 2.0), images(12, 2.0, first=50)
+    seen = watch(model, before, after, map_before=LEVEL, seed=4)
+    blocks = {"blocks_before": np.arange(30), "blocks_after": np.arange(12)}
+    told = tell_change(model, before, after, map_before=LEVEL, seed=4, **blocks)
+    assert not seen.alarm and len(seen.capital) == 12
+    assert (seen.change.value, seen.change.lower) == (told.value, told.lower)
+
+
 def test_blocks_are_watched_as_one(model):
     blocks = np.repeat(np.arange(10), 4)
     seen = watch(
