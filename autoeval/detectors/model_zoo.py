@@ -62,7 +62,18 @@ def load_from_torchvision(filename: str, map_location: Any = None) -> dict[str, 
 
 
 def find_address(filename: str) -> str:
-    """Look a model up in mmengine's list."""
+    """Look a model up in mmengine's list of torchvision's addresses.
+
+    Parameters
+    ----------
+    filename : str
+        Such as ``torchvision://resnet50``.
+
+    Raises
+    ------
+    InputError
+        If no model has that name.
+    """
     import mmengine
 
     models = json.loads((Path(mmengine.__path__[0]) / "hub/torchvision_0.12.json").read_text())
