@@ -52,8 +52,11 @@ def test_the_folder_holds_what_was_drawn(plan, tmp_path):
     assert len(offered) == sure.sum() > 0
     tasks = json.loads((out / "prelabels_label_studio.json").read_text())
     assert sum(len(task["predictions"][0]["result"]) for task in tasks) == sure.sum()
-    first = tasks[0]["predictions"][0]["result"][0]["value"]
-    row = np.flatnonzero(sure & (plan.found.image == plan.drawn[0]))[0]
+    place = next(
+        k for k, image in enumerate(plan.drawn) if (sure & (plan.found.image == image)).any()
+    )
+    first = tasks[place]["predictions"][0]["result"][0]["value"]
+    row = np.flatnonzero(sure & (plan.found.image == plan.drawn[place]))[0]
     assert first["x"] == pytest.approx(plan.found.boxes[row][0] / 2)  # percent of 200 pixels
     assert first["rectanglelabels"] == ["car"]
 
