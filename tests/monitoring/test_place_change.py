@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from monitoring.records import made_record
+from scipy import stats
 
 from autoeval.errors import InputError
 from autoeval.monitoring.change_model import ChangeModel
@@ -102,6 +103,22 @@ def test_the_watch_is_quiet_where_nothing_changed(model):
     seen = watch(model, images(40, 2.0), images(40, 2.0, first=40), map_before=LEVEL)
     assert not seen.alarm and seen.onset is None
     assert seen.change.lower < 0 < seen.change.upper
+
+
+def test_the_whole_watch_keeps_its_rate(model):
+    """With the baseline's own mean in every value, and sets of images as they come."""
+    alarms = [
+        watch(
+            model,
+            images(15, 2.0, first=1000 * seed),
+            images(45, 2.0, first=1000 * seed + 15),
+            map_before=LEVEL,
+            alpha=0.1,
+            seed=seed,
+        ).alarm
+        for seed in range(80)
+    ]
+    assert sum(alarms) <= stats.binom.ppf(0.999, len(alarms), 0.1)
 
 
 def test_a_watch_needs_a_baseline_and_may_begin_without_anything_after_it(model):
