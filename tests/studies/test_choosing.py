@@ -4,11 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.cli import main
 from autoeval.errors import InputError
+from autoeval.results.studies import chosen_prior
 from autoeval.results.studies.chosen_prior import choose_report
 from autoeval.studies.choosing import Choice, choose, interval_score, judge_all, mean_loss
 from tests.studies.test_transfer import scores
 
+FEW_STEPS = {"slope": (0.06,)}
 STEPS = {"slope": (0.05, 0.06, 0.07), "bending": (0.0, 0.05)}
 
 
@@ -66,3 +69,19 @@ def test_the_report_tells_what_each_detector_was_judged_by():
     assert list(options["option"]) == ["0.05", "0.06"] and 1.0 in set(options["one"])
     with pytest.raises(InputError, match="one: expected places of 3 families or more, got 1"):
         choose_report({"one": scores().query("family == 'family1'")})
+
+
+def test_the_command_reads_the_tables_of_each_detector(tmp_path, monkeypatch, capsys):
+    def with_few_steps(tables, *, draws, seed):
+        return choose_report(tables, FEW_STEPS, draws=draws, seed=seed)
+
+    monkeypatch.setattr(chosen_prior, "choose_report", with_few_steps)
+    table = scores().assign(sample_set="own")
+    for name in ("one", "two"):
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    of = [["--of", name, str(tmp_path / f"{name}.parquet")] for name in ("one", "two")]
+    assert main(["study", "choose", *of[0], *of[1], "--draws", "1", "--out", str(tmp_path)]) == 0
+    assert "chosen without it" in capsys.readouterr().out
+    assert (tmp_path / "choose_worth.csv").is_file()
+    assert main(["study", "choose", "--of", "one"]) == 2
+    assert "--of one: expected NAME PATH" in capsys.readouterr().err

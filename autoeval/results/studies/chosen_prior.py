@@ -25,8 +25,8 @@ ABOUT = (
 
 def choose_report(
     tables: Mapping[str, pd.DataFrame],
-    *,
     steps: Mapping[str, Sequence] = STEPS,
+    *,
     draws: int = 2,
     seed: int = 0,
 ) -> StudyReport:
