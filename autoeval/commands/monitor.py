@@ -22,6 +22,7 @@ from autoeval.commands.detector_options import add_detector_options, load_named_
 from autoeval.commands.estimate import named_categories
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.remembered_detector import recall_detector
+from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Observe what is new, tell how all places stand."""
+    if args.changes is None and (args.fail_on_alarm or args.webhook):
+        raise InputError("--fail-on-alarm and --webhook tell of changes: they need --changes.")
     with launched(args) as shards, _quietly(args.quiet) as complaints:
         watched, files = _watch(args, shards)
     if watched is None:
@@ -200,7 +203,6 @@ def _changes(args: argparse.Namespace) -> ChangeSettings | None:
 
 
 def _anchor(text: str) -> tuple[str, Anchor]:
-    from autoeval.errors import InputError
     from autoeval.monitoring.anchor import Anchor
 
     place, equals, path = text.partition("=")

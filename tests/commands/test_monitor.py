@@ -139,6 +139,7 @@ def test_an_estimator_of_another_detector_is_refused(site, capsys):
         (["--worst", "0"], "Expected --worst of 1 or more"),
         (["--depth", "0"], "Expected --depth of 1 or more"),
         (["--changes", "missing.json"], "missing.json"),
+        (["--fail-on-alarm"], "need --changes"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message, site, capsys):
