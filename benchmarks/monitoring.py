@@ -56,12 +56,12 @@ def parse_args() -> argparse.Namespace:
 def measure(n_images: int, n_places: int, folder: str) -> dict[str, float]:
     """Time the steps of a run, in seconds of CPU, and the largest memory, in MB."""
     from autoeval.data.find_images import find_images
-    from autoeval.monitoring.clock import Clock
-    from autoeval.monitoring.observing_places import observe_places
-    from autoeval.monitoring.place_images import place_images
-    from autoeval.monitoring.place_pass import PlacePass, place_observer
-    from autoeval.monitoring.place_table import place_table
-    from autoeval.monitoring.record_store import RecordStore
+    from autoeval.monitoring.observing.observing_places import observe_places
+    from autoeval.monitoring.observing.place_images import place_images
+    from autoeval.monitoring.observing.place_pass import PlacePass, place_observer
+    from autoeval.monitoring.order.place_table import place_table
+    from autoeval.monitoring.records.record_store import RecordStore
+    from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watched import Watched
     from autoeval.results.monitoring.place_board import place_board
     from autoeval.results.monitoring.places_report import places_report

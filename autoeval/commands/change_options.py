@@ -11,7 +11,7 @@ from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.metasets.transforms import TransformStep
-    from autoeval.monitoring.changed_images import ChangedImages
+    from autoeval.monitoring.fitting.changed_images import ChangedImages
 
 META_SET, N_SETS, N_IMAGES, UNTOUCHED = "configs/metasets/corruptions.py", 14, 24, 64
 
@@ -69,7 +69,7 @@ def observe_named_changes(
     from autoeval.estimation.presets import light
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.metasets.task_union import merge_tasks
-    from autoeval.monitoring.changed_images import observe_changes
+    from autoeval.monitoring.fitting.changed_images import observe_changes
 
     task = merge_tasks([load_task(file, args.data_root) for file in args.task])
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)

@@ -29,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Observe, fit, write, and say how far off the slopes are on what they have not seen."""
-    from autoeval.monitoring.change_file import write_change_model
-    from autoeval.monitoring.fit_change import fit_change
-    from autoeval.monitoring.known_changes import known_changes
+    from autoeval.monitoring.changes.change_file import write_change_model
+    from autoeval.monitoring.fitting.fit_change import fit_change
+    from autoeval.monitoring.fitting.known_changes import known_changes
     from autoeval.report.sections import written_files
     from autoeval.studies.change_errors import change_figures, judged_changes
 

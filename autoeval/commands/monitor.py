@@ -26,8 +26,8 @@ from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
-    from autoeval.monitoring.anchor import Anchor
-    from autoeval.monitoring.place_changes import ChangeSettings
+    from autoeval.monitoring.changes.anchor import Anchor
+    from autoeval.monitoring.changes.place_changes import ChangeSettings
     from autoeval.monitoring.watched import Watched
 
 ALARM = 3
@@ -152,9 +152,9 @@ def _watch(args: argparse.Namespace, shards: Shards) -> tuple[Watched | None, di
     from autoeval.data.find_images import find_images
     from autoeval.data.image_folder import ImageFile
     from autoeval.estimation.estimator import MapEstimator
-    from autoeval.monitoring.clock import Clock
-    from autoeval.monitoring.record_store import RecordStore
-    from autoeval.monitoring.signals import image_signals
+    from autoeval.monitoring.observing.signals import image_signals
+    from autoeval.monitoring.records.record_store import RecordStore
+    from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watch_places import WatchPlan, watch_places
 
     executor, clock = make_executor(args), Clock(args.time)
@@ -184,9 +184,9 @@ def _watch(args: argparse.Namespace, shards: Shards) -> tuple[Watched | None, di
 
 
 def _changes(args: argparse.Namespace) -> ChangeSettings | None:
-    from autoeval.monitoring.baseline import Baseline
-    from autoeval.monitoring.change_file import read_change_model
-    from autoeval.monitoring.place_changes import ChangeSettings
+    from autoeval.monitoring.changes.change_file import read_change_model
+    from autoeval.monitoring.changes.place_changes import ChangeSettings
+    from autoeval.monitoring.times.baseline import Baseline
 
     if args.changes is None:
         return None
@@ -203,7 +203,7 @@ def _changes(args: argparse.Namespace) -> ChangeSettings | None:
 
 
 def _anchor(text: str) -> tuple[str, Anchor]:
-    from autoeval.monitoring.anchor import Anchor
+    from autoeval.monitoring.changes.anchor import Anchor
 
     place, equals, path = text.partition("=")
     if not equals:
@@ -216,7 +216,7 @@ def _anchor(text: str) -> tuple[str, Anchor]:
 def _tell(
     args: argparse.Namespace, watched: Watched, files: dict[str, Path], complaints: Sequence[str]
 ) -> int:
-    from autoeval.monitoring.record_store import RecordStore
+    from autoeval.monitoring.records.record_store import RecordStore
     from autoeval.report.sections import written_files
     from autoeval.results.monitoring.place_board import place_board
     from autoeval.results.monitoring.place_pictures import PlacePictures

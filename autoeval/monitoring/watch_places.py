@@ -14,14 +14,14 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.observing import ImageDetector
 from autoeval.estimation.travelling import LoadDetector
-from autoeval.monitoring.clock import Clock
-from autoeval.monitoring.observing_places import observe_places
-from autoeval.monitoring.periods import check_by, doubts_of_time
-from autoeval.monitoring.place_changes import ChangeSettings, place_changes
-from autoeval.monitoring.place_images import PlaceImage, place_images
-from autoeval.monitoring.place_pass import PlacePass, Signals, place_observer
-from autoeval.monitoring.place_table import place_table, with_changes
-from autoeval.monitoring.record_store import RecordStore
+from autoeval.monitoring.changes.place_changes import ChangeSettings, place_changes
+from autoeval.monitoring.observing.observing_places import observe_places
+from autoeval.monitoring.observing.place_images import PlaceImage, place_images
+from autoeval.monitoring.observing.place_pass import PlacePass, Signals, place_observer
+from autoeval.monitoring.order.place_table import place_table, with_changes
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.clock import Clock
+from autoeval.monitoring.times.periods import check_by, doubts_of_time
 from autoeval.monitoring.watched import Watched
 from autoeval.report.numerals import counted
 from autoeval.runtime.executors.base import Executor
@@ -36,7 +36,7 @@ class WatchPlan:
     Parameters
     ----------
     by : str
-        See `autoeval.monitoring.periods.periods`.
+        See `autoeval.monitoring.times.periods.periods`.
     depth : int, optional
         Folders that name a place; all by default.
     k : int

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pandas as pd
 
-from autoeval.monitoring.periods import WHOLE
-from autoeval.monitoring.place_table import PlaceTable
+from autoeval.monitoring.order.place_table import PlaceTable
+from autoeval.monitoring.times.periods import WHOLE
 
 ALARM = "alarm"
 
@@ -28,7 +28,7 @@ class Watched:
     target : str
         What is estimated, such as ``"mAP"``.
     by : str
-        See `autoeval.monitoring.periods.periods`.
+        See `autoeval.monitoring.times.periods.periods`.
     problems : tuple of str
         Sentences: what could not be read, what is strange about times.
     clocks : dict of str to int

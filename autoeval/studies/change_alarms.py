@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 
 from autoeval.metasets.seeds import named_rng
-from autoeval.monitoring.change_model import ChangeModel
-from autoeval.monitoring.changed_images import ChangedImages, true_precision
-from autoeval.monitoring.fit_change import NO_KIND, READ, arrays, slopes_without, weights_of
-from autoeval.monitoring.image_numbers import NUMBERS, image_numbers
-from autoeval.monitoring.image_weights import bounds_of
-from autoeval.monitoring.known_changes import KnownChanges, positions
-from autoeval.monitoring.place_change import change_between
-from autoeval.monitoring.place_watch import raise_alarm
-from autoeval.monitoring.slopes import Slopes
+from autoeval.monitoring.changes.change_model import ChangeModel
+from autoeval.monitoring.changes.image_numbers import NUMBERS, image_numbers
+from autoeval.monitoring.changes.image_weights import bounds_of
+from autoeval.monitoring.changes.place_change import change_between
+from autoeval.monitoring.changes.place_watch import raise_alarm
+from autoeval.monitoring.changes.slopes import Slopes
+from autoeval.monitoring.fitting.changed_images import ChangedImages, true_precision
+from autoeval.monitoring.fitting.fit_change import NO_KIND, READ, arrays, slopes_without, weights_of
+from autoeval.monitoring.fitting.known_changes import KnownChanges, positions
 from autoeval.scores.resampling import resampled_counts
 
 LEAD = 0.3  # share of the untouched images that come after the baseline

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from autoeval.monitoring.fit_change import READ, arrays, left_out, widening_of
-from autoeval.monitoring.image_weights import bounds_of
-from autoeval.monitoring.known_changes import KnownChanges
+from autoeval.monitoring.changes.image_weights import bounds_of
+from autoeval.monitoring.fitting.fit_change import READ, arrays, left_out, widening_of
+from autoeval.monitoring.fitting.known_changes import KnownChanges
 
 LARGE = 0.03
 LEVEL = 0.9

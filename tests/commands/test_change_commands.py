@@ -5,7 +5,7 @@ from fading_places import FadingDetector, fading_task
 
 import autoeval.detectors
 from autoeval.cli import main
-from autoeval.monitoring.change_file import read_change_model
+from autoeval.monitoring.changes.change_file import read_change_model
 
 TASK = """
 name = "boxes"

@@ -12,9 +12,9 @@ from monitoring import fake_cameras
 from monitoring.fake_cameras import estimator, write_camera
 
 from autoeval.cli import main
-from autoeval.monitoring.change_model import ChangeModel
-from autoeval.monitoring.condition import CONDITION
-from autoeval.monitoring.slopes import Slopes
+from autoeval.monitoring.changes.change_model import ChangeModel
+from autoeval.monitoring.changes.condition import CONDITION
+from autoeval.monitoring.changes.slopes import Slopes
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
 BEFORE, AFTER = 30, 24  # hours, an image each

@@ -13,11 +13,11 @@ from monitoring import fake_cameras
 from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.data.image_folder import load_image_folder
-from autoeval.monitoring.clock import Clock
-from autoeval.monitoring.observing_places import observe_places
-from autoeval.monitoring.place_images import place_images
-from autoeval.monitoring.place_pass import PlacePass, place_observer
-from autoeval.monitoring.record_store import RecordStore
+from autoeval.monitoring.observing.observing_places import observe_places
+from autoeval.monitoring.observing.place_images import place_images
+from autoeval.monitoring.observing.place_pass import PlacePass, place_observer
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.clock import Clock
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
 

@@ -16,12 +16,12 @@ from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.observing import Observer
 from autoeval.estimation.presets import preset
 from autoeval.metasets import draw_recipes, own_images
-from autoeval.monitoring.clock import Clock
-from autoeval.monitoring.observing_places import observe_places
-from autoeval.monitoring.place_images import place_images
-from autoeval.monitoring.place_pass import PlacePass, place_observer
-from autoeval.monitoring.record_store import RecordStore
-from autoeval.monitoring.signals import image_signals
+from autoeval.monitoring.observing.observing_places import observe_places
+from autoeval.monitoring.observing.place_images import place_images
+from autoeval.monitoring.observing.place_pass import PlacePass, place_observer
+from autoeval.monitoring.observing.signals import image_signals
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.clock import Clock
 from autoeval.runtime.executors.ray import RayExecutor
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.monitoring.periods import FORMS
+from autoeval.monitoring.times.periods import FORMS
 from autoeval.monitoring.watched import ALARM, Watched
 from autoeval.report.board import Board, BoardItem
 from autoeval.report.numerals import counted

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.data.images import UnreadableImageError, read_image
-from autoeval.monitoring.record import CameraImage
-from autoeval.monitoring.record_store import RecordStore
+from autoeval.monitoring.records.record import CameraImage
+from autoeval.monitoring.records.record_store import RecordStore
 from autoeval.monitoring.watched import ALARM, Watched
 from autoeval.report.embed import thumbnail_uri
 from autoeval.results.thumbnails import draw_boxes

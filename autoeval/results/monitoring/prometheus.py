@@ -32,7 +32,7 @@ def prometheus_text(places: pd.DataFrame, *, target: str, finished_s: float) -> 
     Parameters
     ----------
     places : DataFrame
-        Rows of whole places; see `autoeval.monitoring.place_table.PlaceTable`.
+        Rows of whole places; see `autoeval.monitoring.order.place_table.PlaceTable`.
     target : str
         What is estimated, such as ``"mAP"``: a label of each sample.
     finished_s : float

@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.metasets.seeds import named_rng
-from autoeval.monitoring.changed_images import ChangedImages
-from autoeval.monitoring.fit_change import NO_KIND
-from autoeval.monitoring.image_numbers import image_numbers
-from autoeval.monitoring.known_changes import known_changes
+from autoeval.monitoring.changes.image_numbers import image_numbers
+from autoeval.monitoring.fitting.changed_images import ChangedImages
+from autoeval.monitoring.fitting.fit_change import NO_KIND
+from autoeval.monitoring.fitting.known_changes import known_changes
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.runtime.progress import progress_bar

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from chromium import LAPTOP, PHONE, Visit, chromium
 
-from autoeval.monitoring.place_table import PlaceTable
+from autoeval.monitoring.order.place_table import PlaceTable
 from autoeval.monitoring.watched import Watched
 from autoeval.report.embed import thumbnail_uri
 from autoeval.results.monitoring.place_board import place_board

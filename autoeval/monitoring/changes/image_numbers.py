@@ -1,0 +1,86 @@
+"""Numbers of each image whose means over a period say how the camera and the detector fare there.
+
+A period is compared with another by functions of such means alone. So periods can be drawn again
+image by image or block by block, and each image's part in a change can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from autoeval.boxes import box_area, box_iou
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+from autoeval.monitoring.observing.signals import MEANINGS
+from autoeval.monitoring.records.record import CameraImage
+
+LOW, SOME, SURE, OVERLAP = 0.05, 0.2, 0.3, 0.5
+OF_BOXES = ("boxes", "score", "share", "any", "best", "sure", "size", "sure_half", "again")
+NUMBERS = (*OF_BOXES, *MEANINGS)
+"""Of the boxes: how many are over .05 and the sum of their scores; the share of them over .3;
+whether one is over .2; the best score; how many are over .3 and the sum of the logarithms of their
+relative sizes; how many the pass at half the size has over .3; and how many of those at full size
+it finds again with an overlap over .5. Then the signals of the camera."""
+
+
+def image_numbers(records: Sequence[CameraImage], category: int | None = None) -> np.ndarray:
+    """Return the numbers of each image.
+
+    Parameters
+    ----------
+    records : sequence of CameraImage
+    category : int, optional
+        The one whose boxes count; by default those of all categories, as one.
+
+    Returns
+    -------
+    ndarray of shape (n_images, len(NUMBERS)), float64
+
+    Raises
+    ------
+    InputError
+        If an image has no pass at half the size, or not all signals.
+    """
+    return np.array([_numbers(record, category) for record in records]).reshape(-1, len(NUMBERS))
+
+
+def _numbers(record: CameraImage, category: int | None) -> list[float]:
+    lacking = [name for name in MEANINGS if name not in record.signals]
+    if record.half_size is None or lacking:
+        what = "the pass at half the size" if record.half_size is None else ", ".join(lacking)
+        raise InputError(
+            f"Expected {what} of image {record.file_name}, from which a change is told: observe "
+            "the images again, in another work folder."
+        )
+    clean, half = (_of(found, category) for found in (record.clean, record.half_size))
+    signals = [record.signals[name] for name in MEANINGS]
+    return [*_of_boxes(clean, half, record.size), *signals]
+
+
+def _of_boxes(clean: Detections, half: Detections, size: tuple[int, int]) -> list[float]:
+    low, sure, again = clean.above(LOW), clean.above(SURE), half.above(SURE)
+    best = float(low.scores.max(initial=0.0))
+    shares = box_area(sure.boxes.astype(np.float64)) / (size[0] * size[1])
+    return [
+        len(low),
+        float(low.scores.sum(dtype=np.float64)),
+        len(sure) / max(len(low), 1),
+        float(best > SOME),
+        best,
+        len(sure),
+        float(0.5 * np.log(np.maximum(shares, 1e-6)).sum()),
+        len(again),
+        _found_again(sure, again),
+    ]
+
+
+def _of(found: Detections, category: int | None) -> Detections:
+    return found if category is None else found[found.labels == category]
+
+
+def _found_again(sure: Detections, again: Detections) -> float:
+    same = sure.labels[:, None] == again.labels
+    overlaps = box_iou(sure.boxes.astype(np.float64), again.boxes.astype(np.float64)) * same
+    return float((overlaps.max(axis=1, initial=0.0) > OVERLAP).sum())

@@ -1,0 +1,1 @@
+"""Fitting the slopes of change on labelled places under corruptions."""

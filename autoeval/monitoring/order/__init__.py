@@ -1,0 +1,1 @@
+"""Every place with its estimate, and their order."""

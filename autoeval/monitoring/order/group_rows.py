@@ -1,0 +1,108 @@
+"""The scored rows of all places and periods; what has not changed is not scored again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.monitoring.order.group_scores import digest_of
+from autoeval.monitoring.records.record import CameraImage
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.periods import FOLDER, WHOLE, in_time, periods
+from autoeval.runtime.writers import write_table
+
+SCORED = "scores.parquet"
+KEY = ["group", "period", "digest"]
+Score = Callable[[Sequence[CameraImage]], dict[str, Any]]
+
+
+def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = "") -> pd.DataFrame:
+    """Score every place, and every period of it; one place's records are in memory at a time.
+
+    Parameters
+    ----------
+    store : RecordStore
+    score : callable
+        From at least one record to a row; see `autoeval.monitoring.order.group_scores.score_group`.
+    by : str
+        See `autoeval.monitoring.times.periods.periods`.
+    made_with : str
+        What scores depend on beside the images: with another one they are made again.
+
+    Returns
+    -------
+    DataFrame
+        ``group``, ``period`` (empty for the whole place), ``digest``, ``first``, ``last``,
+        ``n_unreadable``, and what `score` says; ``n_images`` is 0 where no image could be read.
+    """
+    path = store.folder / SCORED
+    scored = _Scored(score, made_with, _known(path))
+    index = store.index()
+    rows: list[dict[str, Any]] = []
+    for group, images in index.groupby("group"):
+        rows += _of_place(str(group), in_time(images), store, scored, by)
+    table = pd.DataFrame(rows)
+    if len(table):
+        write_table(path, table)
+    return table
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """How groups are scored, and the rows of those that were."""
+
+    score: Score
+    made_with: str
+    before: dict[tuple[str, ...], dict[str, Any]]
+
+
+def _of_place(
+    group: str,
+    index: pd.DataFrame,
+    store: RecordStore,
+    scored: _Scored,
+    by: str,
+) -> Iterator[dict[str, Any]]:
+    records: dict[str, CameraImage] | None = None
+    for period, images in _parts(index, by):
+        digest = digest_of(images, scored.made_with)
+        row = scored.before.get((group, period, digest))
+        if row is None:
+            if records is None:
+                records = {record.file_name: record for record in store.read(index)}
+            present = [records[name] for name in images["file_name"] if name in records]
+            new = scored.score(present) if present else {"n_images": 0}
+            row = {"group": group, "period": period, "digest": digest, **_about(images), **new}
+        yield row
+
+
+def _parts(index: pd.DataFrame, by: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    yield WHOLE, index
+    if by != FOLDER:
+        for period, images in index.groupby(periods(index, by), sort=False):
+            if period != WHOLE:
+                yield str(period), images
+
+
+def _about(index: pd.DataFrame) -> dict[str, Any]:
+    return {
+        "first": _time(index["taken"].min()),
+        "last": _time(index["taken"].max()),
+        "n_unreadable": int((index["unreadable"] != "").sum()),
+    }
+
+
+def _time(value: Any) -> np.datetime64:
+    return np.datetime64("NaT", "us") if pd.isna(value) else np.datetime64(value, "us")
+
+
+def _known(path: Path) -> dict[tuple[str, ...], dict[str, Any]]:
+    if not path.exists():
+        return {}
+    rows = pd.read_parquet(path)
+    return {tuple(row[name] for name in KEY): row for row in rows.to_dict("records")}

@@ -1,0 +1,155 @@
+"""The records of all images that were observed: a folder of Parquet files, one for each batch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+
+from autoeval.errors import InputError
+from autoeval.monitoring.records.record import CameraImage
+from autoeval.monitoring.records.record_rows import record_of
+from autoeval.runtime.row_file import DamagedRowsError, read_row_file
+from autoeval.runtime.states import OK
+from autoeval.runtime.store import RowStore
+from autoeval.runtime.writers import write_json
+
+NOTE, ROWS = "observed_with.json", "images"
+INDEX = ("file_name", "stamp", "group", "taken", "taken_from", "unreadable", "observed_s")
+KEPT_OPEN = 8
+SMALL, MANY = 64, 50
+
+
+class RecordStore:
+    """Records by place, read back file by file so that memory does not grow with their number.
+
+    Every row also has a ``stamp`` (size and time of the file when it was read), ``taken_from``
+    (what told the time), ``unreadable`` (why there are no boxes; empty otherwise) and
+    ``observed_s`` (seconds since 1970). Of a file that was observed again the last row counts.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made on the first write.
+
+    Attributes
+    ----------
+    rows : RowStore
+        Where batches are written, each whole or not at all.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.rows = RowStore(self.folder / ROWS)
+        self._read = lru_cache(KEPT_OPEN)(self._part)
+
+    def check(self, made_with: Mapping[str, Any]) -> None:
+        """Make sure that what is here was observed as it would be now, and note how.
+
+        Parameters
+        ----------
+        made_with : mapping
+            Nested mappings of plain values: the detector and what was asked of it.
+
+        Raises
+        ------
+        InputError
+            If the records here are of another detector, or were made with other settings.
+        """
+        path = self.folder / NOTE
+        now = json.loads(json.dumps(made_with))
+        if not path.exists():
+            write_json(path, now)
+            return
+        before = json.loads(path.read_text())
+        different = sorted(k for k in before.keys() | now.keys() if before.get(k) != now.get(k))
+        if different:
+            raise InputError(
+                f"{self.folder} holds what another detector, or the same with other settings, left "
+                f"of these images (different: {', '.join(different)}). Name another folder with "
+                "--work-dir, or use the estimator that it was made with."
+            )
+
+    def index(self) -> pd.DataFrame:
+        """List the images that were observed, without their boxes.
+
+        Returns
+        -------
+        DataFrame
+            Columns `INDEX`, and ``part``: the batch that holds the record. A damaged file is left
+            out with a warning, so that its images are observed again.
+        """
+        parts = [part for part in map(self._index_of, self._parts()) if part is not None]
+        if not parts:
+            return pd.DataFrame(columns=[*INDEX, "part"])
+        every = pd.concat(parts, ignore_index=True).sort_values("observed_s", kind="stable")
+        return every.drop_duplicates("file_name", keep="last").reset_index(drop=True)
+
+    def tidy(self) -> None:
+        """Join small files, such as those that a run each hour leaves, into larger ones.
+
+        For one process at a time. A kill in between leaves records twice, which changes nothing.
+        """
+        small = [p for p in self._parts() if self._n_rows(p) < SMALL]
+        if len(small) <= MANY:
+            return
+        rows = [self._part(part) for part in small]
+        joined = pd.concat([part for part in rows if len(part)], ignore_index=True)
+        joined = joined.sort_values("observed_s", kind="stable")
+        joined = joined.drop_duplicates("file_name", keep="last")
+        digest = hashlib.sha256("".join(small).encode()).hexdigest()[:20]
+        self.rows.write(f"joined-{digest}", joined.to_dict("records"))
+        for part in small:
+            self.rows.path(part).unlink()
+        self._read.cache_clear()
+
+    def read(self, index: pd.DataFrame) -> list[CameraImage]:
+        """Return the records of some rows of `index`, in their order.
+
+        Those of a batch that was damaged since are left out, with a warning.
+        """
+        found: dict[str, CameraImage] = {}
+        for part, rows in index[index["unreadable"] == ""].groupby("part", sort=False):
+            wanted = self._read(str(part))
+            wanted = wanted[wanted["file_name"].isin(set(rows["file_name"]))]
+            found |= {row["file_name"]: record_of(row) for row in wanted.to_dict("records")}
+        return [found[name] for name in index["file_name"] if name in found]
+
+    def _parts(self) -> list[str]:
+        names = (p.stem for p in self.rows.folder.glob("*.parquet") if not p.name.startswith("."))
+        return sorted(names)
+
+    def _index_of(self, part: str) -> pd.DataFrame | None:
+        try:
+            with pyarrow.parquet.ParquetFile(self.rows.path(part)) as file:
+                if "stamp" not in file.schema_arrow.names:  # the row of a failure
+                    return None
+                rows = file.read(columns=[*INDEX, "status"]).to_pandas()
+        except (OSError, pyarrow.ArrowException) as error:
+            warnings.warn(f"{part} cannot be read and is observed again: {error}", stacklevel=3)
+            return None
+        return rows[rows.pop("status") == OK].assign(part=part)
+
+    def _n_rows(self, part: str) -> int:
+        """Count the observed images of a file; those of a failure or a damaged one as many."""
+        try:
+            with pyarrow.parquet.ParquetFile(self.rows.path(part)) as file:
+                return int(file.metadata.num_rows) if "stamp" in file.schema_arrow.names else SMALL
+        except (OSError, pyarrow.ArrowException):
+            return SMALL
+
+    def _part(self, part: str) -> pd.DataFrame:
+        try:
+            return read_row_file(self.rows.path(part), part)
+        except DamagedRowsError as error:
+            warnings.warn(f"{part} {error}; its images are left out.", stacklevel=4)
+            return pd.DataFrame(columns=["file_name"])

@@ -1,0 +1,1 @@
+"""When images were taken, and which belong together in time."""

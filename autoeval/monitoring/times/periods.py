@@ -1,0 +1,121 @@
+"""Which images of a place belong together in time, and whether its clock can be believed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pandas as pd
+
+from autoeval.data.image_folder import natural_order
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.monitoring.times.clock import FILE, IN_NAME, UNTRUE
+from autoeval.report.numerals import counted
+
+FOLDER, DAY, HOUR, EVERY = "folder", "day", "hour", "every"
+WHOLE = ""
+FORMS = {DAY: "%Y-%m-%d", HOUR: "%Y-%m-%d %H:00"}
+SEVERAL = pd.Timedelta(minutes=1)
+FEW_JUMPS = 0.05
+
+
+def check_by(by: str) -> None:
+    """Make sure that a way of grouping is one.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if by not in (FOLDER, DAY, HOUR) and not re.fullmatch(r"every:[1-9]\d*", by):
+        raise InputError(f"Expected --by as folder, day, hour or every:200, but got {by!r}.")
+
+
+def in_time(index: pd.DataFrame) -> pd.DataFrame:
+    """Sort the images of a place by time, those of the same time and those without by name."""
+    return _by_name(index).sort_values("taken", kind="stable", na_position="last")
+
+
+def periods(index: pd.DataFrame, by: str) -> pd.Series:
+    """Name the period of each image of one place.
+
+    Parameters
+    ----------
+    index : DataFrame
+        Sorted by `in_time`; see `RecordStore.index`.
+    by : str
+        ``"folder"``, for no periods; ``"day"``, ``"hour"``, or ``"every:200"`` for so many images
+        after one another, of which the last ones may be fewer.
+
+    Returns
+    -------
+    Series of str
+        In the order of time; empty for images without a time, where time is needed.
+
+    Examples
+    --------
+    >>> taken = pd.to_datetime(["2026-03-02 08:59", "2026-03-02 09:01", None])
+    >>> index = pd.DataFrame({"taken": taken, "file_name": ["1", "2", "3"]})
+    >>> periods(index, "hour").tolist(), periods(index, "every:2").tolist()
+    (['2026-03-02 08:00', '2026-03-02 09:00', ''], ['0001', '0001', '0002'])
+    """
+    if by in FORMS:
+        return index["taken"].dt.strftime(FORMS[by]).fillna(WHOLE)
+    if by == FOLDER:
+        return pd.Series(WHOLE, index.index)
+    size = int(by.partition(":")[2])
+    return pd.Series([f"{k // size + 1:04d}" for k in range(len(index))], index.index)
+
+
+def doubts_of_time(index: pd.DataFrame, by: str) -> Iterator[str]:
+    """Say what is strange about the times of the images of one place.
+
+    Parameters
+    ----------
+    index : DataFrame
+        Of one place; see `RecordStore.index`.
+    by : str
+        See `periods`.
+
+    Yields
+    ------
+    str
+        A sentence each: images without a time, times that cannot be true, times told by the
+        camera for some and by the file for others, a clock that jumps back.
+    """
+    untrue = index[index["taken_from"] == UNTRUE]
+    if len(untrue):
+        yield (
+            f"{counted(len(untrue), 'image')} with a time before 1990 or in the future, as after "
+            f"a reset of the clock; taken as without a time ({listed(untrue['file_name'], most=2)})"
+        )
+    lacking = int(index["taken"].isna().sum()) - len(untrue)
+    if lacking and by in FORMS:
+        yield f"{counted(lacking, 'image')} without a time, in no {by}"
+    told = index.loc[index["taken"].notna(), "taken_from"].value_counts()
+    if len(told) > 1 and FILE in told:
+        numbers = ", ".join(f"{source} {n}" for source, n in told.items())
+        yield f"times told by different clocks ({numbers}): name one with --time"
+    yield from _jumps(index[index["taken"].notna() & (index["taken_from"] != IN_NAME)])
+
+
+def _jumps(index: pd.DataFrame) -> Iterator[str]:
+    """Look for times that go back in the order of names, where that is otherwise their order."""
+    if len(index) < 2:
+        return
+    by_name = _by_name(index)
+    steps = by_name["taken"].diff()
+    back = steps < -SEVERAL
+    if 0 < back.sum() <= max(1, FEW_JUMPS * len(index)):
+        first = int(back.to_numpy().argmax())
+        yield (
+            f"the clock jumps back {counted(int(back.sum()), 'time')}, first at "
+            f"{by_name['file_name'].iloc[first]}, by {-steps.iloc[first]}: images are taken in the "
+            "order of the clock"
+        )
+
+
+def _by_name(index: pd.DataFrame) -> pd.DataFrame:
+    names = [natural_order(name) for name in index["file_name"]]
+    return index.iloc[sorted(range(len(index)), key=names.__getitem__)]

@@ -1,0 +1,52 @@
+"""The slopes that come with the package can be read and say what they should."""
+
+import numpy as np
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.monitoring.changes.change_file import read_change_model, write_change_model
+from autoeval.monitoring.changes.condition import CONDITION
+from autoeval.monitoring.changes.image_numbers import NUMBERS
+from autoeval.monitoring.observing.signals import MEANINGS
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return read_change_model()
+
+
+def street():
+    """Numbers of an ordinary image: eight boxes over .05, four of them sure and found again."""
+    boxes = [8, 3.2, 0.5, 1, 0.8, 4, -10, 3, 2.5]
+    return np.array([*boxes, *np.zeros(len(MEANINGS))])
+
+
+def test_the_shipped_slopes_say_where_they_come_from(shipped):
+    assert "yolox_nano under 14 kinds of corruption at 41 labelled places" in shipped.origin
+    assert set(shipped.names) <= set(CONDITION) and shipped.slopes.widening >= 1
+
+
+def test_fewer_and_less_sure_boxes_are_a_fall_and_more_a_rise(shipped):
+    before, worse = street(), street()
+    worse[: NUMBERS.index("size")] = [8, 1.6, 0.25, 0.8, 0.5, 2]
+    for change, sign in ((worse, -1), (2 * before - worse, 1)):
+        told, _ = shipped.slopes.predict(shipped.moves(before, change, 0.4)[None])
+        assert sign * told[0] > 0.03
+
+
+def test_an_image_out_of_focus_speaks_of_a_fall(shipped):
+    sharp, blurred = street(), street()
+    for name in ("detail", "detail_1", "detail_2", "edges"):
+        blurred[NUMBERS.index(name)] -= 1
+    assert shipped.said(blurred[None], sharp[None])[0, 0] < 0
+
+
+def test_what_is_written_is_read(shipped, tmp_path):
+    path = write_change_model(tmp_path / "slopes.json", shipped)
+    assert read_change_model(path).to_dict() == shipped.to_dict()
+
+
+def test_something_else_is_refused(tmp_path):
+    (tmp_path / "x.json").write_text('{"bounds": 3}')
+    with pytest.raises(InputError, match="holds no slopes of change"):
+        read_change_model(tmp_path / "x.json")

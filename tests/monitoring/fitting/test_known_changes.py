@@ -1,0 +1,154 @@
+"""Places observed as they come and changed, and what slopes make of them, on made-up places."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fading_places import FadingDetector, fading_task
+
+from autoeval.errors import InputError
+from autoeval.estimation.mean_ap import MeanAP
+from autoeval.estimation.observing import Observer
+from autoeval.estimation.presets import light
+from autoeval.metasets.config import MetaSetConfig
+from autoeval.metasets.transforms import TransformStep
+from autoeval.monitoring.changes.image_numbers import image_numbers
+from autoeval.monitoring.changes.image_weights import bounds_of, fit_image_weights, image_moves
+from autoeval.monitoring.fitting.changed_images import observe_changes, true_precision
+from autoeval.monitoring.fitting.fit_change import arrays, fit_change, left_out
+from autoeval.monitoring.fitting.known_changes import known_changes, positions
+
+KINDS = ("contrast", "gaussian_noise", "brightness")
+META_SET = MetaSetConfig(transforms=KINDS, n_sets=6, n_images=8, n_transforms=1, in_turn=True)
+READ = ("ac", "best", "contrast")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("places")
+    detector = FadingDetector()
+    observer = Observer(detector, fading_task(folder / "data"), light(), batch_size=3)
+    options = {
+        "folder": folder / "rows",
+        "meta_set": META_SET,
+        "everywhere": [TransformStep("contrast", 4.0)],
+        "untouched": 24,
+    }
+    return observer, options, observe_changes(observer, **options)
+
+
+@pytest.fixture(scope="module")
+def changes(world):
+    return known_changes(world[2][0], ("box",))
+
+
+def test_every_place_is_observed_untouched_and_changed(world):
+    _, _, (observed, problems) = world
+    assert problems == ()
+    for k in range(5):
+        own = [images for images in observed if images.place == f"w{k}"]
+        assert [len(images) for images in own if not images.change] == [24]
+        assert len([images for images in own if images.change]) == META_SET.n_sets + 1
+        assert ("contrast", 4) in {(images.change, images.severity) for images in own}
+        base = next(images for images in own if not images.change)
+        for images in own:
+            names = [base.records[i].file_name for i in positions(base, images)]
+            assert names == [record.file_name for record in images.records]
+
+
+def test_what_was_observed_is_not_observed_again(world):
+    observer, options, (observed, _) = world
+    before = observer.detector.observed
+    again, _ = observe_changes(observer, **options)
+    assert observer.detector.observed == before
+    assert [(i.place, i.change, i.severity) for i in again] == [
+        (i.place, i.change, i.severity) for i in observed
+    ]
+
+
+def test_true_precision_is_that_of_the_evaluation(world):
+    images = world[2][0][0]
+    metric = MeanAP(("box",))
+    for record, truth in zip(images.records[:5], images.truth, strict=False):
+        metric.update(record.clean, *truth)
+    assert true_precision(images, 0, range(5)) == pytest.approx(metric.compute()["mAP"])
+
+
+def test_a_change_is_the_difference_on_the_same_images(world, changes):
+    observed, (known, levels) = world[2][0], changes
+    assert len(known) == 5 * (META_SET.n_sets + 1)
+    assert set(levels["place"]) == {f"w{k}" for k in range(5)}
+    row = known.rows.iloc[0]
+    base = next(i for i in observed if i.place == row["place"] and not i.change)
+    images = next(
+        i
+        for i in observed
+        if (i.place, i.change, i.severity) == (row["place"], row["kind"], row["severity"])
+    )
+    same = positions(base, images)
+    assert row["true"] == true_precision(images, 0) - true_precision(base, 0, same)
+    assert known.before[0] == pytest.approx(image_numbers(base.records, 0)[same].mean(axis=0))
+    assert len(known.untouched[0]) == len(base) - len(images)
+
+
+def test_the_level_of_a_place_is_told_by_the_others(world):
+    """Other truths at one place change what is told of all the others, not of itself."""
+    observed = world[2][0]
+    moved = [
+        replace(i, truth=tuple((b + 12, *rest) for b, *rest in i.truth)) if i.place == "w2" else i
+        for i in observed
+    ]
+    levels = [
+        known_changes(o, ("box",))[1].set_index("place")["estimate"] for o in (observed, moved)
+    ]
+    same = np.isclose(levels[0], levels[1], atol=1e-9)
+    assert dict(zip(levels[0].index, same, strict=True)) == {f"w{k}": k == 2 for k in range(5)}
+
+
+def test_places_of_one_family_cannot_tell_of_each_other(world):
+    together = [replace(images, family="one") for images in world[2][0]]
+    with pytest.raises(InputError, match="two families or more"):
+        known_changes(together, ("box",))
+
+
+def test_left_out_means_unseen(changes):
+    """What a family does under one kind of change has no part in what is told of it there."""
+    x, y, family, kind = arrays(changes[0], READ, bounds_of(READ))
+    own = (family == "w1") & (kind == "contrast")
+    other = np.where(own, y + 0.5, y)
+    for kinds in (True, False):
+        told, moved = (left_out(x, v, family, kind, kinds=kinds)[0] for v in (y, other))
+        assert np.isfinite(told).all()
+        assert told[own] == pytest.approx(moved[own])
+        assert not np.allclose(told, moved)
+
+
+def test_slopes_tell_changes_of_unseen_places_better_than_no_change(changes):
+    x, y, family, kind = arrays(changes[0], READ, bounds_of(READ))
+    told, _ = left_out(x, y, family, kind, kinds=False)
+    assert np.abs(told - y).mean() < 0.6 * np.abs(y).mean()
+
+
+def test_the_fitted_model_holds_what_it_read_and_covers(changes):
+    model = fit_change(changes[0], read=READ, origin="made up")
+    assert model.names == READ and model.slopes.widening >= 1 and model.origin == "made up"
+    x, y, *_ = arrays(changes[0], READ, bounds_of(READ))
+    mean, std = model.slopes.predict(x)
+    assert np.mean(np.abs(y - mean) < 1.645 * std) >= 0.9
+
+
+def test_weights_of_images_look_past_what_differs_anyway():
+    """Of two quantities that fall alike, the one that is steady from image to image counts."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(0, 1e-6, (400, image_numbers([]).shape[1]))
+    names = list(range(base.shape[1]))
+    steady, unsteady = names[-1], names[-2]
+    base[:, steady] += rng.normal(0, 0.02, 400)
+    base[:, unsteady] += rng.normal(0, 0.6, 400)
+    changed = base.copy()
+    changed[:, [steady, unsteady]] -= 0.2
+    weights = fit_image_weights([base], [changed], np.array([-0.5]))
+    assert weights[0, -1] > 20 * abs(weights[0, -2])
+    said = image_moves(changed, base) @ weights[0]
+    assert said.mean() < -0.3 and abs((image_moves(base, base) @ weights[0]).mean()) < 0.02
+    assert not weights[1, -2:].any()  # both are signals of the camera

@@ -1,0 +1,88 @@
+"""What is told of a place is what the estimator tells of its folder."""
+
+import pandas as pd
+import pytest
+from monitoring.fake_cameras import detector, estimator, write_camera
+
+from autoeval.data.image_folder import load_image_folder
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.monitoring.observing.observing_places import observe_places
+from autoeval.monitoring.observing.place_images import place_images
+from autoeval.monitoring.observing.place_pass import PlacePass, place_observer
+from autoeval.monitoring.order.place_table import place_table
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.clock import Clock
+
+LEVELS = {"gate": 230, "yard/north": 150, "yard/south": 90}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    root = tmp_path_factory.mktemp("cameras")
+    for k, (name, level) in enumerate(LEVELS.items()):
+        write_camera(root / name, 12 + k, level, seed=k, at=1_770_000_000)
+    (root / "gate" / "0003.png").write_bytes(b"not an image")
+    return root
+
+
+def observe(root, folder, fitted, **options):
+    observer = place_observer(fitted, detector())
+    images, _ = place_images(load_image_folder(root))
+    store = RecordStore(folder)
+    work = PlacePass(observer, Clock(), lambda image: {"brightness": float(image.mean())})
+    counts = observe_places(images, work, store, in_batch=5)
+    return place_table(store, fitted, observer, **options), counts
+
+
+@pytest.fixture(scope="module")
+def seen(world, tmp_path_factory):
+    fitted = estimator()
+    folder = tmp_path_factory.mktemp("store")
+    table, counts = observe(world, folder, fitted)
+    return fitted, table, counts, folder
+
+
+def test_a_place_is_estimated_as_its_folder(world, seen):
+    fitted, table, _, _ = seen
+    for name in LEVELS:
+        expected = fitted.predict(world / name, detector())
+        row = table.places.set_index("group").loc[name]
+        for mine, theirs in (("estimate", "value"), ("lower", "lower"), ("upper", "upper")):
+            assert row[mine] == pytest.approx(getattr(expected, theirs), abs=1e-9)
+        assert row["n_images"] == expected.n_images
+        same = [guard for guard in expected.guards if "could not be read" not in guard]
+        assert set(row["doubts"].split("; ")) <= set(same)
+
+
+def test_the_dark_camera_is_the_worst(seen):
+    places = seen[1].places
+    assert places["group"].tolist() == ["yard/south", "yard/north", "gate"]
+    assert places["p_worst"].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_an_image_that_cannot_be_read_is_counted(seen):
+    places = seen[1].places.set_index("group")
+    assert places["n_unreadable"].to_dict() == {"gate": 1, "yard/north": 0, "yard/south": 0}
+
+
+def test_nothing_is_observed_twice(world, seen, monkeypatch):
+    fitted, table, counts, folder = seen
+    assert counts.done == 8  # 12 + 13 + 14 images, five a batch
+    again, counts = observe(world, folder, fitted)
+    assert counts.done == 0
+    assert again.rows.equals(table.rows)
+
+
+@pytest.mark.parametrize(
+    ("method", "columns", "message"),
+    [("ac", (), "method 'bayes'"), ("bayes", ("teacher_ap@0.30",), "needs teacher of each image")],
+)
+def test_an_estimator_that_places_cannot_serve_is_refused(method, columns, message):
+    fitted = estimator()
+    rows = fitted.table_.assign(**{name: fitted.table_["ac"] for name in columns})
+    if method != "bayes":
+        rows = pd.concat([rows, rows.assign(kind="sample", ac=rows["ac"] + 0.01)])
+    other = MapEstimator(method).fit_rows(rows, context=fitted.context_)
+    with pytest.raises(InputError, match=message):
+        place_observer(other, detector())

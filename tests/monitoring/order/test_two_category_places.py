@@ -1,0 +1,98 @@
+"""Places of a task with two categories: the mean over them is that of the folder."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from monitoring.fake_cameras import find, write_camera
+
+from autoeval.data.image_folder import load_image_folder
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.errors import InputError
+from autoeval.estimation.estimate_any import estimate_any
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.observing import Observer
+from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.presets import light
+from autoeval.metasets import Task
+from autoeval.monitoring.observing.observing_places import observe_places
+from autoeval.monitoring.observing.place_images import place_images
+from autoeval.monitoring.observing.place_pass import PlacePass, place_observer
+from autoeval.monitoring.order.place_table import place_table
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.clock import Clock
+
+TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})
+NAMES = ("ac", "box_share@0.30", "confident_images@0.20", "scale_ap@0.30")
+
+
+def find_two(images):
+    boxes, scores, _ = find(images)
+    return boxes, scores, [["car" if s > 0.6 else "person" for s in of] for of in scores]
+
+
+@pytest.fixture
+def detector():
+    return BlackBoxDetector(find_two, ["car", "person"], name="two")
+
+
+@pytest.fixture
+def fitted(detector):
+    rng, rows = np.random.default_rng(0), []
+    for k, level in enumerate(np.linspace(0.2, 0.8, 8)):
+        row = {"source": f"s{k}", "kind": "seed", "sample_set": "", "repeat": 0, "n_images": 80}
+        for word in TASK.categories:
+            row |= {f"{name}/{word}": level + rng.normal(0, 0.05) for name in NAMES}
+            row |= {f"{m}/{word}": level for m in ("mAP", "mAP50", "mAP75")}
+        rows.append(row)
+    context = Observer(detector, TASK, light()).context()
+    return MapEstimator().fit_rows(pd.DataFrame(rows), context=context)
+
+
+def test_the_mean_over_two_categories_is_that_of_the_folder(tmp_path, detector, fitted):
+    for k, (name, level) in enumerate((("gate", 190), ("yard", 150), ("roof", 120))):
+        write_camera(tmp_path / "images" / name, 9, level, seed=k, at=1_770_000_000)
+    images, _ = place_images(load_image_folder(tmp_path / "images"))
+    observer, store = place_observer(fitted, detector), RecordStore(tmp_path / "work")
+    observe_places(images, PlacePass(observer, Clock("file"), lambda image: {"light": 1.0}), store)
+    table = place_table(store, fitted, observer)
+    places = table.places.set_index("group")
+    for name in places.index:
+        expected = fitted.predict(tmp_path / "images" / name, detector)
+        got = places.loc[name, ["estimate", "lower", "upper"]].to_numpy(float)
+        assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
+    assert table.drawn.mean(axis=0) == pytest.approx(
+        [places.loc[name, "raw"] for name in table.names], abs=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    "named", [{"car": ["car"]}, {"car": ["car"], "anyone": ["person"]}], ids=["one", "two"]
+)
+def test_named_categories_are_estimated_as_any_are(named, tmp_path, detector, fitted):
+    write_camera(tmp_path / "images" / "gate", 9, 160, at=1_770_000_000)
+    rows = pair_rows(fitted.table_).assign(kind="category")
+    labelled = MapEstimator().fit_rows(rows, context=fitted.context_)
+    with pytest.raises(InputError, match="--category"):
+        place_observer(labelled, detector)
+    observer = place_observer(labelled, detector, categories=named)
+    images, _ = place_images(load_image_folder(tmp_path / "images"))
+    store = RecordStore(tmp_path / "work")
+    observe_places(images, PlacePass(observer, Clock("file"), lambda image: {}), store)
+    (row,) = place_table(store, labelled, observer).places.to_dict("records")
+    expected = estimate_any(labelled, tmp_path / "images", detector, categories=named)
+    got = [row["estimate"], row["lower"], row["upper"]]
+    assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
+
+
+def test_an_estimator_with_other_scores_scores_again(tmp_path, detector, fitted):
+    write_camera(tmp_path / "images" / "gate", 6, 160, at=1_770_000_000)
+    images, _ = place_images(load_image_folder(tmp_path / "images"))
+    half = [name for name in fitted.table_ if name.startswith("scale_ap")]
+    fewer = MapEstimator().fit_rows(fitted.table_.drop(columns=half), context=fitted.context_)
+    observer, store = place_observer(fitted, detector), RecordStore(tmp_path / "work")
+    observe_places(images, PlacePass(observer, Clock("file"), lambda image: {}), store)
+    place_table(store, fewer, observer)
+    (row,) = place_table(store, fitted, observer).places.to_dict("records")
+    assert row["estimate"] == pytest.approx(
+        fitted.predict(tmp_path / "images" / "gate", detector).value, abs=1e-9
+    )

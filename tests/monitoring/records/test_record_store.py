@@ -1,0 +1,106 @@
+import numpy as np
+import pandas as pd
+import pytest
+from monitoring.made_records import made_record
+
+from autoeval.errors import InputError
+from autoeval.monitoring.records.record_rows import row_of
+from autoeval.monitoring.records.record_store import RecordStore
+
+
+def rows_of(records, *, observed_s=0.0, unreadable=()):
+    more = dict(stamp="1-1", taken_from="exif", observed_s=observed_s)
+    return [
+        {**row_of(r), **more, "unreadable": "broken" if r.file_name in unreadable else ""}
+        for r in records
+    ]
+
+
+def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path):
+    store, record = RecordStore(tmp_path), made_record(3, sharpness=2.5)
+    store.rows.write("p", rows_of([record]))
+    (back,) = store.read(store.index())
+    for name in ("clean", "half_size"):
+        before, after = getattr(record, name), getattr(back, name)
+        assert before.boxes.tobytes() == after.boxes.tobytes()
+        assert before.scores.tobytes() == after.scores.tobytes()
+        assert before.labels.tolist() == after.labels.tolist()
+    same = ("file_name", "size", "taken", "group", "signals")
+    assert all(getattr(record, name) == getattr(back, name) for name in same)
+
+
+def test_no_time_no_half_size_and_no_boxes_come_back(tmp_path):
+    store = RecordStore(tmp_path)
+    record = made_record(1, half=False, n_boxes=0)
+    store.rows.write("p", [{**rows_of([record])[0], "taken": np.datetime64("NaT", "us")}])
+    (back,) = store.read(store.index())
+    assert (back.taken, back.half_size, len(back.clean)) == (None, None, 0)
+    assert back.clean.boxes.shape == (0, 4)
+
+
+def test_of_an_image_that_was_observed_twice_the_last_record_counts(tmp_path):
+    store = RecordStore(tmp_path)
+    old, new = made_record(1, seed=1), made_record(1, seed=2)
+    store.rows.write("z", rows_of([old], observed_s=1.0))
+    store.rows.write("a", rows_of([new], observed_s=2.0))
+    (back,) = store.read(store.index())
+    assert back.clean.scores.tolist() == new.clean.scores.tolist()
+
+
+def test_what_could_not_be_read_is_known_but_has_no_record(tmp_path):
+    store, records = RecordStore(tmp_path), [made_record(1), made_record(2)]
+    store.rows.write("p", rows_of(records, unreadable={"a/1.jpg"}))
+    index = store.index()
+    assert index["unreadable"].tolist() == ["broken", ""]
+    assert [r.file_name for r in store.read(index)] == ["a/2.jpg"]
+
+
+def test_a_failed_batch_is_no_observation(tmp_path):
+    store = RecordStore(tmp_path)
+    store.rows.write_failure("p", "out of memory")
+    assert store.index().empty
+
+
+def test_a_damaged_batch_is_named_and_its_images_count_as_not_observed(tmp_path):
+    store = RecordStore(tmp_path)
+    store.rows.write("good", rows_of([made_record(1)]))
+    store.rows.write("bad", rows_of([made_record(2)]))
+    path = store.rows.path("bad")
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.warns(UserWarning, match="bad cannot be read"):
+        assert store.index()["file_name"].tolist() == ["a/1.jpg"]
+
+
+def test_a_store_of_another_detector_is_refused(tmp_path):
+    RecordStore(tmp_path).check({"detector": {"weights": "a"}, "task": "x"})
+    RecordStore(tmp_path).check({"detector": {"weights": "a"}, "task": "x"})
+    with pytest.raises(InputError, match=r"another detector.*different: detector\)"):
+        RecordStore(tmp_path).check({"detector": {"weights": "b"}, "task": "x"})
+
+
+def test_many_small_files_become_one_and_nothing_is_lost(tmp_path):
+    store, records = RecordStore(tmp_path), [made_record(k) for k in range(60)]
+    for k, record in enumerate(records):
+        store.rows.write(f"run{k}", rows_of([record], observed_s=float(k)))
+    store.rows.write_failure("failed", "out of memory")
+    newer = made_record(3, seed=5)
+    store.rows.write("later", rows_of([newer], observed_s=99.0))
+    before = store.index().drop(columns="part")
+    store.tidy()
+    assert len(list(store.rows.folder.glob("*.parquet"))) == 2  # joined, and the failure
+    after = store.index()
+    pd.testing.assert_frame_equal(
+        after.drop(columns="part").sort_values("file_name", ignore_index=True),
+        before.sort_values("file_name", ignore_index=True),
+    )
+    by_name = {record.file_name: record for record in store.read(after)}
+    assert len(by_name) == 60
+    assert by_name["a/3.jpg"].clean.scores.tolist() == newer.clean.scores.tolist()
+    assert by_name["a/7.jpg"].clean.boxes.tobytes() == records[7].clean.boxes.tobytes()
+
+
+def test_a_few_small_files_stay(tmp_path):
+    store = RecordStore(tmp_path)
+    store.rows.write("run", rows_of([made_record(1)]))
+    store.tidy()
+    assert store.rows.path("run").exists()
