@@ -21,6 +21,7 @@ IMAGES[-1] = replace(
     logits=np.zeros((0, 4)),
     features=np.zeros(5),
     half_size=found(),
+    teacher=found(),
 )
 
 
@@ -99,7 +100,7 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
     assert scores.absent.keys() == {
         *("bos", "bos_strict", "stability_ap", "confidence_stability", "detection_ratio"),
         *("count_stability", "pcr", "energy", "fd", "view_consistency"),
-        *("scale_ap", "atc_source"),
+        *("scale_ap", "scale_count", "teacher_ap", "atc_source"),
     }
     (row,) = scores.rows()
     assert row["ac"] == pytest.approx(0.9)
