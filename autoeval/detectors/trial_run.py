@@ -19,12 +19,17 @@ def try_once(detector: Detector) -> None:
     ------
     InputError
         If it fails, as with a pipeline that does not pack images or ``test_cfg`` without what the
-        head asks of it.
+        head asks of it, or if memory runs out.
     """
     try:
         detector.observe([blocks()], ["trial"])
-    except (InputError, torch.OutOfMemoryError):
+    except InputError:
         raise
+    except torch.OutOfMemoryError as error:
+        raise InputError(
+            f"{type(detector.model).__name__} and one image of its input size do not fit into the "
+            f"memory of {detector.device}: free some, or choose another --device."
+        ) from error
     except Exception as error:  # pipelines and heads are programs: they fail in any way
         raise InputError(
             f"{type(detector.model).__name__} does not run with {detector.config.filename}: on a "

@@ -41,12 +41,11 @@ def unwrap(config: Config) -> None:
         If it follows objects through a film: a tracker has test images and weights of its own kind.
     """
     model = config.model
-    is_pair = "semi_test_cfg" in model
-    if isinstance(model.get("detector"), dict) and not is_pair:
+    inner, is_pair = model.get("detector"), "semi_test_cfg" in model
+    if isinstance(inner, dict) and "type" in inner and not is_pair:
         raise InputError(
             f"{model.get('type')}, the model of {config.filename}, is a tracker around "
-            f"{model.detector.get('type', 'a detector')}: pass the config and the checkpoint of "
-            "that detector."
+            f"{inner['type']}: pass the config and the checkpoint of that detector."
         )
     if model.get("teacher_config") or model.get("teacher_backbone"):
         for name in TEACHERS:

@@ -64,6 +64,12 @@ def test_wrappers_give_the_detector_that_is_deployed(path, kind):
     assert read_config(f"mmdet::{path}").model.type == kind
 
 
+def test_a_detector_of_detectron2_is_no_tracker():
+    config = read_config("mmdet::misc/d2_retinanet_r50-caffe_fpn_ms-90k_coco.py")
+    with pytest.raises(InputError, match="detectron2: see https"):
+        build_model(config)
+
+
 def test_a_config_that_ends_the_process(tmp_path):
     (tmp_path / "a.py").write_text("raise SystemExit('no data here')")
     with pytest.raises(InputError, match="config: no data here"):

@@ -153,5 +153,5 @@ def test_memory_that_runs_out_in_the_trial_is_told_as_that(tmp_path, weights, mo
 
     monkeypatch.setattr(Detector, "observe", run_out)
     config, checkpoint = write(tmp_path, CONFIG + METAINFO, state_dict=weights)
-    with pytest.raises(torch.OutOfMemoryError):
+    with pytest.raises(InputError, match=r"YOLOX and one image .* memory of cpu: free some"):
         load_detector(config, checkpoint=checkpoint)
