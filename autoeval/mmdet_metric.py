@@ -26,8 +26,8 @@ from mmengine.runner import Runner
 
 from autoeval.data.image_folder import ImageFile
 from autoeval.detectors import Detector, ops
-from autoeval.detectors.category_names import find_categories
-from autoeval.detectors.checkpoints import harmless_types
+from autoeval.detectors.building.category_names import find_categories
+from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.runtime.shards import TorchShards

@@ -23,8 +23,8 @@ import torch
 
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.loading import load_detector
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import BY_PRODUCTS, preset
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.task import Task
 from autoeval.runtime.files import write_text

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from mmengine.config import Config
 
-from autoeval.detectors.category_names import coco_categories
+from autoeval.detectors.building.category_names import coco_categories
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".")
 SIZES = {"hidden_size": 32, "intermediate_size": 32, "num_attention_heads": 2}

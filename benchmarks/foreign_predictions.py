@@ -20,7 +20,7 @@ import pandas as pd
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.estimation.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
 from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.prediction_pairs import labelled_pairs, pairs_where_found
 from autoeval.estimation.predictions.truth import Truth

@@ -26,10 +26,10 @@ from autoeval.estimation.labels.draw import balanced_order
 from autoeval.estimation.labels.plan import LabelPlan
 from autoeval.estimation.labels.planning import plan_labels
 from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
-from autoeval.estimation.observing import Observer
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import light
 from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.truth import Truth
-from autoeval.estimation.presets import light
 from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.report.tables import format_cells, to_markdown
 

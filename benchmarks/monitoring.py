@@ -122,8 +122,8 @@ class Instant:
 def made_estimator():
     """Fit on places that are made up."""
     from autoeval.estimation.estimator import MapEstimator
-    from autoeval.estimation.observing import Observer
-    from autoeval.estimation.presets import light
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import light
     from autoeval.metasets import Task
 
     rng, rows = np.random.default_rng(0), []

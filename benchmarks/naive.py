@@ -18,10 +18,10 @@ from torch.nn.functional import dropout
 
 from autoeval.detections import Detections
 from autoeval.detectors.detector import Detector
-from autoeval.detectors.dropout_spec import DropoutSpec
-from autoeval.detectors.pipelines import test_pipeline
-from autoeval.detectors.stages import split_backbone
-from autoeval.estimation.mean_ap import MeanAP
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.stages import split_backbone
+from autoeval.detectors.inputs.pipelines import test_pipeline
+from autoeval.estimation.observation.mean_ap import MeanAP
 from benchmarks.subjects import LabelledFiles
 
 

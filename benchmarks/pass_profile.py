@@ -21,10 +21,12 @@ from unittest.mock import patch
 
 import pandas as pd
 
-from autoeval.detectors import branches, detector, logits, passes
+from autoeval.detectors import detector
+from autoeval.detectors.capturing import logits
 from autoeval.detectors.detector import Detector
-from autoeval.estimation import mean_ap, tally
-from autoeval.estimation.presets import BY_PRODUCTS, preset
+from autoeval.detectors.forward import branches, passes
+from autoeval.estimation.observation import mean_ap, tally
+from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
 from autoeval.scores import matching
 from benchmarks.subjects import (
     LabelledFiles,

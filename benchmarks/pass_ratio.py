@@ -22,8 +22,8 @@ from functools import partial
 import pandas as pd
 
 from autoeval.detectors.detector import Detector
-from autoeval.detectors.dropout_spec import DropoutSpec
-from autoeval.estimation.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.estimation.observation.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
 from benchmarks import naive
 from benchmarks.subjects import (
     LabelledFiles,

@@ -25,7 +25,7 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detectors import ops
-from autoeval.detectors.model_zoo import PREFIXES, find_address, register_model_zoo
+from autoeval.detectors.building.model_zoo import PREFIXES, find_address, register_model_zoo
 
 CONFIGS = (
     "retinanet/retinanet_r18_fpn_1x_coco.py",
@@ -66,7 +66,7 @@ def short(
 ) -> Config:
     """Read a stock config and let it train briefly on the first images of a COCO set."""
     ops.register()
-    from autoeval.detectors.configs import find_config_file
+    from autoeval.detectors.building.configs import find_config_file
 
     config = Config.fromfile(find_config_file(f"mmdet::{path}"))
     config.work_dir = str(folder)

@@ -16,11 +16,11 @@ import torch
 from mmengine.model import BaseModule
 
 from autoeval.data.image_folder import ImageFile, load_image_folder
-from autoeval.detectors.category_names import coco_categories
+from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.loading import build_model, load_detector, read_config
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metasets.task import Task
 

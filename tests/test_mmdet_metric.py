@@ -22,8 +22,8 @@ from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.scores.box_stability_settings import BoxStabilitySettings

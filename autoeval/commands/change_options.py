@@ -65,8 +65,8 @@ def observe_named_changes(
     args: argparse.Namespace,
 ) -> tuple[list[ChangedImages], tuple[str, ...], tuple[str, ...]]:
     """Run the detector over the places; return what it left, the categories, and problems."""
-    from autoeval.estimation.observing import Observer
-    from autoeval.estimation.presets import light
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import light
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.metasets.task_union import merge_tasks
     from autoeval.monitoring.fitting.changed_images import observe_changes

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _new_images(files: Sequence[UnlabelledImage], advance: Callable[[int], object]) -> Look:
-    from autoeval.estimation.samples import UnlabelledSamples
+    from autoeval.estimation.observation.samples import UnlabelledSamples
     from autoeval.metasets.looking import look_at
 
     return look_at("new images", UnlabelledSamples(files), advance=advance)

@@ -10,7 +10,7 @@ from autoeval.errors import InputError
 from autoeval.targets import TARGETS
 
 if TYPE_CHECKING:
-    from autoeval.estimation.observing import Observer
+    from autoeval.estimation.observation.observing import Observer
 
 COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
 COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))
@@ -56,7 +56,7 @@ def counting(args: argparse.Namespace, observer: Observer) -> Observer:
         return observer
     from autoeval.counting.binning import find_bins
     from autoeval.counting.label_free import EDGES, CountingErrorSettings
-    from autoeval.estimation.observing import Observer
+    from autoeval.estimation.observation.observing import Observer
 
     edges = find_bins(args.bins, args.bins_name).edges if args.bins else EDGES
     threshold = COUNT_THR if args.count_thr is None else args.count_thr

@@ -48,12 +48,12 @@ def load_named_detector(args: argparse.Namespace) -> Any:
         If they name none or two, weights are missing, or the file of classes cannot be read.
     """
     from autoeval.detectors import load_detector
-    from autoeval.detectors.python_file import load_black_box, names_python
+    from autoeval.detectors.black_boxes.python_file import load_black_box, names_python
 
     name = detector_name(args)
     if names_python(name):
         return load_black_box(name)
-    from autoeval.detectors.category_names import read_classes
+    from autoeval.detectors.building.category_names import read_classes
 
     return load_detector(
         name,

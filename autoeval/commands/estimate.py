@@ -108,7 +108,7 @@ def _run_detector(args: argparse.Namespace) -> int:
 
 def _of_labelled_set(path: str) -> bool:
     from autoeval.estimation.artefact import read_artefact
-    from autoeval.estimation.pair_table import CATEGORY
+    from autoeval.estimation.pairs.pair_table import CATEGORY
 
     table = read_artefact(path)[0]
     return "kind" in table and bool((table["kind"] == CATEGORY).any())

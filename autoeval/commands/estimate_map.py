@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import Fit
     from autoeval.estimation.labels.aid import LabelAid
-    from autoeval.estimation.observing import Observer
+    from autoeval.estimation.observation.observing import Observer
     from autoeval.metasets.seed_set import SeedSet
 
 OF_FIT = (

@@ -36,7 +36,7 @@ def _methods() -> Mapping[str, str]:
 
 
 def _detectors() -> Mapping[str, str]:
-    from autoeval.detectors.aliases import detector_names, find_config
+    from autoeval.detectors.building.aliases import detector_names, find_config
 
     return {name: _first_line(_parsed(find_config(name))) for name in detector_names()}
 

@@ -14,8 +14,8 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     from autoeval.detectors import Detector
     from autoeval.estimation.estimator import MapEstimator
-    from autoeval.estimation.observing import Observer
-    from autoeval.estimation.source_domain import SourceDomain
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.source_domain import SourceDomain
     from autoeval.metasets.task import Task
 
 PRESET_NAMES = ("paper", "released", "replication")
@@ -130,9 +130,9 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
         If the task has no seed set of the name given as ``--reference``, or the file given as
         ``--dropout`` holds none.
     """
-    from autoeval.estimation import presets
     from autoeval.estimation.dropout_search.dropout_file import load_dropout
-    from autoeval.estimation.observing import Observer
+    from autoeval.estimation.observation import presets
+    from autoeval.estimation.observation.observing import Observer
 
     dropout = load_dropout(args.dropout) if args.dropout else None
     needs = _needs(args)
@@ -177,8 +177,8 @@ def saved_observer(
     InputError
         As `MapEstimator.observer`, or as `make_observer` of ``--reference``.
     """
-    from autoeval.estimation.observing import Observer
-    from autoeval.estimation.presets import PassSettings
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import PassSettings
 
     domain = None
     if args.reference:
@@ -195,7 +195,7 @@ def saved_observer(
 
 
 def _source_domain(name: str, observer: Observer) -> SourceDomain:
-    from autoeval.estimation.observing_domain import observe_source_domain
+    from autoeval.estimation.observation.observing_domain import observe_source_domain
     from autoeval.metasets import SampleSet, own_images
     from autoeval.runtime.progress import announced_bar
 

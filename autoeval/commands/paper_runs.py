@@ -20,7 +20,7 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autoeval.estimation.observing import Observer
+    from autoeval.estimation.observation.observing import Observer
     from autoeval.metasets.config import MetaSetConfig
     from autoeval.metasets.seed_set import SeedSet
     from autoeval.metasets.task import Task
@@ -93,8 +93,8 @@ class PaperRun:
 
     def _with_training_domain(self) -> Observer[Any]:
         """Add what the Fréchet distance and ATC need to know of the training domain."""
-        from autoeval.estimation.observing import Observer
-        from autoeval.estimation.observing_domain import observe_source_domain
+        from autoeval.estimation.observation.observing import Observer
+        from autoeval.estimation.observation.observing_domain import observe_source_domain
         from autoeval.metasets import SampleSet, own_images
         from autoeval.runtime.progress import announced_bar
 
@@ -113,7 +113,7 @@ class PaperRun:
 
     def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
         """Return all boxes of own images, and of sample sets where those are asked for."""
-        from autoeval.estimation.observing import Observer
+        from autoeval.estimation.observation.observing import Observer
         from autoeval.studies.kept_boxes import observe_task
 
         seen, settings = self.observer, replace(self.observer.settings, wants=(), domain=None)

@@ -87,8 +87,8 @@ def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Workbench:
     from autoeval.estimation.dropout_search.grid import grid
     from autoeval.estimation.dropout_search.workbench import Workbench
     from autoeval.estimation.meta_set import sample_set_jobs
-    from autoeval.estimation.observing import Observer
-    from autoeval.estimation.presets import preset
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import preset
     from autoeval.metasets import draw_recipes, load_metaset_config
     from autoeval.runtime.store import RowStore
 

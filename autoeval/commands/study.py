@@ -138,8 +138,8 @@ def _options(make: Callable[..., StudyReport], args: argparse.Namespace) -> dict
 
 def _observe(args: argparse.Namespace) -> tuple[Any, ...]:
     """Run the detector over the task; the examples also need to know where the images lie."""
-    from autoeval.estimation.observing import Observer
-    from autoeval.estimation.presets import preset
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import preset
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.studies.kept_boxes import observe_task
 

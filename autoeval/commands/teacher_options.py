@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.estimation.teacher_boxes import Teacher
+    from autoeval.estimation.observation.teacher_boxes import Teacher
 
 
 def add_score_teacher_options(parser: argparse.ArgumentParser, option: str = "--teacher") -> None:
@@ -38,7 +38,7 @@ def load_named_teacher(args: argparse.Namespace) -> Teacher | None:
         As `load_named_detector`; if there are weights without a teacher.
     """
     from autoeval.commands.detector_options import load_named_detector
-    from autoeval.estimation.teacher_boxes import DetectorTeacher, PredictionsTeacher
+    from autoeval.estimation.observation.teacher_boxes import DetectorTeacher, PredictionsTeacher
 
     name = getattr(args, "score_teacher", None)
     weights = getattr(args, "score_teacher_checkpoint", None)

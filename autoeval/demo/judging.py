@@ -13,9 +13,9 @@ from autoeval.demo.roadworld.dataset import CATEGORY
 from autoeval.demo.roadworld.environments import ENVIRONMENTS
 from autoeval.demo.roadworld.picture import make_picture
 from autoeval.detectors import Detector
-from autoeval.estimation.mean_ap import MeanAP
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.observation.mean_ap import MeanAP
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.task import Task
 from autoeval.report.tables import format_cells, to_markdown

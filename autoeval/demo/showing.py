@@ -11,8 +11,8 @@ from autoeval.demo.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, write_envi
 from autoeval.detectors import load_detector
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_task
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import preset
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.report.sections import written_files

@@ -14,8 +14,8 @@ import torch
 from mmengine.config import Config
 
 from autoeval.demo.roadworld.dataset import CATEGORY, write_environment
+from autoeval.detectors.building.registries import fill_registries
 from autoeval.detectors.ops import register
-from autoeval.detectors.registries import fill_registries
 from autoeval.runtime.files import atomic_path
 
 if TYPE_CHECKING:

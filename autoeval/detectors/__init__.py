@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from autoeval.detectors.quiet import silence
 
 if TYPE_CHECKING:
-    from autoeval.detectors.black_box import BlackBoxDetector
+    from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
     from autoeval.detectors.detector import Detector
-    from autoeval.detectors.dropout_spec import DropoutSpec
+    from autoeval.detectors.forward.dropout_spec import DropoutSpec
     from autoeval.detectors.loading import load_detector
 
 _HOMES = {
-    "BlackBoxDetector": "black_box",
+    "BlackBoxDetector": "black_boxes.black_box",
     "Detector": "detector",
-    "DropoutSpec": "dropout_spec",
+    "DropoutSpec": "forward.dropout_spec",
     "load_detector": "loading",
 }
 

@@ -12,16 +12,16 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detections import Detections, Evidence
-from autoeval.detectors.capture import CAPTURED, capture
-from autoeval.detectors.dropout import sample_seed
-from autoeval.detectors.dropout_spec import DropoutSpec
-from autoeval.detectors.halving import Halving
-from autoeval.detectors.passes import Batch, StagedPasses, choose_passes, stage_names
-from autoeval.detectors.pooling import QuickPooling
-from autoeval.detectors.preprocessing import Preprocessor, collate
+from autoeval.detectors.building.words import asks_in_parts, prompt
+from autoeval.detectors.capturing.capture import CAPTURED, capture
+from autoeval.detectors.forward.dropout import sample_seed
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.passes import Batch, StagedPasses, choose_passes, stage_names
+from autoeval.detectors.forward.pooling import QuickPooling
+from autoeval.detectors.inputs.halving import Halving
+from autoeval.detectors.inputs.preprocessing import Preprocessor, collate
+from autoeval.detectors.inputs.views import VIEWS, alter
 from autoeval.detectors.settings import describe, fingerprint
-from autoeval.detectors.views import VIEWS, alter
-from autoeval.detectors.words import asks_in_parts, prompt
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -140,9 +140,9 @@ class Detector:
             Together with the image's name and the number of the repeat, fixes all masks.
         wants : collection of {"candidates", "logits", "features", "views", "half_size"}
             Further fields of `Evidence` to fill. The first three are by-products of the clean pass,
-            ``views`` are one more clean pass for each of `autoeval.detectors.views.VIEWS`, and
-            ``half_size`` is a clean pass at half the input size; see
-            `autoeval.detectors.halving.Halving`. What the detector does not give is
+            ``views`` are one more clean pass for each of `autoeval.detectors.inputs.views.VIEWS`,
+            and ``half_size`` is a clean pass at half the input size; see
+            `autoeval.detectors.inputs.halving.Halving`. What the detector does not give is
             missing from the evidence, with the reason.
 
         Returns
@@ -218,9 +218,9 @@ class Detector:
         Returns
         -------
         tuple of float
-            See `autoeval.detectors.costs.part_costs`.
+            See `autoeval.detectors.forward.costs.part_costs`.
         """
-        from autoeval.detectors.costs import part_costs
+        from autoeval.detectors.forward.costs import part_costs
 
         return part_costs(self._passes, Batch(*collate(self.model, [self._preprocess(image)])))
 

@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from mmengine.config import Config
 
-from autoeval.detectors.category_names import find_categories
-from autoeval.detectors.checkpoints import find_checkpoint, read_checkpoint
-from autoeval.detectors.configs import read_config
-from autoeval.detectors.constructing import build_model
+from autoeval.detectors.building.category_names import find_categories
+from autoeval.detectors.building.checkpoints import find_checkpoint, read_checkpoint
+from autoeval.detectors.building.configs import read_config
+from autoeval.detectors.building.constructing import build_model
+from autoeval.detectors.building.weights import load_weights
+from autoeval.detectors.building.wrappers import deployed_weights
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.trial_run import try_once
-from autoeval.detectors.weights import load_weights
-from autoeval.detectors.wrappers import deployed_weights
 from autoeval.errors import InputError
 
 
@@ -36,8 +36,8 @@ def load_detector(
     Parameters
     ----------
     name_or_config : str or path-like
-        A known name (see `autoeval.detectors.aliases.detector_names`), the path of an mmdet config
-        file, or that of one that mmdet brings along (``mmdet::retinanet/...``).
+        A known name (see `autoeval.detectors.building.aliases.detector_names`), the path of an
+        mmdet config file, or that of one that mmdet brings along (``mmdet::retinanet/...``).
     checkpoint : str or path-like, optional
         File or address of the weights. By default the official ones of a known detector, which are
         downloaded when first used.
@@ -46,13 +46,14 @@ def load_detector(
     cfg_options : mapping, optional
         Changes to the config, for example ``{"model.test_cfg.score_thr": 0.01}``.
     trust_checkpoint : bool
-        Unpickle the checkpoint in full; see `autoeval.detectors.checkpoints.read_checkpoint`.
+        Unpickle the checkpoint in full; see
+        `autoeval.detectors.building.checkpoints.read_checkpoint`.
     classes : sequence of str
         What the labels stand for; by default what checkpoint or config say, see
-        `autoeval.detectors.category_names.find_categories`.
+        `autoeval.detectors.building.category_names.find_categories`.
     stages : sequence of str
         Modules of the backbone at which features are dropped; by default its stages, see
-        `autoeval.detectors.passes.choose_passes`.
+        `autoeval.detectors.forward.passes.choose_passes`.
 
     Raises
     ------

@@ -11,7 +11,7 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
-from autoeval.detectors.pipelines import adapt_pipeline, step_name, test_pipeline
+from autoeval.detectors.inputs.pipelines import adapt_pipeline, step_name, test_pipeline
 
 #: Parts of a model's config that change nothing at test time, or that are listed on their own.
 LEFT_OUT = {

@@ -11,17 +11,17 @@ import pandas as pd
 from autoeval.data.unlabelled import Images, list_images
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.category_tally import CategoryTally
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.fit_labelled import scores_of
-from autoeval.estimation.observing import ImageDetector, Observer
-from autoeval.estimation.pair_regression import PairRegression
-from autoeval.estimation.pass_log import PassLog
-from autoeval.estimation.presets import light
+from autoeval.estimation.observation.category_tally import CategoryTally
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.pairs.pair_regression import PairRegression
 from autoeval.estimation.remembered import check_teacher
-from autoeval.estimation.samples import UnlabelledSamples
-from autoeval.estimation.teacher_boxes import Teacher
 from autoeval.metasets.task import Task
 from autoeval.runtime.progress import announced_bar
 

@@ -19,13 +19,13 @@ from autoeval.estimation.artefact import read_artefact, refuse_differences, writ
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.labels.aid import LabelAid
-from autoeval.estimation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.remembered import fitted_repeats, recall_pass
-from autoeval.estimation.samples import UnlabelledSamples
 from autoeval.estimation.sampling import RESAMPLED, RESAMPLES
-from autoeval.estimation.source_domain import SourceDomain
-from autoeval.estimation.teacher_boxes import OF_FILES, Teacher
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.scores.registry import needs_of, of_domain

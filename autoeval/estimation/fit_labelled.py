@@ -13,12 +13,12 @@ from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.category_tally import MIN_BOXES, MIN_IMAGES, CategoryTally
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.observing import ImageDetector, Observer
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER
-from autoeval.estimation.presets import light
-from autoeval.estimation.teacher_boxes import Teacher
+from autoeval.estimation.observation.category_tally import MIN_BOXES, MIN_IMAGES, CategoryTally
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.pairs.pair_table import CATEGORY, FEATURES, WITH_TEACHER
 from autoeval.metasets import SampleSet, own_images
 from autoeval.metasets.seed_set import load_seed_set
 from autoeval.metasets.task import Task
@@ -36,7 +36,7 @@ class LabelledFit:
     ----------
     estimator : MapEstimator
     table : DataFrame
-        Pair table; see `autoeval.estimation.pair_table`.
+        Pair table; see `autoeval.estimation.pairs.pair_table`.
     problems : tuple of str
         What was left out on the way, one sentence each.
     """

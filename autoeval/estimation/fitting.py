@@ -16,11 +16,11 @@ from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.labels.recording import BOXES_FILE, apart, learn_from
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.methods import make_method
-from autoeval.estimation.observing import ImageDetector, Observer
-from autoeval.estimation.presets import PassSettings, preset
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.presets import PassSettings, preset
+from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import seed_rows, sources
-from autoeval.estimation.travelling import LoadDetector
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
@@ -87,7 +87,7 @@ def fit(
     meta_set : MetaSetConfig, optional
         Number, size and transforms of the sample sets; those of the paper by default.
     settings : PassSettings, optional
-        From `autoeval.estimation.presets.preset`; those of the paper by default.
+        From `autoeval.estimation.observation.presets.preset`; those of the paper by default.
     batch_size : int
         Changes no number.
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.observing import Observer
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.estimation.scorer import Scorer
-from autoeval.estimation.travelling import LoadDetector
 from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet

@@ -9,7 +9,7 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.pair_regression import NAME, PairRegression
+from autoeval.estimation.pairs.pair_regression import NAME, PairRegression
 from autoeval.estimation.source_regression import SourceRegression
 
 

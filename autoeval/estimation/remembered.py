@@ -9,10 +9,10 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
-from autoeval.estimation.observing import ImageDetector
-from autoeval.estimation.presets import BY_PRODUCTS, PassSettings
-from autoeval.estimation.source_domain import SourceDomain
-from autoeval.estimation.teacher_boxes import Teacher
+from autoeval.estimation.observation.observing import ImageDetector
+from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings
+from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.metasets.task import Task
 from autoeval.scores.registry import needs_of, of_domain
 
@@ -125,6 +125,6 @@ def _check_domain(features: Sequence[str], domain: SourceDomain | None) -> None:
         raise InputError(
             f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
             "training domain, and an estimator does not carry that. Pass `domain`, made by "
-            "`autoeval.estimation.observing_domain.observe_source_domain` from the seed set that "
-            "--reference named when it was fitted."
+            "`autoeval.estimation.observation.observing_domain.observe_source_domain` from the "
+            "seed set that --reference named when it was fitted."
         )

@@ -12,8 +12,8 @@ from autoeval.data.image_folder import ImageFile
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.observing import ImageDetector
-from autoeval.estimation.travelling import LoadDetector
+from autoeval.estimation.observation.observing import ImageDetector
+from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.monitoring.changes.place_changes import ChangeSettings, place_changes
 from autoeval.monitoring.observing.observing_places import observe_places
 from autoeval.monitoring.observing.place_images import PlaceImage, place_images

@@ -1,7 +1,7 @@
 """Which scores and which prior? Chosen on some detectors, judged on another, never by looking.
 
 All functions take one pair table a detector, of places and maybe of a labelled set; see
-`autoeval.estimation.pair_table`. Every way of judging leaves out the families that it judges.
+`autoeval.estimation.pairs.pair_table`. Every way of judging leaves out the families that it judges.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.pair_table import FEATURES, OF_BOXES
+from autoeval.estimation.pairs.pair_table import FEATURES, OF_BOXES
 from autoeval.estimation.regression import Prior
 from autoeval.studies import transfer
 

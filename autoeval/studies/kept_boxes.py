@@ -12,8 +12,8 @@ from typing import Any
 
 from autoeval.errors import InputError
 from autoeval.estimation.meta_set import sample_set_jobs
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.pass_log import PassLog
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import Recipe, draw_recipes
 from autoeval.metasets.recipe import own_images as draw_own_images

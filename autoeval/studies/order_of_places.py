@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.new_places import NewPlaces
-from autoeval.estimation.pair_estimator import PairEstimator
-from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.pairs.new_places import NewPlaces
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.pair_table import pair_rows
 from autoeval.monitoring.order.ranks import among_worst, worse_than
 
 EDGES = np.array([0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0])

@@ -1,7 +1,7 @@
 """How far do pairs of place and category tell of others? Fitted on some, judged on the rest.
 
-All functions take pair tables (`autoeval.estimation.pair_table`), one of places and one of the
-categories of a labelled set, and return judged pairs: the columns of `judge`.
+All functions take pair tables (`autoeval.estimation.pairs.pair_table`), one of places and one of
+the categories of a labelled set, and return judged pairs: the columns of `judge`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_estimator import PairEstimator
-from autoeval.estimation.pair_table import CATEGORY
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.pair_table import CATEGORY
 from autoeval.estimation.regression import Prior
 from autoeval.estimation.score_table import SEED
 from autoeval.runtime.progress import progress_bar

@@ -13,7 +13,7 @@ from autoeval import MapEstimator, plan_labels
 from autoeval.cli import main
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.any_format import load_labels
-from autoeval.detectors.python_file import load_black_box
+from autoeval.detectors.black_boxes.python_file import load_black_box
 from autoeval.errors import InputError
 from autoeval.estimation.labels.places import true_influence
 from autoeval.estimation.labels.plan_file import load_plan

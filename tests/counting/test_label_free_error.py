@@ -9,8 +9,8 @@ from autoeval.counting.binning import released_bins
 from autoeval.counting.label_free import EDGES, CountingError, CountingErrorSettings
 from autoeval.counting.measures.binned import bin_table, pooled
 from autoeval.detections import Detections
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets import SampleSet, own_images
 
 

@@ -10,7 +10,7 @@ from small_detectors import HEIGHT, ONE_STAGE, PAD, RESIZE, TWO_STAGE, WIDTH
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from autoeval.detectors import Detector
-from autoeval.detectors.category_names import coco_categories
+from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 
 

@@ -92,8 +92,8 @@ def test_fallback_gives_the_same_boxes(unsplittable, images, position):
 
 def test_fallback_without_stages(unsplittable, images, monkeypatch):
     known, _ = unsplittable
-    monkeypatch.setattr("autoeval.detectors.fallback.STAGE_LISTS", ())
-    monkeypatch.setattr("autoeval.detectors.fallback.STRIDES", ())
+    monkeypatch.setattr("autoeval.detectors.forward.fallback.STAGE_LISTS", ())
+    monkeypatch.setattr("autoeval.detectors.forward.fallback.STRIDES", ())
     with pytest.warns(UserWarning, match="No stages were found"):
         other = Detector(known.model, known.config, known.categories)
     assert len(other.observe(images[:1], ["a"])[0].clean)

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from autoeval.detectors import Detector, load_detector
-from autoeval.detectors.aliases import detector_names
-from autoeval.detectors.category_names import coco_categories
+from autoeval.detectors.building.aliases import detector_names
+from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 

@@ -7,7 +7,7 @@ PROGRAM = """
 import warnings
 import numpy as np
 from autoeval.detectors import Detector
-from autoeval.detectors.category_names import coco_categories
+from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 
 config = read_config("yolox_nano")

@@ -14,8 +14,8 @@ from pathlib import Path
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.estimation.meta_set import score_meta_set
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import preset
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import draw_recipes, own_images
 from autoeval.runtime.store import RowStore
 

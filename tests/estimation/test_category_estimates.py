@@ -10,9 +10,9 @@ from autoeval.estimation.categories import (
     shrunken_means,
     stack_categories,
 )
-from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.observation.presets import PassSettings
+from autoeval.estimation.observation.tally import Tally
 from autoeval.estimation.score_table import Rows
-from autoeval.estimation.tally import Tally
 from autoeval.metasets.sample_set import Sample
 
 OFFSET = {"car": 0.1, "person": -0.1, "van": 0.0}

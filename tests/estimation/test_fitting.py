@@ -10,8 +10,8 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.fitting import fit_task
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import preset
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import MetaSetConfig
 
 SETTINGS = preset("paper", repeats=2, seed=1)

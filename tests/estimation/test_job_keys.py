@@ -4,8 +4,8 @@ import pytest
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.estimation.meta_set import sample_set_jobs, score_meta_set
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import preset
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import own_images
 from autoeval.runtime.store import RowStore
 from autoeval.scores import registry

@@ -11,9 +11,9 @@ from autoeval import MapEstimator
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import BY_PRODUCTS, preset
-from autoeval.estimation.source_domain import SourceDomain
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
+from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.metasets import Task
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.scale_ap import ScaleAP

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from autoeval.estimation.intervals import Interval, widened
-from autoeval.estimation.samples import blocks_of_read
+from autoeval.estimation.observation.samples import blocks_of_read
 from autoeval.estimation.sampling import bootstrap_std, sampling_error
 from autoeval.scores.resampling import resampled_counts
 

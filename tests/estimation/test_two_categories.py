@@ -8,8 +8,8 @@ from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.detections import Detections
 from autoeval.estimation.fitting import fit_task
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import PassSettings
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.task import Task
 

@@ -7,10 +7,10 @@ import cv2
 import numpy as np
 import pandas as pd
 
-from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import light
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import light
 from autoeval.metasets import Task
 
 TASK = Task("cars", ("car",), (), {"car": "car"})

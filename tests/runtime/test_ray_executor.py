@@ -13,8 +13,8 @@ from rectangles import RectangleDetector, rectangle_task
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.meta_set import score_meta_set
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import preset
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import draw_recipes, own_images
 from autoeval.monitoring.observing.observing_places import observe_places
 from autoeval.monitoring.observing.place_images import place_images

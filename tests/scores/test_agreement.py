@@ -5,7 +5,7 @@ import pytest
 from made import computed, evidence, found, random_detections, random_evidence, shaken
 
 from autoeval.detections import Detections
-from autoeval.estimation.mean_ap import MeanAP
+from autoeval.estimation.observation.mean_ap import MeanAP
 from autoeval.scores.average_precision import average_precision, match_greedily
 from autoeval.scores.scale_ap import ScaleAP
 from autoeval.scores.scale_count import ScaleCount

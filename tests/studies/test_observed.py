@@ -5,8 +5,8 @@ from observations import found, image
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import preset
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import SampleSet, draw_recipes, own_images
 from autoeval.runtime.store import RowStore
 from autoeval.studies.box_rows import observed_set, rows_of

@@ -15,7 +15,7 @@ from autoeval.studies.transfer import (
     places_of,
     strays,
 )
-from tests.estimation.test_pair_estimator import pair_table
+from tests.estimation.pairs.test_pair_estimator import pair_table
 
 
 def scores():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mmdet.models.backbones import CSPDarknet, CSPNeXt
 
-from autoeval.detectors.stages import StagedBackbone, chain_of_modules, register_splitter
+from autoeval.detectors.forward.stages import StagedBackbone, chain_of_modules, register_splitter
 
 
 @register_splitter(CSPDarknet.forward, CSPNeXt.forward)

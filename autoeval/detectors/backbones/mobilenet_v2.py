@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mmdet.models.backbones import MobileNetV2
 
-from autoeval.detectors.stages import StagedBackbone, chain_of_modules, register_splitter
+from autoeval.detectors.forward.stages import StagedBackbone, chain_of_modules, register_splitter
 
 #: Layers of the stem (stride 2) and of the stages (strides 4, 8, 16, 32).
 LAYERS = ((0,), (1,), (2,), (3, 4), (5, 6, 7))

@@ -5,7 +5,12 @@ from __future__ import annotations
 from mmdet.models.backbones import RegNet, ResNet
 from torch import Tensor
 
-from autoeval.detectors.stages import Layer, StagedBackbone, chain_of_modules, register_splitter
+from autoeval.detectors.forward.stages import (
+    Layer,
+    StagedBackbone,
+    chain_of_modules,
+    register_splitter,
+)
 
 
 @register_splitter(ResNet.forward)

@@ -12,7 +12,7 @@ from functools import partial
 from mmdet.models.backbones import SwinTransformer
 from torch import Tensor, nn
 
-from autoeval.detectors.stages import HookPoints, Layer, StagedBackbone, register_splitter
+from autoeval.detectors.forward.stages import HookPoints, Layer, StagedBackbone, register_splitter
 
 
 @register_splitter(SwinTransformer.forward)

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from autoeval.data.config_file import read_config
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.runtime.files import write_text
 

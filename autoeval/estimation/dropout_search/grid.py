@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from autoeval.detectors.dropout_spec import N_STAGES, DropoutSpec
+from autoeval.detectors.forward.dropout_spec import N_STAGES, DropoutSpec
 
 RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))
 STAGE_SUBSETS = tuple(
@@ -25,7 +25,7 @@ def grid(position: str = "after", rates: Sequence[float] | None = None) -> tuple
     Parameters
     ----------
     position : {"after", "before"}
-        Where dropout acts; see `autoeval.detectors.dropout.DropoutSpec`.
+        Where dropout acts; see `autoeval.detectors.forward.dropout.DropoutSpec`.
     rates : sequence of float, optional
         Other rates than these 19.
 

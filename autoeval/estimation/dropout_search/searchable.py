@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from autoeval.detections import Evidence
-from autoeval.detectors.dropout_spec import DropoutSpec
-from autoeval.estimation.observing import ImageDetector
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.estimation.observation.observing import ImageDetector
 
 
 class SearchableDetector(ImageDetector, Protocol):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from autoeval.detections import Detections, Evidence
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.dropout_search.grid import list_stages
 from autoeval.estimation.dropout_search.searchable import SearchableDetector
-from autoeval.estimation.mean_ap import MeanAP
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.pass_log import PassLog
+from autoeval.estimation.observation.mean_ap import MeanAP
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.scores.box_stability import image_stabilities
 from autoeval.scores.context import ScoreContext

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import norm
 
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.dropout_search.grid import TIE, best_of
 from autoeval.estimation.dropout_search.trial import Measures, Standings
 

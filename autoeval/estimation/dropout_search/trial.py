@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.dropout_search.confidence import judge
 from autoeval.estimation.dropout_search.objective import correlation, scores_of
 from autoeval.estimation.dropout_search.work import PARTS, executions

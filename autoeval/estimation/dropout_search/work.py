@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from autoeval.detectors.dropout_spec import N_STAGES, DropoutSpec
+from autoeval.detectors.forward.dropout_spec import N_STAGES, DropoutSpec
 
 PARTS = ("stem", *(f"stage {stage}" for stage in range(N_STAGES)), "neck and head")
 

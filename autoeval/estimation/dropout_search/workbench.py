@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.dropout_search.grid import list_stages
 from autoeval.estimation.dropout_search.searchable import SearchableDetector
 from autoeval.estimation.dropout_search.slices import Slice, slice_rows
-from autoeval.estimation.observing import Observer
+from autoeval.estimation.observation.observing import Observer
 from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.states import OK
 from autoeval.runtime.store import RowStore

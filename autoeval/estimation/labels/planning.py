@@ -25,8 +25,8 @@ from autoeval.estimation.labels.pool import pool_of_evidence
 from autoeval.estimation.labels.teachers import read_teacher
 from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
-from autoeval.estimation.observing import ImageDetector, Observer
-from autoeval.estimation.pair_regression import PairRegression
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.pairs.pair_regression import PairRegression
 
 
 def plan_labels(

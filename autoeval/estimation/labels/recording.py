@@ -17,8 +17,8 @@ from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.labels.pool import pool_of_evidence
 from autoeval.estimation.labels.stored import pack_place, unpack_place
 from autoeval.estimation.labels.teachers import with_teacher
+from autoeval.estimation.observation.samples import Samples
 from autoeval.estimation.predictions.truth import Truth
-from autoeval.estimation.samples import Samples
 from autoeval.metasets.sample_set import Sample
 
 LABELLED = "labelled_boxes"

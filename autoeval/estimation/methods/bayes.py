@@ -7,15 +7,15 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_estimator import PairEstimator
-from autoeval.estimation.pair_table import FEATURES, OF_BOXES, WITH_TEACHER
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.pair_table import FEATURES, OF_BOXES, WITH_TEACHER
 from autoeval.estimation.score_table import Rows
 
 OF_PAIRS = ("family", "category")
 
 
 class Bayes:
-    """The line of `PairEstimator`; intervals come from `autoeval.estimation.pair_regression`.
+    """The line of `PairEstimator`; intervals come from `autoeval.estimation.pairs.pair_regression`.
 
     Fitted on the sources' own images.
     """

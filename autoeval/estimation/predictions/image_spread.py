@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
 from autoeval.estimation.predictions.prediction_pairs import Pair
 from autoeval.estimation.sampling import bootstrap_std
 from autoeval.scores.resampling import resampled_counts

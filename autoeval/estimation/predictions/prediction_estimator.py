@@ -15,12 +15,12 @@ from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.guards import guards
 from autoeval.estimation.intervals import Interval, widened
-from autoeval.estimation.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.tightness import tightness
 from autoeval.estimation.predictions.image_spread import sampling_std
 from autoeval.estimation.predictions.memory import Memory
 from autoeval.estimation.predictions.prediction_pairs import Pair
 from autoeval.estimation.regression import Told
-from autoeval.estimation.tightness import tightness
 from autoeval.targets import find_target
 
 METHOD = "pairs"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import CATEGORY
+from autoeval.estimation.pairs.pair_table import CATEGORY
 from autoeval.estimation.predictions.category_precision import rank_categories, summarise
 from autoeval.estimation.predictions.features import COUNTED, FEATURES, ImageParts, image_parts
 from autoeval.estimation.predictions.half_size import AGREEMENT, agreement, rank_half_size
@@ -108,8 +108,9 @@ def labelled_pairs(
     Returns
     -------
     DataFrame
-        A pair table, see `autoeval.estimation.pair_table`, with ``n_boxes``. Categories in fewer
-        than 5 images or with fewer than 8 boxes are left out where images are chosen by category.
+        A pair table, see `autoeval.estimation.pairs.pair_table`, with ``n_boxes``. Categories in
+        fewer than 5 images or with fewer than 8 boxes are left out where images are chosen by
+        category.
 
     Raises
     ------

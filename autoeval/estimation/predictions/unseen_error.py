@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
 
 FEWEST_FAMILIES = 3
 GROUPS = 10

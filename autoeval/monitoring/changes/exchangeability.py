@@ -61,7 +61,7 @@ def capital(shares: np.ndarray) -> np.ndarray:
     --------
     >>> capital(np.array([.5, .5])).round(3)
     array([0.867, 0.755])
-    >>> capital(np.full(9, .02))[-1] > 1e4
+    >>> bool(capital(np.full(9, .02))[-1] > 1e4)
     True
     """
     powers, betting = np.array(POWERS), np.zeros(len(POWERS))

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.detections import Detections
-from autoeval.estimation.mean_ap import MeanAP
 from autoeval.estimation.meta_set import sample_set_jobs
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.pass_log import PassLog
+from autoeval.estimation.observation.mean_ap import MeanAP
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import Recipe, draw_recipes, own_images
 from autoeval.metasets.sample_set import Sample

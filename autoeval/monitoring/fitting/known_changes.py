@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.category_tally import CategoryTally
 from autoeval.estimation.fit_labelled import scores_of
-from autoeval.estimation.pair_estimator import PairEstimator
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.estimation.observation.category_tally import CategoryTally
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.pair_table import FEATURES
 from autoeval.estimation.score_table import SEED
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting.changed_images import ChangedImages, true_precision

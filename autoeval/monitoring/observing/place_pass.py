@@ -13,13 +13,13 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimate_any import any_task
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.observing import ImageDetector, Observer
-from autoeval.estimation.pair_regression import NAME, PairRegression
-from autoeval.estimation.pair_table import CATEGORY
-from autoeval.estimation.pass_log import PassLog
-from autoeval.estimation.presets import light
-from autoeval.estimation.samples import UnlabelledSamples
-from autoeval.estimation.travelling import LoadDetector, TravellingObserver
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
+from autoeval.estimation.pairs.pair_regression import NAME, PairRegression
+from autoeval.estimation.pairs.pair_table import CATEGORY
 from autoeval.monitoring.observing.place_images import PlaceImage
 from autoeval.monitoring.records.record import CameraImage
 from autoeval.monitoring.records.record_rows import row_of

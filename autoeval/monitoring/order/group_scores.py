@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.fit_labelled import scores_of
-from autoeval.estimation.presets import PassSettings
-from autoeval.estimation.samples import NO_BOXES
-from autoeval.estimation.tally import Tally
+from autoeval.estimation.observation.presets import PassSettings
+from autoeval.estimation.observation.samples import NO_BOXES
+from autoeval.estimation.observation.tally import Tally
 from autoeval.metasets.sample_set import Sample
 from autoeval.monitoring.records.record import CameraImage
 from autoeval.monitoring.records.record_rows import SIGNAL

@@ -11,9 +11,9 @@ import pandas as pd
 
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.guards import guards
-from autoeval.estimation.new_places import NewPlaces
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.pair_regression import PairRegression, outside
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.pairs.new_places import NewPlaces
+from autoeval.estimation.pairs.pair_regression import PairRegression, outside
 from autoeval.estimation.regression import Told
 from autoeval.monitoring.order.group_rows import Score, group_rows
 from autoeval.monitoring.order.group_scores import score_group

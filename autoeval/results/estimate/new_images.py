@@ -14,8 +14,8 @@ from autoeval.data.images import UnreadableImageError
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.least_stable import LeastStableImages, UnstableImage
-from autoeval.estimation.observing import Observer
+from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
+from autoeval.estimation.observation.observing import Observer
 from autoeval.report.numerals import counted
 from autoeval.results.thumbnails import draw_boxes
 from autoeval.runtime.shards import Shards, Undivided

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from autoeval.data.unlabelled import UnlabelledImage
-from autoeval.estimation.least_stable import LeastStableImages
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.samples import UnlabelledSamples
-from autoeval.estimation.travelling import LoadDetector, TravellingObserver
+from autoeval.estimation.observation.least_stable import LeastStableImages
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.progress import announced_bar

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.estimation.pairs.pair_table import FEATURES
 from autoeval.estimation.predictions.fit_predictions import PredictionsFit
 from autoeval.estimation.predictions.new_predictions import Asked
 from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator

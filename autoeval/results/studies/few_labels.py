@@ -14,8 +14,8 @@ from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.labels.recording import read_places
 from autoeval.estimation.labels.teachers import with_teacher
 from autoeval.estimation.labels.value_with_error import ValueWithError
-from autoeval.estimation.pair_estimator import PairEstimator
-from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
+from autoeval.estimation.pairs.pair_table import pair_rows
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport

@@ -3,7 +3,7 @@
 import pytest
 from rectangles import rectangle_task
 
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import pytest
 from rectangles import rectangle_task
 from shaken_rectangles import ShakenRectangles, make_bench
 
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.dropout_search.grid import grid
 from autoeval.estimation.dropout_search.search import search_dropout

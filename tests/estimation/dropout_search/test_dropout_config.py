@@ -5,10 +5,10 @@ import argparse
 import pytest
 
 from autoeval.commands.meta_set_options import add_pass_options, make_observer
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.dropout_search.dropout_file import load_dropout, write_dropout_config
-from autoeval.estimation.presets import PRESETS
+from autoeval.estimation.observation.presets import PRESETS
 
 SPEC = DropoutSpec("before", (0, 3), 0.35)
 FOUND = {"detector": "yolox_nano", "r2": 0.5, "n_images": 88}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autoeval.detectors import load_detector
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.dropout_search.grid import RATES, STAGE_SUBSETS, best_of, grid
 from autoeval.estimation.dropout_search.work import executions, naive_executions
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from autoeval.detectors.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.dropout_search.grid import RATES, STAGE_SUBSETS, grid
 from autoeval.estimation.dropout_search.strategies import coordinate, full, halving
 from autoeval.estimation.dropout_search.trial import Standings

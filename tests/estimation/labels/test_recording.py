@@ -6,8 +6,8 @@ from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
 from autoeval.estimation.labels.recording import Recording, apart, read_places, recorded_places
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import preset
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.scorer import Scorer
 from autoeval.metasets import SampleSet, own_images
 from autoeval.runtime.job import Job

@@ -5,7 +5,7 @@ import pytest
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.mean_ap import MeanAP
+from autoeval.estimation.observation.mean_ap import MeanAP
 from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.truth import Truth
 

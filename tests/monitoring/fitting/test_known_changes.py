@@ -7,9 +7,9 @@ import pytest
 from fading_places import FadingDetector, fading_task
 
 from autoeval.errors import InputError
-from autoeval.estimation.mean_ap import MeanAP
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.presets import light
+from autoeval.estimation.observation.mean_ap import MeanAP
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import light
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.transforms import TransformStep
 from autoeval.monitoring.changes.image_numbers import image_numbers

@@ -6,13 +6,13 @@ import pytest
 from monitoring.fake_cameras import find, write_camera
 
 from autoeval.data.image_folder import load_image_folder
-from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.estimate_any import estimate_any
 from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.observing import Observer
-from autoeval.estimation.pair_table import pair_rows
-from autoeval.estimation.presets import light
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.pairs.pair_table import pair_rows
 from autoeval.metasets import Task
 from autoeval.monitoring.observing.observing_places import observe_places
 from autoeval.monitoring.observing.place_images import place_images

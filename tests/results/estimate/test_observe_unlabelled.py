@@ -6,7 +6,7 @@ from rectangles import write_world
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.least_stable import UnstableImage
+from autoeval.estimation.observation.least_stable import UnstableImage
 from autoeval.results.estimate.new_images import GRAY, Observed
 
 ESTIMATE = Estimate(0.5, 0.0, 0.4, 0.6, 0.9, "jackknife+", "mAP", "bos", 2)

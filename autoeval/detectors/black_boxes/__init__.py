@@ -1,0 +1,1 @@
+"""Any callable as a detector."""

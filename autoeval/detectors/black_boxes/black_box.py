@@ -1,0 +1,173 @@
+"""Any callable as a detector: it gives clean, half-size and view passes, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autoeval.detections import Detections, Evidence
+from autoeval.detectors.black_boxes.black_box_answers import read_answers
+from autoeval.detectors.inputs.shrinking import on_half, shrink
+from autoeval.detectors.inputs.views import VIEWS, alter
+from autoeval.errors import InputError
+
+GIVEN = ("views", "half_size")
+MISSING = {
+    "perturbed": "a black box has no features that dropout could reach",
+    "candidates": "a black box does not tell which boxes it suppressed",
+    "logits": "a black box tells scores, no class logits",
+    "features": "a black box does not show its features",
+}
+
+Find = Callable[[Sequence[np.ndarray]], Any]
+
+
+class BlackBoxDetector:
+    """A detector of which nothing is known but what it finds.
+
+    It takes the place of `autoeval.detectors.Detector` wherever images are observed. Scores that
+    need dropout, logits or features are absent, with the reason.
+
+    Parameters
+    ----------
+    find : callable
+        Takes a list of images, (H, W, 3), uint8, channels in the order blue, green, red, and
+        returns three lists with one array for each image: boxes (N, 4) as xyxy in pixels of the
+        image as given, scores (N,) in [0, 1], and labels (N,), either numbers that index
+        `categories` or words out of it. Let it return low scores too, from .01 on or less.
+    categories : sequence of str
+        Its words.
+    name : str
+        For reports.
+    settings : mapping, optional
+        Plain values that its boxes depend on, such as the name of its weights, the input size and
+        the threshold: an estimator refuses a detector whose settings differ.
+
+    Attributes
+    ----------
+    n_outside : int
+        Boxes without area in their image that were dropped so far; others are clipped to it.
+
+    Examples
+    --------
+    >>> def find(images):
+    ...     n = len(images)
+    ...     return [[[0, 0, 4, 4]]] * n, [[.9]] * n, [["car"]] * n
+    >>> detector = BlackBoxDetector(find, ["car"])
+    >>> (evidence,) = detector.observe([np.zeros((8, 8, 3), np.uint8)], ["street"])
+    >>> len(evidence.clean), evidence.why_missing("perturbed")
+    (1, 'a black box has no features that dropout could reach')
+    """
+
+    backbone = "black box"
+    splits_backbone = False
+
+    def __init__(
+        self,
+        find: Find,
+        categories: Sequence[str],
+        *,
+        name: str = "black box",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.find = find
+        self.categories = tuple(categories)
+        self.name = name
+        self.n_outside = 0
+        self._settings = dict(settings or {})
+
+    def __repr__(self) -> str:
+        return f"<BlackBoxDetector '{self.name}', {len(self.categories)} categories>"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What its boxes depend on, as far as it was told."""
+        return {"black_box": self.name, "categories": list(self.categories), **self._settings}
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name of `settings`."""
+        text = json.dumps(self.settings, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def observe(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        *,
+        dropout: object = None,
+        repeats: int = 0,
+        seed: int = 0,
+        wants: Collection[str] = (),
+    ) -> list[Evidence]:
+        """Run the detector once on each image, and again for the half-size pass and each view.
+
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
+        image_ids : sequence of str
+        dropout, seed
+            Not used: a detector that can be perturbed takes them.
+        repeats : int
+            0.
+        wants : collection of str
+            Further fields of `Evidence`; given are ``half_size`` and ``views``.
+
+        Returns
+        -------
+        list of Evidence
+            In the order of ``images``, boxes in pixels of the image as given.
+
+        Raises
+        ------
+        InputError
+            If the callable raises, answers for another number of images, or with something that is
+            no box; or if repeats are asked for.
+        """
+        if repeats:
+            raise InputError(
+                f"Expected no dropout repeats for {self.name} but got {repeats}: "
+                f"{MISSING['perturbed']}."
+            )
+        clean = self._ask(images, image_ids)
+        half = self._half_size(images, image_ids) if "half_size" in wants else None
+        views = self._views(images, image_ids) if "views" in wants else []
+        return [
+            Evidence(
+                image_id,
+                (image.shape[0], image.shape[1]),
+                clean[i],
+                views=tuple(view[i] for view in views),
+                half_size=half[i] if half else None,
+                missing=MISSING,
+            )
+            for i, (image, image_id) in enumerate(zip(images, image_ids, strict=True))
+        ]
+
+    def _ask(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+        try:
+            answers = self.find(list(images))
+        except Exception as error:  # it is a program of somebody else: it can fail in any way
+            raise InputError(
+                f"{self.name} failed on {len(images)} images, from '{image_ids[0]}' on: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        sizes = [(image.shape[0], image.shape[1]) for image in images]
+        found, n_outside = read_answers(answers, sizes, image_ids, self.categories)
+        self.n_outside += n_outside
+        return found
+
+    def _half_size(
+        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
+    ) -> list[Detections]:
+        found = self._ask([shrink(image) for image in images], image_ids)
+        return [on_half(boxes, image.shape) for boxes, image in zip(found, images, strict=True)]
+
+    def _views(
+        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
+    ) -> list[list[Detections]]:
+        return [self._ask([alter(image, view) for image in images], image_ids) for view in VIEWS]

@@ -1,0 +1,135 @@
+"""Which category each label of a detector stands for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+from torch import nn
+
+from autoeval.detectors import ops
+from autoeval.detectors.building.words import takes_words
+from autoeval.errors import InputError
+
+
+def coco_categories() -> tuple[str, ...]:
+    """Return the 80 categories of COCO in the order of the official checkpoints' labels."""
+    ops.register()
+    from mmdet.datasets import CocoDataset
+
+    return tuple(CocoDataset.METAINFO["classes"])
+
+
+def find_categories(
+    model: nn.Module, config: Config, meta: Mapping[str, Any], given: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Find the categories of a detector.
+
+    Those given come first, then the checkpoint's own list, then the one in the ``metainfo`` of the
+    config's test data set, then those of that data set's type (VOC, Cityscapes, ...) and COCO's,
+    where they are as many as the head has classes. A detector that takes words finds what it is
+    told, however many.
+
+    Parameters
+    ----------
+    model : Module
+        The detector.
+    config : Config
+        Its configuration.
+    meta : mapping
+        ``meta`` of the checkpoint.
+    given : sequence of str
+        What the user says they are.
+
+    Raises
+    ------
+    InputError
+        If there is no list, or its length is not the number of classes of the head.
+    """
+    found = tuple(given) or _from_checkpoint(meta) or _from_config(config)
+    if takes_words(model):
+        return found or _of_type(config) or coco_categories()
+    n_classes = count_classes(model)
+    if not found:
+        usual = (_of_type(config), coco_categories(), _of_proposals(model))
+        found = next((names for names in usual if len(names) == n_classes), ())
+    if not found or (n_classes is not None and len(found) != n_classes):
+        where = "--classes" if given else "its checkpoint or config"
+        raise InputError(
+            f"The detector's head has {n_classes} classes, but {where} lists {len(found)} "
+            "categories. Name them in the order of its labels: --classes FILE, one in a line, or "
+            "test_dataloader = dict(dataset=dict(metainfo=dict(classes=(...)))) in the config."
+        )
+    return found
+
+
+def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Read categories from a text file, one in a line.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, holds none, or the same one twice.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the classes in {path}: {error}") from error
+    names = tuple(line.strip() for line in lines if line.strip())
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"Expected different names in {path}, one in a line, got {len(names)}.")
+    return names
+
+
+def count_classes(model: nn.Module) -> int | None:
+    """Return the number of classes of the head that gives the boxes, None where it does not say."""
+    owner = getattr(model, "roi_head", model)
+    for name in ("bbox_head", "mask_head", "panoptic_head"):
+        head = getattr(owner, name, None)
+        if isinstance(head, nn.ModuleList):
+            head = head[-1]
+        for count in ("num_classes", "num_things_classes"):
+            if isinstance(getattr(head, count, None), int):
+                return getattr(head, count)
+    return None
+
+
+def _from_checkpoint(meta: Mapping[str, Any]) -> tuple[str, ...]:
+    dataset = {str(key).lower(): value for key, value in meta.get("dataset_meta", {}).items()}
+    return _names(dataset.get("classes") or meta.get("CLASSES"))
+
+
+def _from_config(config: Config) -> tuple[str, ...]:
+    return _names((_dataset(config).get("metainfo") or {}).get("classes"))
+
+
+def _of_type(config: Config) -> tuple[str, ...]:
+    """Return the categories that mmdet lists for the type of the test data set."""
+    ops.register()
+    import mmdet.datasets  # noqa: F401  (fills the registry)
+    from mmdet.registry import DATASETS
+
+    kind = _dataset(config).get("type")
+    known = DATASETS.get(kind) if isinstance(kind, str) else kind
+    return _names(getattr(known, "METAINFO", {}).get("classes"))
+
+
+def _of_proposals(model: nn.Module) -> tuple[str, ...]:
+    """Return what a region proposal network proposes."""
+    return ("object",) if type(model).__name__ == "RPN" else ()
+
+
+def _dataset(config: Config) -> Mapping[str, Any]:
+    """Return the settings of the test data set, of the first one where there are several."""
+    dataset = (config.get("test_dataloader") or {}).get("dataset") or {}
+    while "dataset" in dataset or dataset.get("datasets"):
+        dataset = dataset["dataset"] if "dataset" in dataset else dataset["datasets"][0]
+    return dataset
+
+
+def _names(classes: Any) -> tuple[str, ...]:
+    """Return names as a tuple; a single category may come as a bare string."""
+    return (classes,) if isinstance(classes, str) else tuple(classes or ())

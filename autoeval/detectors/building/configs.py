@@ -1,0 +1,115 @@
+"""Reading a detector's configuration: by a known name, from a file, or from mmdet's own configs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+
+from autoeval.detectors import ops
+from autoeval.detectors.building.aliases import find_config
+from autoeval.detectors.building.constructing import told
+from autoeval.detectors.building.wrappers import unwrap
+from autoeval.errors import InputError
+
+#: What precedes the path of a config among those that mmdet brings along.
+OF_MMDET = ("mmdet::", "configs/")
+
+
+def read_config(
+    name_or_config: str | os.PathLike[str], cfg_options: Mapping[str, Any] | None = None
+) -> Config:
+    """Read a detector's config, with changes, and reduce it to the detector that is deployed.
+
+    Parameters
+    ----------
+    name_or_config : str or path-like
+        A known name, the path of a config file, or that of one of the installed mmdet's, such as
+        ``mmdet::retinanet/retinanet_r50_fpn_1x_coco.py`` or ``configs/retinanet/...``.
+    cfg_options : mapping, optional
+        Changes, for example ``{"model.test_cfg.score_thr": 0.01}``.
+
+    Returns
+    -------
+    Config
+        Whose ``model`` asks for no weights beside those of the checkpoint, and is unwrapped; see
+        `autoeval.detectors.building.wrappers.unwrap`.
+
+    Raises
+    ------
+    InputError
+        If it is missing, cannot be run, or has no model with a backbone.
+    """
+    ops.register()  # before what the config imports
+    path = find_config_file(str(name_or_config))
+    try:
+        config = Config.fromfile(path)
+        config.merge_from_dict(dict(cfg_options or {}))
+    except (Exception, SystemExit) as error:  # the file is a program: it can fail in any way
+        raise InputError(f"Cannot use {path} as a detector's config: {told(error)}") from error
+    if not isinstance(config.get("model"), dict):
+        raise InputError(f"Cannot use {path} as a detector's config: it has no `model`.")
+    unwrap(config)
+    for part in _dicts(config.model):
+        _without_training(part)
+    return config
+
+
+def find_config_file(name: str) -> Path:
+    """Return the file that a name or path stands for.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    prefix = next((prefix for prefix in OF_MMDET if name.startswith(prefix)), None)
+    if prefix is None or Path(name).is_file():
+        return find_config(name)
+    folder = _mmdet_configs()
+    path = folder / name.removeprefix(prefix)
+    if not path.is_file():
+        raise InputError(
+            f"No config {name!r}: expected a file under {folder}, for example "
+            "mmdet::retinanet/retinanet_r50_fpn_1x_coco.py."
+        )
+    return path
+
+
+def _mmdet_configs() -> Path:
+    """Return the folder of configs that an installed mmdet brings along."""
+    spec = importlib.util.find_spec("mmdet")
+    if spec is None or spec.origin is None:
+        raise InputError("mmdet is not installed, so none of its configs can be named.")
+    return Path(spec.origin).parent / ".mim" / "configs"
+
+
+def _dicts(node: Any) -> Iterator[dict]:
+    """Yield all dicts in a part of a config."""
+    if isinstance(node, dict):
+        yield node
+        node = list(node.values())
+    if isinstance(node, list | tuple):
+        for item in node:
+            yield from _dicts(item)
+
+
+def _without_training(part: dict) -> None:
+    """Take out what training alone needs.
+
+    That is pretrained weights, which the checkpoint replaces, the checkpointing of gradients, for
+    which mmdet's transformers want fairscale, and mmcv's batch norm across processes.
+    """
+    if part.get("type") == "MMSyncBN":
+        part["type"] = "BN"
+    initial = part.get("init_cfg")
+    if isinstance(initial, dict) and initial.get("type") == "Pretrained":
+        part["init_cfg"] = None
+    if part.get("pretrained"):
+        part["pretrained"] = None
+    if part.get("num_cp"):
+        part["num_cp"] = -1

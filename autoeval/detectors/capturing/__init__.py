@@ -1,0 +1,1 @@
+"""What a pass leaves on the way: candidates, logits, pooled features."""

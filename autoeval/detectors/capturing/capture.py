@@ -1,0 +1,140 @@
+"""What a clean pass leaves on the way: NMS candidates, class logits, pooled backbone features.
+
+Nothing is run twice and nothing of mmdet's post-processing is done again: while the model's own
+``predict`` runs, non-maximum suppression is recorded, boxes carry their logits along, and a hook
+reads the backbone's output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor, nn
+
+from autoeval.detections import Candidates
+from autoeval.detectors.capturing.logits import LOGITS, attached_logits
+from autoeval.detectors.capturing.suppression import Suppression, recorded
+from autoeval.detectors.capturing.watching import Doubts
+from autoeval.detectors.capturing.wrapping import wrapped, wrapped_everywhere
+
+if TYPE_CHECKING:
+    from mmdet.models.detectors import BaseDetector
+
+CAPTURED = ("candidates", "logits", "features")
+
+
+@dataclass
+class Capture:
+    """What was captured of a batch of images.
+
+    Parameters
+    ----------
+    wants : collection of str
+        Names out of `CAPTURED`.
+    detector : str
+        What messages call the detector.
+    instances : list of InstanceData
+        Final boxes of each image.
+    scales : list of tuple of float
+        Network pixels to one image pixel, for each image.
+    suppressions : list of Suppression
+        In the order they ran, those of region proposals included.
+    features : Tensor of shape (N, C), optional
+        Last feature maps of the backbone, averaged.
+    doubts : Doubts
+        What went wrong with following the head.
+    """
+
+    wants: Collection[str]
+    detector: str
+    instances: list[Any] = field(default_factory=list)
+    scales: list[tuple[float, ...]] = field(default_factory=list)
+    suppressions: list[Suppression] = field(default_factory=list)
+    features: Tensor | None = None
+    doubts: Doubts = field(default_factory=Doubts)
+
+    def fields(self, i: int) -> dict[str, Any]:
+        """Return the fields of `Evidence` for image i, with the reasons for what is missing."""
+        found: dict[str, Any] = {"missing": {}}
+        for name in CAPTURED:
+            if name in self.wants:
+                value = getattr(self, f"_{name}")(i)
+                (found["missing"] if isinstance(value, str) else found)[name] = value
+        return found
+
+    def keep_instances(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
+        """Call the model's ``predict`` and keep the final boxes."""
+        results = predict(*args, **kwargs)
+        for result in results:
+            self.instances.append(result.get("pred_instances", None))
+            self.scales.append(result.metainfo.get("scale_factor", (1.0, 1.0)))
+        return results
+
+    def pool_features(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        """Average the backbone's last feature maps, padding included; a forward hook."""
+        last = output[-1] if isinstance(output, list | tuple) else output
+        if isinstance(last, Tensor) and last.ndim == 4:
+            self.features = last.mean(dim=(2, 3))
+
+    def _candidates(self, i: int) -> Candidates | str:
+        """Find the run that gave the image's boxes; without boxes there were no candidates."""
+        instances = self.instances[i]
+        if not len(instances):
+            return Candidates(np.zeros((0, 4)), np.zeros(0), np.zeros(0), np.zeros(0))
+        for suppression in reversed(self.suppressions):
+            scale = suppression.scale_to(instances, self.scales[i])
+            if scale is not None:
+                return suppression.candidates(scale)
+        return f"the boxes of {self.detector} do not come out of mmdet's non-maximum suppression"
+
+    def _logits(self, i: int) -> np.ndarray | str:
+        if LOGITS in self.instances[i]:
+            return self.instances[i][LOGITS].float().cpu().numpy()
+        return (
+            f"the head of {self.detector} does not tell which class logits a box comes from"
+            f"{self.doubts}"
+        )
+
+    def _features(self, i: int) -> np.ndarray | str:
+        if self.features is None:
+            return f"the backbone of {self.detector} gives no feature maps"
+        return self.features[i].float().cpu().numpy()
+
+
+@contextmanager
+def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
+    """Capture what a model leaves on the way while the body runs one batch through it.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        A model of mmdet.
+    wants : collection of str
+        Any of ``candidates``, ``logits``, ``features``; with none of them nothing is touched.
+
+    Yields
+    ------
+    Capture
+        Filled when the body has run.
+    """
+    captured = Capture(wants, type(model).__name__)
+    with ExitStack() as stack:
+        if not set(CAPTURED).isdisjoint(wants):
+            stack.enter_context(wrapped(model, "predict", captured.keep_instances))
+        if "candidates" in wants:
+            from mmcv.ops.nms import batched_nms
+
+            stack.enter_context(
+                wrapped_everywhere(batched_nms, partial(recorded, captured.suppressions))
+            )
+        if "logits" in wants:
+            stack.enter_context(attached_logits(model, captured.doubts))
+        if "features" in wants:
+            hook = model.backbone.register_forward_hook(captured.pool_features)
+            stack.callback(hook.remove)
+        yield captured

@@ -1,0 +1,150 @@
+"""Feature dropout: zeroing elements of backbone features while a detector stays in eval mode."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.detectors.forward.stages import HookPoints
+
+
+def sample_seed(seed: int, image_id: str, repeat: int) -> int:
+    """Derive the seed of one perturbed pass of one image.
+
+    It depends on nothing else, so batch size, order and number of workers change no mask.
+    """
+    return _hash(seed, repeat, image_id)
+
+
+def drop_elements(features: Tensor, rate: float, seeds: Sequence[int], stage: int) -> Tensor:
+    """Zero each element with probability ``rate`` and divide the rest by ``1 - rate``.
+
+    The masks are drawn on the CPU, one generator for each sample and stage, so that every device
+    and every batch size draws the same ones.
+
+    Parameters
+    ----------
+    features : Tensor of shape (N, ...)
+        Any layout.
+    rate : float
+        Probability of zeroing.
+    seeds : sequence of int, length N
+        Seed of each sample; see `sample_seed`.
+    stage : int
+        Number of the stage, which seeds the mask together with the sample's seed.
+
+    Raises
+    ------
+    ValueError
+        If there is not one seed for each sample.
+    """
+    draws = draw_uniform(features.shape[1:], seeds, stage)
+    return drop_below(features, rate, draws)
+
+
+def draw_uniform(shape: Sequence[int], seeds: Sequence[int], stage: int) -> Tensor:
+    """Draw, for each seed, a number in [0, 1) for each element of one sample's features.
+
+    Returns
+    -------
+    Tensor of shape (len(seeds), *shape), float32, on the CPU
+        The same draws for every rate: what a low rate drops, a higher one drops, too.
+    """
+    generators = (torch.Generator().manual_seed(_hash(seed, stage)) for seed in seeds)
+    return torch.stack([torch.rand(tuple(shape), generator=each) for each in generators])
+
+
+def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
+    """Zero the elements whose draw is below ``rate`` and divide the rest by ``1 - rate``.
+
+    Parameters
+    ----------
+    features : Tensor of shape (N, ...)
+    rate : float
+    draws : Tensor of the same shape
+        See `draw_uniform`.
+
+    Raises
+    ------
+    ValueError
+        If there are not draws for each sample.
+    """
+    if len(draws) != len(features):
+        raise ValueError(f"Expected {len(features)} seeds, one for each sample, got {len(draws)}.")
+    return torch.where((draws >= rate).to(features.device), features / (1 - rate), 0)
+
+
+@contextmanager
+def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int]) -> Iterator[None]:
+    """Switch feature dropout on in a model's own forward pass while the body runs.
+
+    Parameters
+    ----------
+    points : HookPoints
+        Modules that begin and end the stages; see `autoeval.detectors.forward.stages.HookPoints`.
+    spec : DropoutSpec
+        What to drop.
+    seeds : sequence of int
+        One for each sample of the batch that the body runs.
+
+    Raises
+    ------
+    InputError
+        If the backbone lacks one of the stages, or the body did not run it.
+    """
+    points.check(spec)
+    dropped: set[int] = set()
+
+    def drop(features: Tensor, stage: int) -> Tensor:
+        dropped.add(stage)
+        return drop_elements(features, spec.rate, seeds, stage)
+
+    with ExitStack() as stack:
+        for stage in spec.stages:
+            handle = (
+                _hook_output(points.exits[stage], partial(drop, stage=stage))
+                if spec.position == "after"
+                else _hook_input(points.entries[stage], partial(drop, stage=stage))
+            )
+            stack.callback(handle.remove)
+        yield
+    if dropped < set(spec.stages):
+        raise InputError(
+            f"The backbone never ran its stages {sorted(set(spec.stages) - dropped)} as modules, "
+            "so nothing could be dropped there: this backbone is not supported."
+        )
+
+
+def _hook_output(module: nn.Module, change: Callable[[Tensor], Tensor]) -> RemovableHandle:
+    return module.register_forward_hook(lambda module, inputs, output: _changed(output, change))
+
+
+def _hook_input(module: nn.Module, change: Callable[[Tensor], Tensor]) -> RemovableHandle:
+    return module.register_forward_pre_hook(
+        lambda module, inputs: (_changed(inputs[0], change), *inputs[1:])
+    )
+
+
+def _changed(features: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Change features, each of several; what comes with them, such as a size, stays."""
+    if isinstance(features, Tensor) and features.is_floating_point():
+        return change(features)
+    if isinstance(features, list | tuple):
+        return type(features)(_changed(each, change) for each in features)
+    return features
+
+
+def _hash(*names: object) -> int:
+    digest = hashlib.blake2b("/".join(map(str, names)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1

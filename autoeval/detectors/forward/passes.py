@@ -1,0 +1,235 @@
+"""Clean and perturbed passes of a model, ending in mmdet's own ``predict``.
+
+A pass that starts from cached features lends the backbone a ``forward`` that returns them, for the
+length of one call; neck, heads, proposals and post-processing are mmdet's, whether the detector has
+one stage or two.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from autoeval.detections import Detections
+from autoeval.detectors.forward.branches import branches
+from autoeval.detectors.forward.dropout import feature_dropout
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.fallback import guess_hook_points, named_hook_points
+from autoeval.detectors.forward.stages import (
+    HookPoints,
+    Prefix,
+    StagedBackbone,
+    split_backbone,
+    take_rows,
+)
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from mmdet.models.detectors import BaseDetector
+
+
+Prefixes = dict[int, Prefix]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Preprocessed images of one size.
+
+    Parameters
+    ----------
+    inputs : Tensor of shape (N, 3, H, W)
+    samples : list of DetDataSample
+        Sizes and scale of each image, by which boxes return to its pixels.
+    """
+
+    inputs: Tensor
+    samples: list[Any]
+
+    def take(self, rows: Sequence[int]) -> Batch:
+        """Select images; one may be taken several times. Predictions stay behind."""
+        samples = [type(self.samples[i])(metainfo=self.samples[i].metainfo) for i in rows]
+        return Batch(take_rows(self.inputs, rows), samples)
+
+
+class StagedPasses:
+    """Passes of a model whose backbone is split: perturbed ones resume where dropout begins.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        A model of mmdet.
+    staged : StagedBackbone
+        Its backbone, split.
+    """
+
+    def __init__(self, model: BaseDetector, staged: StagedBackbone) -> None:
+        self.model = model
+        self.staged = staged
+
+    def clean(
+        self, batch: Batch, dropouts: Sequence[DropoutSpec]
+    ) -> tuple[list[Detections], Prefixes]:
+        """Return the boxes, and what the perturbed passes of ``dropouts`` start from."""
+        keep = {self.staged.first_layer(spec) for spec in dropouts}
+        features, prefixes = self.staged.forward(batch.inputs, keep)
+        return self.finish(batch, features), prefixes
+
+    def perturbed(
+        self,
+        batch: Batch,
+        prefixes: Prefixes,
+        dropouts: Sequence[DropoutSpec],
+        seeds: Sequence[int],
+    ) -> Iterator[tuple[DropoutSpec, list[Detections]]]:
+        """Yield the boxes under each dropout; ``prefixes`` hold the samples of ``batch``."""
+        for layer, prefix in prefixes.items():
+            specs = [spec for spec in dropouts if self.staged.first_layer(spec) == layer]
+            for spec, features in branches(self.staged, prefix, specs, seeds):
+                yield spec, self.finish(batch, features)
+
+    def finish(self, batch: Batch, features: tuple[Tensor, ...]) -> list[Detections]:
+        """Run neck, head and post-processing on the features of a backbone."""
+        with _returning(self.model.backbone, features):
+            return predict(self.model, batch)
+
+
+class HookedPasses:
+    """Passes of a model whose backbone is not split: perturbed ones run all of it, with hooks.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        A model of mmdet.
+    points : HookPoints or str
+        Where its stages lie, or why they are not known.
+    """
+
+    def __init__(self, model: BaseDetector, points: HookPoints | str) -> None:
+        self.model = model
+        self._points = points
+
+    @property
+    def points(self) -> HookPoints:
+        """Where its stages lie; InputError where that is not known."""
+        if isinstance(self._points, str):
+            raise InputError(self._points)
+        return self._points
+
+    def clean(
+        self, batch: Batch, dropouts: Sequence[DropoutSpec]
+    ) -> tuple[list[Detections], Prefixes]:
+        """Return the boxes; there is nothing to start from."""
+        for spec in dropouts:
+            self.points.check(spec)
+        return predict(self.model, batch), {}
+
+    def perturbed(
+        self,
+        batch: Batch,
+        prefixes: Prefixes,
+        dropouts: Sequence[DropoutSpec],
+        seeds: Sequence[int],
+    ) -> Iterator[tuple[DropoutSpec, list[Detections]]]:
+        """Yield the boxes under each dropout."""
+        for spec in dropouts:
+            with feature_dropout(self.points, spec, seeds):
+                found = predict(self.model, batch)
+            yield spec, found
+
+
+def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPasses | HookedPasses:
+    """Choose the passes that a model's backbone allows, with a warning where they take longer.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        In eval mode.
+    stages : sequence of str
+        Modules of the backbone to take as its stages; by default those of its family, and for an
+        unknown one what `autoeval.detectors.forward.fallback.guess_hook_points` finds.
+
+    Raises
+    ------
+    InputError
+        If the backbone lacks one of ``stages``.
+    """
+    if stages:
+        return HookedPasses(model, named_hook_points(model.backbone, stages))
+    staged = split_backbone(model.backbone)
+    if staged is not None:
+        return StagedPasses(model, staged)
+    passes = HookedPasses(model, _guess(model.backbone))
+    warnings.warn(
+        f"The backbone {type(model.backbone).__name__} is of a family that cannot be split into "
+        "stages: each perturbed pass runs the whole model, which takes longer. "
+        f"{_told(stage_names(passes))}",
+        stacklevel=3,
+    )
+    return passes
+
+
+def stage_names(passes: StagedPasses | HookedPasses) -> tuple[str, ...]:
+    """Return the names of the modules of the backbone that end its stages, none if not known."""
+    names = {module: name for name, module in passes.model.backbone.named_modules()}
+    try:
+        points = passes.staged.points if isinstance(passes, StagedPasses) else passes.points
+    except InputError:
+        return ()
+    return tuple(names[module] for module in points.exits)
+
+
+def _guess(backbone: nn.Module) -> HookPoints | str:
+    try:
+        return guess_hook_points(backbone)
+    except InputError as error:
+        return str(error)
+
+
+def _told(names: Sequence[str]) -> str:
+    if not names:
+        return "No stages were found in it, so features cannot be dropped."
+    return f"Features are dropped at {', '.join(names)}; --stages chooses others."
+
+
+def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
+    """Run mmdet's ``predict`` and return the boxes in pixels of the original images.
+
+    Raises
+    ------
+    InputError
+        If the model gives no boxes.
+    """
+    return [_detections(model, result) for result in model.predict(batch.inputs, batch.samples)]
+
+
+def _detections(model: BaseDetector, result: Any) -> Detections:
+    found = result.get("pred_instances", None)
+    if found is None or "bboxes" not in found:
+        raise InputError(
+            f"{type(model).__name__} gives no boxes with the settings of its config, so it cannot "
+            "be judged as a detector: choose a config that detects or segments instances."
+        )
+    boxes = found.bboxes if found.bboxes.any() else _around_masks(found)
+    return Detections(boxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy())
+
+
+def _around_masks(found: Any) -> Tensor:
+    """Return the boxes around masks where a model (SOLO) leaves its boxes at 0."""
+    from mmdet.structures.mask import mask2bbox
+
+    return mask2bbox(found.masks) if "masks" in found else found.bboxes
+
+
+@contextmanager
+def _returning(module: nn.Module, output: Any) -> Iterator[None]:
+    """Let a module return ``output`` whatever it is given."""
+    module.forward = lambda *args, **kwargs: output
+    try:
+        yield
+    finally:
+        del module.forward

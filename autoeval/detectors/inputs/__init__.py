@@ -1,0 +1,1 @@
+"""Images as a detector wants them: its pipeline, half the size, other light."""

@@ -1,0 +1,1 @@
+"""The one pass: what is observed of images, and what every consumer adds up."""

@@ -1,0 +1,251 @@
+"""The pass: each image is read and observed once, and what that leaves behind feeds everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from autoeval.detections import Evidence
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.presets import PassSettings
+from autoeval.estimation.observation.samples import blocks_of_read, read_batches
+from autoeval.estimation.observation.tally import Tally, merged
+from autoeval.estimation.sampling import N_BLOCKS, RESAMPLED
+from autoeval.metasets.sample_set import Sample, Samples
+from autoeval.metasets.task import Task
+from autoeval.runtime.shards import Shards, Undivided
+
+
+class ImageDetector(Protocol):
+    """A detector as a pass sees it: `autoeval.detectors.Detector`, or a black box."""
+
+    categories: tuple[str, ...]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What its boxes depend on, field by field."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name of `settings`."""
+        ...
+
+    @property
+    def backbone(self) -> str:
+        """Class name of its backbone."""
+        ...
+
+    def observe(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        *,
+        dropout: DropoutSpec | None = None,
+        repeats: int = 0,
+        seed: int = 0,
+        wants: Collection[str] = (),
+    ) -> list[Evidence]:
+        """Return what it leaves of each image; see `autoeval.detectors.Detector.observe`."""
+        ...
+
+
+D = TypeVar("D", bound=ImageDetector)
+Seen = TypeVar("Seen")
+Observe = Callable[[Sequence[np.ndarray], Sequence[str]], Iterable[Seen]]
+
+
+class Observer(Generic[D]):
+    """Observes images with one detector, for one task, under one set of settings.
+
+    Parameters
+    ----------
+    detector : ImageDetector
+    task : Task
+        Its categories, and the detector's words for them; its data is not looked at.
+    settings : PassSettings, optional
+    batch_size : int
+        Images observed together; changes no number.
+    """
+
+    def __init__(
+        self,
+        detector: D,
+        task: Task,
+        settings: PassSettings | None = None,
+        *,
+        batch_size: int = 4,
+    ) -> None:
+        self.detector = detector
+        self.task = task
+        self.settings = settings or PassSettings()
+        self.batch_size = batch_size
+
+    def __repr__(self) -> str:
+        return f"<Observer of '{self.task.name}' by {self.detector!r}>"
+
+    @cached_property
+    def lookup(self) -> np.ndarray:
+        """Task category of each detector category, -1 for none; of shape (K,), int."""
+        return self.task.lookup(self.detector.categories)
+
+    def each(
+        self, samples: Samples, numbers: Iterable[int] | None = None, *, log: PassLog | None = None
+    ) -> Iterator[tuple[Sample, Evidence]]:
+        """Yield the images that can be read, each with what the detector leaves of it.
+
+        Parameters
+        ----------
+        samples : sequence of Sample
+        numbers : iterable of int, optional
+            Which of them; all by default.
+        log : PassLog, optional
+            Is told what cannot be read, and the time spent.
+
+        Yields
+        ------
+        sample : Sample
+        evidence : Evidence
+            Labelled by the categories of the task.
+        """
+        for _, sample, evidence in self.stream(samples, self._observe, numbers, log=log):
+            evidence = evidence.relabel(self.lookup)
+            if self.settings.teacher is not None:
+                found = self.settings.teacher.find(self.task, samples, sample)
+                evidence = replace(evidence, teacher=found)
+            yield sample, evidence
+
+    def stream(
+        self,
+        samples: Samples,
+        observe: Observe[Seen],
+        numbers: Iterable[int] | None = None,
+        *,
+        log: PassLog | None = None,
+    ) -> Iterator[tuple[int, Sample, Seen]]:
+        """Yield images with their numbers and what ``observe(images, image_ids)`` says of them.
+
+        See `each`, which is this with the detector's plain `observe`.
+        """
+        log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
+        for batch in read_batches(samples, numbers, self.batch_size, log):
+            with log.timed("network_s"):
+                images = [sample.image for _, sample in batch]
+                seen = list(observe(images, [sample.image_id for _, sample in batch]))
+            for (number, sample), one in zip(batch, seen, strict=True):
+                yield number, sample, one
+
+    def rows(
+        self,
+        samples: Samples,
+        *,
+        advance: Callable[[int], object] = lambda n: None,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+        shards: Shards | None = None,
+        resamples: int = 0,
+    ) -> list[dict[str, Any]]:
+        """Compute all scores of a set of images, and mAP where there are labels.
+
+        Parameters
+        ----------
+        samples : sequence of Sample
+        advance : callable
+            Called with the number of images done, for a progress bar.
+        watch : callable
+            Called with the evidence of each image, labelled by the categories of the task.
+        shards : Shards, optional
+            Which processes share the images; all return the rows of the whole, with the seconds of
+            all processes added up. ``advance`` and ``watch`` hear of the images of this process
+            alone.
+        resamples : int
+            Draw the images again as often, with replacement, by the seed of the settings; where
+            the samples have ``blocks``, block by block.
+
+        Returns
+        -------
+        list of dict
+            One row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
+            ``unreadable`` (names and reasons), ``absent`` (JSON: why a score is not there), seconds
+            spent, the features, and ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what
+            else the settings measure. With `resamples` also ``resampled``: the features of the sets
+            drawn again, a dict of feature to ndarray of shape (resamples,), the same draws in all
+            repeats, and ``n_blocks``, how many blocks they were drawn from.
+
+        Raises
+        ------
+        InputError
+            If no image can be read.
+        """
+        shards = shards or Undivided()
+        tally = self.tally(samples, shards.part(len(samples)), advance=advance, watch=watch)
+        whole = merged(shards.gather(tally))
+        rows = whole.rows()
+        if not resamples:
+            return rows
+        blocks = blocks_of_read(samples, whole.log.unreadable)
+        drawn = whole.scores.resample(resamples=resamples, seed=self.settings.seed, blocks=blocks)
+        more = {N_BLOCKS: int(blocks.max()) + 1}
+        return [
+            {**row, **more, RESAMPLED: features} for row, features in zip(rows, drawn, strict=True)
+        ]
+
+    def tally(
+        self,
+        samples: Samples,
+        numbers: Iterable[int],
+        *,
+        advance: Callable[[int], object] = lambda n: None,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+    ) -> Tally:
+        """Add up what is observed of some of the images; see `rows`, which tells what it comes to.
+
+        Parameters
+        ----------
+        samples : sequence of Sample
+        numbers : iterable of int
+            Which of them.
+        advance, watch
+            As in `rows`.
+        """
+        tally = Tally(self.task.categories, self.settings)
+        for sample, evidence in self.each(samples, numbers, log=tally.log):
+            with tally.log.timed("scores_s"):
+                tally.update(sample, evidence)
+                watch(evidence)
+            advance(1)
+        return tally
+
+    def context(self) -> dict[str, Any]:
+        """Say what scores are made with, for an estimator to remember and to compare.
+
+        The number of repeats and the further evidence are left out: each repeat and each score
+        stands on its own.
+        """
+        described = self.settings.to_dict()
+        del described["repeats"], described["wants"]
+        return {
+            "detector": self.detector.settings,
+            "pass": json.loads(json.dumps(described)),
+            "task": {
+                "name": self.task.name,
+                "categories": list(self.task.categories),
+                "lookup": [int(k) for k in self.lookup],
+            },
+        }
+
+    def _observe(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Evidence]:
+        settings = self.settings
+        return self.detector.observe(
+            images,
+            image_ids,
+            dropout=settings.dropout,
+            repeats=settings.repeats,
+            seed=settings.seed,
+            wants=settings.wants,
+        )

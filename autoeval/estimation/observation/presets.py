@@ -1,0 +1,152 @@
+"""Named settings of box stability: what to perturb and how to compare.
+
+``paper`` is the text of Yang et al. 2024 (section 3 and appendix A), ``released`` their code,
+``replication`` the settings of the published replication. Boxes scaled to [0, 1] and boxes in
+pixels have the same overlaps, so ``paper`` and ``replication`` differ in the position alone.
+
+``released`` is the released code for ResNet. For MobileNetV2 that code counts layers instead of
+stages: its ``[1, 2]`` is ``DropoutSpec("before", (0, 1))`` here. For Swin it drops elements of the
+normalised outputs, which the neck alone reads; there is no such position here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from typing_extensions import Self
+
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.errors import InputError
+from autoeval.estimation.observation.measures import MeasureSettings
+from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
+
+# What a clean pass leaves behind at next to no cost.
+BY_PRODUCTS = ("candidates", "logits", "features")
+DEFAULT_WANTS = (*BY_PRODUCTS, "half_size")
+
+
+@dataclass(frozen=True)
+class PassSettings:
+    """All that decides the numbers of a pass, apart from the detector and the images.
+
+    Parameters
+    ----------
+    dropout : DropoutSpec
+        Where and how strongly features are perturbed.
+    stability : BoxStabilitySettings
+        How clean and perturbed boxes are compared.
+    repeats : int
+        Perturbed passes an image; with none, the scores that need none remain.
+    seed : int
+        Seed of every dropout mask.
+    measures : tuple of MeasureSettings
+        What to measure beside mAP where there are labels.
+    wants : tuple of str
+        Further evidence to take from the detector, for the scores that need it; see
+        `Detector.observe`. Without it they are absent, and no other number changes.
+    domain : SourceDomain, optional
+        The detector's training domain, for the scores that compare with it.
+    teacher : Teacher, optional
+        A stronger detector, for the score that compares with it.
+    """
+
+    dropout: DropoutSpec = field(default_factory=DropoutSpec)
+    stability: BoxStabilitySettings = field(default_factory=BoxStabilitySettings)
+    repeats: int = 10
+    seed: int = 0
+    measures: tuple[MeasureSettings, ...] = ()
+    wants: tuple[str, ...] = DEFAULT_WANTS
+    domain: SourceDomain | None = None
+    teacher: Teacher | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return nested plain values; what is not measured or not given is not mentioned."""
+        values = asdict(replace(self, domain=None, teacher=None))
+        values["domain"] = self.domain.digest if self.domain else None
+        values["teacher"] = self.teacher.digest if self.teacher else None
+        optional = ("measures", "domain", "teacher")
+        return {name: value for name, value in values.items() if value or name not in optional}
+
+    @classmethod
+    def from_dict(
+        cls,
+        values: Mapping[str, Any],
+        *,
+        repeats: int,
+        wants: tuple[str, ...] = DEFAULT_WANTS,
+        domain: SourceDomain | None = None,
+        teacher: Teacher | None = None,
+    ) -> Self:
+        """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
+
+        Parameters
+        ----------
+        values : mapping
+            With ``dropout``, ``stability`` and ``seed``.
+        repeats, wants, domain, teacher
+            Not read from ``values``, which may lack the first two and holds mere digests of the
+            others.
+        """
+        dropout, stability = values["dropout"], values["stability"]
+        return cls(
+            DropoutSpec(**dropout),
+            BoxStabilitySettings(**stability),
+            repeats,
+            values["seed"],
+            wants=wants,
+            domain=domain,
+            teacher=teacher,
+        )
+
+
+PRESETS = {
+    "paper": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings(cost="giou")),
+    "released": (DropoutSpec("before", (1, 2), 0.15), BoxStabilitySettings(cost="iou")),
+    "replication": (DropoutSpec("before", (1, 2), 0.15), BoxStabilitySettings(cost="giou")),
+}
+
+
+def preset(
+    name: str,
+    *,
+    repeats: int = 10,
+    seed: int = 0,
+    dropout: DropoutSpec | None = None,
+    least: int = 0,
+) -> PassSettings:
+    """Return the settings of a preset, with another dropout where one is given.
+
+    Raises
+    ------
+    InputError
+        If no preset has that name, or fewer than ``least`` repeats are asked for.
+    """
+    if name not in PRESETS:
+        raise InputError(f"Expected a preset out of {', '.join(PRESETS)} but got '{name}'.")
+    if repeats < least:
+        raise InputError(f"Expected {least} dropout repeats or more but got {repeats}.")
+    own, stability = PRESETS[name]
+    return PassSettings(dropout or own, stability, repeats, seed)
+
+
+def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None) -> PassSettings:
+    """Return the default: the clean pass and that at half size, all that ``bayes`` reads.
+
+    Parameters
+    ----------
+    repeats : int
+        Perturbed passes beside them, as in the preset ``paper``; 0 or more.
+    seed, dropout
+        As in `preset`.
+
+    Raises
+    ------
+    InputError
+        If the number of repeats is negative.
+    """
+    settings = preset("paper", repeats=repeats, seed=seed, dropout=dropout)
+    return replace(settings, wants=("half_size",))

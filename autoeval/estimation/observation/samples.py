@@ -1,0 +1,90 @@
+"""Images that are made when asked for: those of a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from autoeval.data.images import UnreadableImageError
+from autoeval.data.time_blocks import time_blocks
+from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.metasets.sample_set import Sample, Samples
+from autoeval.runtime.ahead import Ahead
+
+NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
+
+
+class UnlabelledSamples:
+    """Images as samples without boxes.
+
+    Parameters
+    ----------
+    images : sequence of UnlabelledImage
+    """
+
+    def __init__(self, images: Sequence[UnlabelledImage]) -> None:
+        self.images = images
+
+    @property
+    def blocks(self) -> np.ndarray:
+        """Number of the block of time of each image; see `time_blocks`."""
+        return time_blocks(self.images)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: int) -> Sample:
+        """Read one image."""
+        image = self.images[index]
+        return Sample(image.image_id, image.read(), *NO_BOXES)
+
+
+def blocks_of_read(samples: Samples, unreadable: Collection[int]) -> np.ndarray:
+    """Return the number of the block of each sample that could be read, from 0 without gaps.
+
+    Parameters
+    ----------
+    samples : Samples
+        Where they have no ``blocks``, each is its own.
+    unreadable : collection of int
+        Numbers of the others.
+
+    Returns
+    -------
+    ndarray of shape (n_read,), int64
+    """
+    blocks = getattr(samples, "blocks", np.arange(len(samples)))
+    read = [number for number in range(len(samples)) if number not in unreadable]
+    return np.unique(blocks[read], return_inverse=True)[1]
+
+
+def read_batches(
+    samples: Samples, numbers: Iterable[int], batch_size: int, log: PassLog
+) -> Iterator[list[tuple[int, Sample]]]:
+    """Yield batches of samples with their numbers, made in another thread meanwhile.
+
+    Parameters
+    ----------
+    samples : Samples
+    numbers : iterable of int
+        Which ones, in which order.
+    batch_size : int
+    log : PassLog
+        Is told what cannot be read, and the time spent waiting.
+    """
+    batch: list[tuple[int, Sample]] = []
+    numbers = list(numbers)
+    with Ahead(samples.__getitem__, numbers, depth=2 * batch_size) as made:
+        for number, sample in zip(numbers, made, strict=True):
+            try:
+                with log.timed("read_s"):
+                    batch.append((number, sample()))
+            except UnreadableImageError as error:
+                log.unreadable[number] = str(error)
+            if len(batch) == batch_size:
+                yield batch
+                batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,1 @@
+"""The default method: pairs of place and category as observations of one regression."""

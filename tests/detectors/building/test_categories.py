@@ -1,0 +1,84 @@
+"""Which list of categories is believed."""
+
+import pytest
+from mmengine.config import Config
+from torch import nn
+
+from autoeval.detectors import ops
+from autoeval.detectors.building.category_names import (
+    coco_categories,
+    find_categories,
+    read_classes,
+)
+from autoeval.errors import InputError
+
+ops.register()
+
+
+def detector(n_classes):
+    model = nn.Module()
+    model.bbox_head = nn.Module()
+    model.bbox_head.num_classes = n_classes
+    return model
+
+
+def config(**dataset):
+    return Config({"test_dataloader": {"dataset": dataset}})
+
+
+def test_in_their_order():
+    meta = {"dataset_meta": {"CLASSES": ("a", "b")}}
+    both = config(type="CocoDataset", metainfo={"classes": ("c", "d")})
+    assert find_categories(detector(2), both, meta, ["e", "f"]) == ("e", "f")
+    assert find_categories(detector(2), both, meta) == ("a", "b")
+    assert find_categories(detector(2), both, {}) == ("c", "d")
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "first"),
+    [
+        ("VOCDataset", 20, "aeroplane"),
+        ("CityscapesDataset", 8, "person"),
+        ("Objects365V1Dataset", 365, "person"),
+        ("WIDERFaceDataset", 1, "face"),
+        ("LVISV1Dataset", 1203, "aerosol_can"),
+        ("DeepFashionDataset", 15, "top"),
+        ("CrowdHumanDataset", 1, "person"),
+        ("CocoDataset", 80, "person"),
+    ],
+)
+def test_of_the_type_of_the_data(kind, number, first):
+    names = find_categories(detector(number), config(type=f"mmdet.{kind}"), {})
+    assert len(names) == number and names[0] == first
+    several = {"type": "ConcatDataset", "datasets": [{"type": kind}]}
+    wrapped = config(type="RepeatDataset", dataset=several)
+    assert find_categories(detector(number), wrapped, {}) == names
+
+
+def test_a_type_with_another_number_says_nothing():
+    assert find_categories(detector(80), config(type="VOCDataset"), {}) == coco_categories()
+    with pytest.raises(InputError, match=r"2 classes, but its checkpoint or config lists 0"):
+        find_categories(detector(2), config(type="VOCDataset"), {})
+
+
+def test_given_ones_of_another_number():
+    with pytest.raises(InputError, match=r"2 classes, but --classes lists 3"):
+        find_categories(detector(2), config(), {}, ["a", "b", "c"])
+
+
+def test_a_cascade_has_the_classes_of_its_last_head():
+    model = nn.Module()
+    model.roi_head = nn.Module()
+    model.roi_head.bbox_head = nn.ModuleList([detector(5).bbox_head, detector(1).bbox_head])
+    assert find_categories(model, config(), {}, ["a"]) == ("a",)
+
+
+def test_a_file_of_classes(tmp_path):
+    (tmp_path / "classes.txt").write_text("lorry\n\n  fire engine \n")
+    assert read_classes(tmp_path / "classes.txt") == ("lorry", "fire engine")
+    for text in ("", "a\na\n"):
+        (tmp_path / "classes.txt").write_text(text)
+        with pytest.raises(InputError, match=r"different names in .*classes\.txt"):
+            read_classes(tmp_path / "classes.txt")
+    with pytest.raises(InputError, match=r"Cannot read the classes in .*none\.txt"):
+        read_classes(tmp_path / "none.txt")

@@ -1,0 +1,172 @@
+"""Reading checkpoints: what is accepted, what is refused, what is said."""
+
+import http.server
+import pickle
+import threading
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from mmengine.config import ConfigDict
+from mmengine.logging import HistoryBuffer, MessageHub
+
+from autoeval.detectors.building.checkpoints import find_checkpoint, read_checkpoint
+from autoeval.detectors.building.weights import load_weights
+from autoeval.errors import InputError
+
+WEIGHTS = {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}
+
+
+class Bomb:
+    """Runs code when it is unpickled."""
+
+    def __reduce__(self):
+        return (Path.touch, (Path("exploded"),))
+
+
+def save(path, content):
+    torch.save(content, path)
+    return path
+
+
+def test_what_openmmlab_saves_is_read(tmp_path):
+    hub = MessageHub("a run")
+    hub.update_scalar("train/loss", np.float32(1.5))
+    hub.update_info("epoch", 3)
+    content = {
+        "state_dict": WEIGHTS,
+        "meta": {
+            "dataset_meta": {"classes": ("car",), "palette": [(1, 2, 3)]},
+            "seed": np.int64(3),
+            "settings": ConfigDict(a=ConfigDict(b=1)),
+            "mean": np.arange(3.0),
+        },
+        "message_hub": hub.state_dict(),
+        "optimizer": torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1).state_dict(),
+    }
+    path = save(tmp_path / "a.pth", content)
+    read = read_checkpoint(path)
+    assert read["meta"]["dataset_meta"]["classes"] == ("car",)
+    assert torch.equal(read["state_dict"]["weight"], WEIGHTS["weight"])
+
+
+def test_weights_alone_are_read(tmp_path):
+    assert set(read_checkpoint(save(tmp_path / "a.pth", WEIGHTS))["state_dict"]) == set(WEIGHTS)
+
+
+def test_code_is_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = save(tmp_path / "a.pth", {"state_dict": WEIGHTS, "meta": {"x": Bomb()}})
+    with pytest.raises(InputError, match=r"a\.pth holds .*--trust-checkpoint"):
+        read_checkpoint(path)
+    assert not Path("exploded").exists()
+    read_checkpoint(path, trust=True)
+    assert Path("exploded").exists()
+
+
+def test_getattr_gives_no_other_attribute(tmp_path):
+    """The name `getattr` is let through for HistoryBuffer's own statistics only."""
+
+    class Sneaky:
+        def __reduce__(self):
+            return (getattr, (HistoryBuffer, "__init__"))
+
+    with pytest.raises(InputError, match="--trust-checkpoint"):
+        read_checkpoint(save(tmp_path / "a.pth", {"state_dict": WEIGHTS, "meta": {"x": Sneaky()}}))
+
+
+def test_damaged_files_are_named(tmp_path):
+    whole = save(tmp_path / "whole.pth", {"state_dict": WEIGHTS}).read_bytes()
+    for name, content in {
+        "cut.pth": whole[: len(whole) // 2],
+        "empty.pth": b"",
+        "text.pth": b"<html>404</html>",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=name):
+            read_checkpoint(tmp_path / name)
+
+
+@pytest.mark.parametrize("content", [{}, {"state_dict": {}}, {"epoch": 3}, [1]])
+def test_no_weights(tmp_path, content):
+    with pytest.raises(InputError, match="weights"):
+        read_checkpoint(save(tmp_path / "a.pth", content))
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(InputError, match=r"No checkpoint file nowhere/a\.pth"):
+        find_checkpoint("nowhere/a.pth")
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A folder, and the address under which a local server offers it."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    running = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Quiet, directory=str(folder))
+    )
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{running.server_port}"
+    running.shutdown()
+    running.server_close()
+
+
+def test_download_once(server, tmp_path, monkeypatch):
+    folder, address = server
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    save(folder / "tiny.pth", {"state_dict": WEIGHTS})
+    path = find_checkpoint(f"{address}/tiny.pth")
+    assert path == tmp_path / "home" / "hub" / "checkpoints" / "tiny.pth"
+    assert set(read_checkpoint(path)["state_dict"]) == set(WEIGHTS)
+    (folder / "tiny.pth").unlink()
+    assert find_checkpoint(f"{address}/tiny.pth") == path
+
+
+def test_a_download_that_fails_says_what_to_do(server, tmp_path, monkeypatch):
+    folder, address = server
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    with pytest.raises(InputError, match=r"absent\.pth.*--checkpoint FILE"):
+        find_checkpoint(f"{address}/absent.pth")
+    save(folder / "tiny-00000000.pth", {"state_dict": WEIGHTS})  # not the hash of its content
+    with pytest.raises(InputError, match="invalid hash value"):
+        find_checkpoint(f"{address}/tiny-00000000.pth")
+    assert not list((tmp_path / "home" / "hub" / "checkpoints").iterdir())
+
+
+def test_weights_fill_the_model():
+    model = torch.nn.Linear(3, 2)
+    load_weights(model, {f"module.{name}": value for name, value in WEIGHTS.items()}, Path("a"))
+    assert model.weight.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_weights_that_do_not_fit_are_named():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2))
+    weights = {"0.weight": torch.ones(5, 3), "0.bias": torch.zeros(2), "head.bias": torch.ones(1)}
+    with pytest.raises(InputError) as caught:
+        load_weights(model, weights, Path("a.pth"))
+    text = str(caught.value)
+    assert "Missing: 2 (1.weight, 1.bias)" in text
+    assert "of another shape: 1 (0.weight (checkpoint (5, 3), model (2, 3)))" in text
+    assert "without a place: 1 (head.bias)" in text
+
+
+def test_weights_without_a_place_are_warned_about():
+    with pytest.warns(UserWarning, match=r"1 \(extra\)"):
+        load_weights(torch.nn.Linear(3, 2), {**WEIGHTS, "extra": torch.ones(1)}, Path("a.pth"))
+
+
+def test_what_is_let_through_is_harmless():
+    """A pickle that calls an allowed class with code as its argument still runs none."""
+    from autoeval.detectors.building.checkpoints import _history_statistic
+
+    for owner, name in [(HistoryBuffer, "__class__"), (dict, "mean"), (Path, "unlink")]:
+        with pytest.raises(pickle.UnpicklingError):
+            _history_statistic(owner, name)

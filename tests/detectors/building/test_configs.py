@@ -1,0 +1,149 @@
+"""Configs by name, and wrappers reduced to the detector within."""
+
+from urllib.error import URLError
+
+import pytest
+import torch
+
+from autoeval.detectors.building.configs import find_config_file, read_config
+from autoeval.detectors.building.constructing import build_model, told
+from autoeval.detectors.building.wrappers import deployed_weights
+from autoeval.errors import InputError
+
+RETINANET = "retinanet/retinanet_r18_fpn_1x_coco.py"
+
+
+def test_the_configs_that_mmdet_brings_along():
+    assert find_config_file(f"mmdet::{RETINANET}") == find_config_file(f"configs/{RETINANET}")
+    assert read_config(f"mmdet::{RETINANET}").model.backbone.depth == 18
+    with pytest.raises(InputError, match=r"mmdet::retinanet/none\.py.*expected a file under"):
+        find_config_file("mmdet::retinanet/none.py")
+
+
+def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs/retinanet").mkdir(parents=True)
+    (tmp_path / f"configs/{RETINANET}").write_text("model = dict()")
+    assert find_config_file(f"configs/{RETINANET}").resolve().is_relative_to(tmp_path)
+
+
+def test_no_weights_are_asked_for_anywhere():
+    config = read_config("mmdet::ld/ld_r18-gflv1-r101_fpn_1x_coco.py")
+    assert "Pretrained" not in str(config.model) and "teacher" not in str(config.model)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "glip/glip_atss_swin-t_a_fpn_dyhead_pretrain_obj365.py",
+        "grounding_dino/grounding_dino_r50_scratch_8xb2_1x_coco.py",
+    ],
+)
+def test_detectors_that_read_words_name_their_extra(path, monkeypatch):
+    """Not fairscale, which training alone has a use for."""
+    from mmdet.models.dense_heads import atss_vlfusion_head
+    from mmdet.models.language_models import bert
+
+    monkeypatch.setattr(bert, "AutoTokenizer", None)
+    monkeypatch.setattr(atss_vlfusion_head, "BertConfig", None)
+    with pytest.raises(InputError, match=r"transformers: pip install 'autoeval\[open-v"):
+        build_model(read_config(f"mmdet::{path}"))
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("ld/ld_r18-gflv1-r101_fpn_1x_coco.py", "SingleStageDetector"),
+        ("lad/lad_r50-paa-r101_fpn_2xb8_coco_1x.py", "SingleStageDetector"),
+        ("soft_teacher/soft-teacher_faster-rcnn_r50-caffe_fpn_180k_semi-0.1-coco.py", "FasterRCNN"),
+        ("panoptic_fpn/panoptic-fpn_r50_fpn_1x_coco.py", "MaskRCNN"),
+        (RETINANET, "RetinaNet"),
+    ],
+)
+def test_wrappers_give_the_detector_that_is_deployed(path, kind):
+    assert read_config(f"mmdet::{path}").model.type == kind
+
+
+def test_a_detector_of_detectron2_is_no_tracker():
+    config = read_config("mmdet::misc/d2_retinanet_r50-caffe_fpn_ms-90k_coco.py")
+    with pytest.raises(InputError, match="detectron2: see https"):
+        build_model(config)
+
+
+def test_a_config_that_ends_the_process(tmp_path):
+    (tmp_path / "a.py").write_text("raise SystemExit('no data here')")
+    with pytest.raises(InputError, match="config: no data here"):
+        read_config(tmp_path / "a.py")
+
+
+def test_a_tracker_is_told_to_give_its_detector():
+    name = "sort/sort_faster-rcnn_r50_fpn_8xb2-4e_mot17halftrain_test-mot17halfval.py"
+    with pytest.raises(InputError, match=r"DeepSORT.*tracker around FasterRCNN: pass the config"):
+        read_config(f"mmdet::{name}")
+
+
+def test_batch_norm_across_processes_is_built_in_one():
+    name = "mask-rcnn_r50_fpn_rpn-2conv_4conv1fc_syncbn-all_lsj-50e_coco.py"
+    assert "MMSyncBN" not in str(read_config(f"mmdet::strong_baselines/{name}").model)
+
+
+def test_instances_are_asked_of_a_panoptic_model():
+    config = read_config("mmdet::maskformer/maskformer_r50_ms-16xb1-75e_coco.py")
+    assert config.model.test_cfg.instance_on is True
+
+
+def test_the_weights_of_the_one_that_is_deployed():
+    teacher = "soft_teacher/soft-teacher_faster-rcnn_r50-caffe_fpn_180k_semi-0.1-coco.py"
+    config = read_config(f"mmdet::{teacher}")
+    assert config.model.data_preprocessor.type == "DetDataPreprocessor"
+    weights = {"teacher.a": torch.ones(1), "student.a": torch.zeros(1)}
+    assert deployed_weights(weights, config) == {"a": torch.ones(1)}
+    student = read_config(f"mmdet::{teacher}", {"model.semi_test_cfg.predict_on": "student"})
+    assert deployed_weights(weights, student) == {"a": torch.zeros(1)}
+    alone = {"a": torch.ones(1)}
+    assert deployed_weights(alone, config) is alone
+    assert deployed_weights(weights, read_config(f"mmdet::{RETINANET}")) is weights
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ImportError("No module named 'mmpretrain'"), "pip install mmpretrain"),
+        (RuntimeError("transformers is not installed, please"), r"pip install 'autoeval\[open-v"),
+        (FileNotFoundError("file t.py does not exist"), "names this file: give its whole path"),
+        (
+            OSError("We couldn't connect to 'https://huggingface.co' to load the files\nCheck"),
+            r"load the files\. Name a folder.*model\.language_model\.name=FOLDER",
+        ),
+        (URLError("no route"), r"a download failed \(.*no route"),
+        (
+            KeyError("X is not in the mmdet::model registry. More\nlines"),
+            "registry.*custom_imports",
+        ),
+        (ValueError("depth 77\nis odd"), "^depth 77$"),
+        (AssertionError(), "^AssertionError$"),
+    ],
+)
+def test_errors_of_constructors_are_told_as_what_they_are(error, message):
+    with pytest.raises(InputError, match=message):
+        raise InputError(told(error))
+
+
+def test_a_constructor_that_fails_in_its_own_way(tmp_path):
+    """mmdet's ResNet raises a KeyError of a number."""
+    config = read_config(f"mmdet::{RETINANET}", {"model.backbone.depth": 77})
+    with pytest.raises(InputError, match=r"cannot build the detector of .*r18_fpn.*depth 77"):
+        build_model(config)
+
+
+def test_a_missing_package_is_named(tmp_path):
+    (tmp_path / "a.py").write_text("custom_imports = dict(imports=['mmpretrain.none'])")
+    with pytest.raises(InputError, match=r"a\.py.*pip install mmpretrain"):
+        read_config(tmp_path / "a.py")
+
+
+def test_a_model_without_a_backbone(tmp_path):
+    path = tmp_path / "bare.py"
+    path.write_text("model = dict(type='DetDataPreprocessor')")
+    with pytest.raises(InputError, match=r"DetDataPreprocessor, the model of .*no `backbone`"):
+        build_model(read_config(path))

@@ -1,0 +1,97 @@
+"""Grounding DINO as a detector whose categories are its prompt, with a small text encoder."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from autoeval.detectors import Detector, DropoutSpec, load_detector
+from autoeval.detectors.building.category_names import find_categories
+from autoeval.detectors.building.configs import read_config
+from autoeval.detectors.building.constructing import build_model
+from autoeval.detectors.building.words import prompt
+from autoeval.errors import InputError
+from benchmarks.family_words import save_encoder
+
+pytest.importorskip("transformers", reason="needs pip install 'autoeval[open-vocabulary]'")
+
+CONFIG = "mmdet::grounding_dino/grounding_dino_r50_scratch_8xb2_1x_coco.py"
+IMAGE = np.random.default_rng(0).integers(0, 256, (90, 120, 3), np.uint8)
+ANIMALS = ("zebra", "traffic light", "dog")
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory):
+    """Shrink the config until it runs in a second."""
+    folder = tmp_path_factory.mktemp("bert")
+    save_encoder(folder)
+    backbone = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}
+    return {
+        "model.language_model.name": str(folder),
+        "model.backbone": {"_delete_": True, "out_indices": (1, 2, 3), **backbone},
+        "model.neck.in_channels": [16, 32, 64],
+        "model.num_queries": 25,
+        "model.encoder.num_layers": 1,
+        "model.decoder.num_layers": 1,
+        "model.test_cfg.max_per_img": 10,
+        "test_dataloader.dataset.pipeline.1.scale": (96, 128),
+        "test_pipeline.1.scale": (96, 128),
+    }
+
+
+@pytest.fixture(scope="module")
+def model(options):
+    torch.manual_seed(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        built = build_model(read_config(CONFIG, options))
+    built.init_weights()
+    return built.eval()
+
+
+def test_boxes_are_those_of_mmdet_for_the_same_words(model, options):
+    from mmdet.apis import inference_detector
+
+    config = read_config(CONFIG, options)
+    detector = Detector(model, config, ANIMALS)
+    (found,) = detector.observe(
+        [IMAGE], ["a"], dropout=DropoutSpec(), repeats=1, wants=["half_size", "features"]
+    )
+    model.cfg = config
+    asked = {"text_prompt": ANIMALS, "custom_entities": True}
+    expected = inference_detector(model, IMAGE, **asked).pred_instances
+    np.testing.assert_array_equal(found.clean.boxes, expected.bboxes.numpy())
+    np.testing.assert_array_equal(found.clean.labels, expected.labels.numpy())
+    assert detector.splits_backbone and found.missing == {}
+    assert not np.array_equal(found.perturbed[0].boxes, found.clean.boxes)
+    assert Detector(model, config, ["dog"]).fingerprint != detector.fingerprint
+
+
+def test_words_asked_for_in_parts(model, options, monkeypatch):
+    monkeypatch.setitem(model.test_cfg, "chunked_size", 2)
+    (found,) = Detector(model, read_config(CONFIG, options), ANIMALS).observe([IMAGE], ["a"])
+    assert set(found.clean.labels) == {0, 1, 2}
+
+
+def test_any_number_of_words_and_coco_by_default(model, options):
+    config = read_config(CONFIG, options)
+    assert find_categories(model, config, {}, ["cat"]) == ("cat",)
+    assert len(find_categories(model, config, {})) == 80
+
+
+def test_words_from_a_file(model, options, tmp_path):
+    torch.save({"state_dict": model.state_dict()}, tmp_path / "a.pth")
+    loaded = load_detector(
+        CONFIG, checkpoint=tmp_path / "a.pth", cfg_options=options, classes=ANIMALS
+    )
+    assert loaded.categories == ANIMALS and len(loaded.observe([IMAGE], ["a"])[0].clean)
+
+
+def test_more_words_than_it_reads_at_once(model):
+    with pytest.raises(InputError, match=r"256 tokens at once.*300 categories.*602.*--classes"):
+        prompt(model, ["dog"] * 300)  # each with a full stop, a beginning and an end
+
+
+def test_others_are_told_nothing():
+    assert prompt(torch.nn.Linear(1, 1), ["dog"]) == {}

@@ -1,0 +1,53 @@
+"""What a model's results become."""
+
+import pytest
+import torch
+from mmengine.structures import InstanceData
+
+from autoeval.detectors import ops
+from autoeval.detectors.forward.passes import Batch, predict
+from autoeval.errors import InputError
+
+ops.register()
+
+
+class Model:
+    """Gives what it was made with."""
+
+    def __init__(self, result):
+        self.result = result
+
+    def predict(self, inputs, samples):
+        return [self.result]
+
+
+def found(**fields):
+    from mmdet.structures import DetDataSample
+
+    given = {"scores": torch.tensor([0.9, 0.4]), "labels": torch.tensor([1, 0]), **fields}
+    (boxes,) = predict(
+        Model(DetDataSample(pred_instances=InstanceData(**given))), Batch(torch.zeros(1), [])
+    )
+    return boxes
+
+
+def test_masks_without_boxes_have_boxes_around_them():
+    """As SOLO gives them; a box is to the far edge of its last pixel."""
+    masks = torch.zeros(2, 6, 8, dtype=torch.bool)
+    masks[0, 1:3, 2:6] = True
+    boxes = found(bboxes=torch.zeros(2, 4), masks=masks)
+    assert boxes.boxes.tolist() == [[2, 1, 6, 3], [0, 0, 0, 0]]
+    assert boxes.labels.tolist() == [1, 0]
+
+
+def test_boxes_are_taken_as_they_are():
+    boxes = torch.tensor([[0.0, 0, 2, 2], [1, 1, 3, 3]])
+    assert found(bboxes=boxes).boxes.tolist() == boxes.tolist()
+    assert found(bboxes=boxes, masks=torch.ones(2, 6, 8)).boxes.tolist() == boxes.tolist()
+
+
+def test_a_model_without_boxes_is_told():
+    from mmdet.structures import DetDataSample
+
+    with pytest.raises(InputError, match="Model gives no boxes with the settings of its config"):
+        predict(Model(DetDataSample()), Batch(torch.zeros(1), []))

@@ -1,0 +1,66 @@
+import math
+
+import pytest
+from rectangles import BOXES, RectangleDetector, write_world
+
+from autoeval.data.image_folder import load_image_folder
+from autoeval.errors import InputError
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import preset
+from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.observation.tally import merged
+from autoeval.metasets import SampleSet, load_seed_set, own_images
+from autoeval.runtime.shards import TorchShards
+
+
+class OnePart(TorchShards):
+    """One rank on its own, which keeps what it would send."""
+
+    def gather(self, item):
+        self.sent = item
+        return [item]
+
+
+def rows_of(samples, shards=None):
+    observer = Observer(RectangleDetector(), BOXES, preset("paper", repeats=2), batch_size=2)
+    return [without_seconds(row) for row in observer.rows(samples, shards=shards)]
+
+
+def without_seconds(row):
+    return {name: value for name, value in row.items() if not name.endswith("_s")}
+
+
+def same(rows, expected):
+    pairs = [
+        (row[name], other[name])
+        for row, other in zip(rows, expected, strict=True)
+        for name in row | other
+    ]
+    return all(a == b or (isinstance(a, float) and math.isnan(a) and a != b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_parts_of_a_pass_add_up_to_the_whole_to_the_last_bit(ranks, tmp_path):
+    world = write_world(tmp_path, 180, n_images=7)
+    (world / "images" / "5.png").write_bytes(b"not an image")
+    annotated = world / "annotations.json", world / "images"
+    seed_set = load_seed_set("w", *annotated, ("box",), {"box": "box"})
+    samples = SampleSet(seed_set, own_images(seed_set))
+    parts = [OnePart(rank, ranks) for rank in range(ranks)]
+    for part in parts:
+        rows_of(samples, part)
+    tally = merged([part.sent for part in parts])
+    rows = [without_seconds(row) for row in tally.rows()]
+    assert same(rows, rows_of(samples))
+    assert rows[0]["n_images"] == 6 and "5.png" in rows[0]["unreadable"]
+
+
+def test_a_part_without_images_changes_nothing(tmp_path):
+    files = load_image_folder(write_world(tmp_path, 180, n_images=2) / "images")
+    samples = UnlabelledSamples(files)
+    empty, full = OnePart(0, 3), OnePart(2, 3)
+    assert [len(part.part(2)) for part in (empty, full)] == [0, 1]
+    with pytest.raises(InputError, match="None of the 0 images"):
+        rows_of(samples, empty)
+    expected = rows_of(samples, full)
+    assert same([without_seconds(r) for r in merged([empty.sent, full.sent]).rows()], expected)

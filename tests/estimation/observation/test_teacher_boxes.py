@@ -1,0 +1,123 @@
+"""A teacher as a detector and by its predictions, through a stand-in detector."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+from autoeval.estimation.estimate_any import estimate_any
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.fit_labelled import fit_labelled
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.teacher_boxes import DetectorTeacher, PredictionsTeacher
+from autoeval.metasets import SampleSet, own_images
+from autoeval.metasets.recipe import draw_recipes
+from autoeval.metasets.seed_set import load_seed_set
+from autoeval.metasets.task import Task
+from tests.estimation.test_fit_labelled import BRIGHT, BrightnessDetector, write_table
+
+SEEN = tuple(BRIGHT)[:4]
+
+
+class Sharp(BrightnessDetector):
+    """Knows half of the words, in another order, and is right about them."""
+
+    categories = SEEN[::-1]
+    fingerprint = "sharp"
+
+    def observe(self, images, image_ids, **options):
+        return [self._known(e) for e in super().observe(images, image_ids)]
+
+    def _known(self, evidence):
+        found = evidence.clean[evidence.clean.labels < len(SEEN)]
+        level = 255 - np.array(list(BRIGHT.values()))[found.labels]
+        boxes = found.boxes - (level / 25)[:, None]
+        sure = np.full(len(boxes), 0.9)
+        labels = len(SEEN) - 1 - found.labels
+        return type(evidence)(evidence.image_id, (1, 1), Detections(boxes, sure, labels))
+
+
+def write_predictions(folder, labels):
+    """Write what is labelled as the boxes of a teacher."""
+    content = json.loads(labels.read_text())
+    words = {c["id"]: c["name"] for c in content["categories"]}
+    boxes = [
+        {**{k: a[k] for k in ("image_id", "bbox", "category_id")}, "score": 0.9}
+        | {"category": words[a["category_id"]]}
+        for a in content["annotations"]
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{labels.stem}.json").write_text(json.dumps(boxes))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return write_table(tmp_path_factory.mktemp("table"))
+
+
+def test_a_detector_that_is_right_makes_the_score_the_accuracy(table):
+    rows = fit_labelled(BrightnessDetector(), *table, teacher=DetectorTeacher(Sharp())).table
+    rows = rows.set_index("category")
+    # COCO's precision is read at 101 recalls, that of agreement is an area
+    known, unknown = rows.loc[list(SEEN)], rows.drop(index=list(SEEN))
+    np.testing.assert_allclose(known["teacher_ap@0.30"], known["mAP"], atol=0.03)
+    assert unknown["teacher_ap@0.30"].isna().all()
+
+
+@pytest.mark.parametrize("as_folder", [True, False])
+def test_predictions_teach_as_their_detector_does(table, tmp_path, as_folder):
+    labels, images = table
+    folder = write_predictions(tmp_path, labels)
+    teacher = PredictionsTeacher(folder if as_folder else folder / "annotations.json")
+    fitted = fit_labelled(BrightnessDetector(), labels, images, teacher=teacher)
+    np.testing.assert_allclose(fitted.table["teacher_ap@0.30"], fitted.table["mAP"], atol=0.03)
+    assert "teacher_ap@0.30" in fitted.estimator.regression_.features_
+
+
+def test_who_was_fitted_with_a_teacher_needs_one_at_a_new_place(table, tmp_path):
+    labels, images = table
+    teacher = PredictionsTeacher(write_predictions(tmp_path, labels))
+    fit_labelled(BrightnessDetector(), labels, images, teacher=teacher).estimator.save(
+        tmp_path / "e.parquet"
+    )
+    estimator = MapEstimator.load(tmp_path / "e.parquet")
+    with pytest.raises(InputError, match="fitted with a teacher"):
+        estimate_any(estimator, images, BrightnessDetector())
+    with pytest.raises(InputError, match="fitted with a teacher"):
+        estimator.observer(BrightnessDetector())
+    here = PredictionsTeacher(tmp_path / "annotations.json")
+    asked = {"cup": ["cup"], "spoon": ["spoon"]}
+    found = estimate_any(
+        estimator, images, BrightnessDetector(), categories=asked, teacher=here
+    ).per_category
+    assert found["cup"]["value"] > found["spoon"]["value"]
+
+
+def test_a_teacher_with_other_categories_is_told(table):
+    other = Sharp()
+    other.categories = ("cat", "dog", "cow", "hen")
+    with pytest.raises(InputError, match=r"teacher cannot judge here.*cat, dog"):
+        fit_labelled(BrightnessDetector(), *table, teacher=DetectorTeacher(other))
+
+
+def test_predictions_are_of_images_as_they_are_and_of_one_place_each(table, tmp_path):
+    labels, images = table
+    seed_set = load_seed_set("annotations", labels, images, tuple(BRIGHT), {w: w for w in BRIGHT})
+    own = SampleSet(seed_set, own_images(seed_set))
+    teacher = PredictionsTeacher(write_predictions(tmp_path / "t", labels))
+    settings = replace(light(), teacher=teacher)
+    observer = Observer(BrightnessDetector(), Task("t", tuple(BRIGHT), ()), settings)
+    assert observer.rows(own)[0]["teacher_ap@0.30"] > 0.4
+    (recipe,) = draw_recipes(seed_set, n_sets=1, n_images=4, seed=0)
+    with pytest.raises(InputError, match="transformed"):
+        observer.rows(SampleSet(seed_set, recipe))
+    write_predictions(tmp_path / "u", labels)
+    with pytest.raises(InputError, match=r"one file annotations\.json"):
+        PredictionsTeacher(tmp_path).find(observer.task, own, own[0])
+    with pytest.raises(InputError, match="No predictions of a teacher"):
+        _ = PredictionsTeacher(tmp_path / "nowhere").digest
