@@ -1,4 +1,4 @@
-"""Two warnings of libraries that say nothing to users and break the line of a progress bar."""
+"""Three warnings of libraries that say nothing to users and break the line of a progress bar."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 
 
 def silence() -> None:
-    """Ignore what mmengine's use of ``pkg_resources`` and mmdet's of autocast bring up.
+    """Ignore what mmengine's use of ``pkg_resources``, mmdet's of autocast and meshgrid bring up.
 
     A context manager around each pass would do the same but make all other warnings, which Python
     shows once a place, come again with every pass.
@@ -18,3 +18,4 @@ def silence() -> None:
         FutureWarning,
         module="mm(det|cv|engine)",
     )
+    warnings.filterwarnings("ignore", r"torch\.meshgrid: in an upcoming release", UserWarning)
