@@ -71,8 +71,11 @@ def _dicts(node: Any) -> Any:
 def settle(model: Any, image: np.ndarray) -> None:
     """Initialise neck and heads, and give batch norms the statistics of an image.
 
-    Boxes of cascades are kept near their proposals.
+    What a detector holds itself, outside its parts, is memory as it was found until it is set: the
+    embeddings of levels of DETR's kin. Boxes of cascades are kept near their proposals.
     """
+    for parameter in model.parameters(recurse=False):
+        torch.nn.init.normal_(parameter)
     for name, part in model.named_children():
         if name != "backbone" and hasattr(part, "init_weights"):
             part.init_weights()
