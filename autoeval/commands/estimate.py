@@ -10,7 +10,7 @@ from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.fit import ESTIMATOR, WORK_DIR
 from autoeval.commands.image_options import add_image_details
 from autoeval.commands.predictions_options import add_predictions_options, files_of
-from autoeval.commands.teacher_options import add_score_teacher_options
+from autoeval.commands.teacher_options import add_teacher_options
 from autoeval.errors import InputError
 
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what `autoeval fit` wrote (default: %(default)s)",
     )
     add_detector_options(parser)
-    add_score_teacher_options(parser)
+    add_teacher_options(parser)
     add_predictions_options(parser, "COCO results on the new images")
     parser.add_argument(
         "--images-list",

@@ -28,7 +28,11 @@ from autoeval.commands.estimate_map_labels import check_labels, tell_with_labels
 from autoeval.commands.estimate_map_predictions import run_on_predictions
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.image_options import named_images
-from autoeval.commands.label_options import add_labels_options, add_teacher_options, translation
+from autoeval.commands.label_options import (
+    add_labels_options,
+    add_pseudo_label_options,
+    translation,
+)
 from autoeval.commands.meta_set_options import (
     LIGHT,
     add_data_options,
@@ -39,7 +43,7 @@ from autoeval.commands.meta_set_options import (
 )
 from autoeval.commands.predictions_options import add_predictions_options
 from autoeval.commands.remembered_detector import remember_detector
-from autoeval.commands.teacher_options import add_score_teacher_options
+from autoeval.commands.teacher_options import add_teacher_options
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 
@@ -59,7 +63,7 @@ if TYPE_CHECKING:
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target"),
     *("preset", "dropout", "seed", "class_aware", "views", "count_thr", "bins", "bins_name"),
-    *("teacher", "teacher_words"),
+    *("pseudo_labels", "pseudo_words"),
 )
 METHODS: tuple[str, ...] = ("bayes",)
 WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
@@ -69,7 +73,7 @@ MAP_TARGETS = ("mAP", "mAP50", "mAP75")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_detector_options(parser)
-    add_score_teacher_options(parser, "--score-teacher")
+    add_teacher_options(parser)
     add_data_options(parser, images="estimate mAP on")
     method = parser.add_argument_group("method")
     method.add_argument(
@@ -103,7 +107,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "labels", "of some of the images, taken as a simple random draw (see `label plan`)"
     )
     add_labels_options(labels, required=False)
-    add_teacher_options(labels, "a folder with SOURCE.json in COCO; for `label plan --teacher`")
+    add_pseudo_label_options(
+        labels, "a folder with SOURCE.json in COCO; for `label plan --pseudo-labels`"
+    )
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="default: report.html in the work dir"
     )
@@ -134,7 +140,14 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
             folder, detector = _work_dir(args, task), used.observer.detector
             title, images = f"{name} on {task}, with labels", used.images or ()
             tell_with_labels(
-                args, title, used.estimator, images, detector, fit=used.fit, folder=folder
+                args,
+                title,
+                used.estimator,
+                images,
+                detector,
+                teacher=used.observer.settings.teacher,
+                fit=used.fit,
+                folder=folder,
             )
         return 0
     observed = None
@@ -224,10 +237,10 @@ def _learning(args: argparse.Namespace) -> Callable[[DataFrame], LabelAid | None
     """Say how few labels are to be helped: also by a second detector, where one is named."""
     from autoeval.estimation.labels.recording import learn_from
 
-    if not args.teacher:
+    if not args.pseudo_labels:
         return learn_from
-    words = translation(args.teacher_words, "--teacher-words")
-    return partial(learn_from, teacher=Path(args.teacher), words=words)
+    words = translation(args.pseudo_words, "--pseudo-words")
+    return partial(learn_from, pseudo_labels=Path(args.pseudo_labels), words=words)
 
 
 def _work_dir(args: argparse.Namespace, task: str) -> Path:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from autoeval.detectors import Detector
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.fitting import Fit
+    from autoeval.estimation.observation.teacher_boxes import Teacher
 
 
 def check_labels(args: argparse.Namespace) -> None:
@@ -44,6 +45,7 @@ def tell_with_labels(
     images: Sequence[Any],
     detector: Detector,
     *,
+    teacher: Teacher | None,
     fit: Fit | None,
     folder: Path,
 ) -> None:
@@ -59,6 +61,7 @@ def tell_with_labels(
         detector,
         named_labels(args),
         words=translation(args.words),
+        teacher=teacher,
         batch_size=args.batch_size,
     )
     sections = list(label_report(estimate).sections)

@@ -14,7 +14,7 @@ from autoeval.commands.predictions_options import (
     files_by_source,
     files_of,
 )
-from autoeval.commands.teacher_options import add_score_teacher_options, load_named_teacher
+from autoeval.commands.teacher_options import add_teacher_options, load_named_teacher
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     labels.add_argument("--task", metavar="FILE", help="such as configs/tasks/vehicle.py")
     labels.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
     add_detector_options(parser)
-    add_score_teacher_options(parser)
+    add_teacher_options(parser)
     add_predictions_options(parser, "COCO results; with --task a folder of them, one a source")
     parser.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")

@@ -11,11 +11,12 @@ from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.image_options import add_image_options, named_images
 from autoeval.commands.label_options import (
     add_labels_options,
-    add_teacher_options,
+    add_pseudo_label_options,
     named_labels,
     translation,
 )
-from autoeval.commands.remembered_detector import load_remembered_detector
+from autoeval.commands.remembered_detector import load_remembered
+from autoeval.commands.teacher_options import add_teacher_options
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,10 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="wanted half-width: say whether it is reached, and how many to label next if not",
     )
     add_detector_options(parser)
+    add_teacher_options(parser)
     free = parser.add_argument_group("labels that no plan drew (instead of --plan)")
     free.add_argument("--estimator", metavar="FILE", help="estimator.parquet of estimate-map")
     add_image_options(free, "estimate on, the labelled ones among them")
-    add_teacher_options(free, "COCO results on those images")
+    add_pseudo_label_options(free, "COCO results on those images")
     free.add_argument("--batch-size", type=int, default=4, help="changes no number")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="for the report (default: estimate/ in the plan)"
@@ -80,24 +82,24 @@ def _estimate(args: argparse.Namespace, labels: LabelSet) -> LabelledEstimate:
             "--images PATH."
         )
     estimator = MapEstimator.load(args.estimator)
-    detector = load_remembered_detector(args.estimator, args)
+    detector, teacher = load_remembered(args.estimator, args)
     return estimate_labelled(
         estimator,
         images,
         detector,
         labels,
         words=words,
-        teacher=args.teacher,
-        teacher_words=translation(args.teacher_words, "--teacher-words"),
+        teacher=teacher,
+        pseudo_labels=args.pseudo_labels,
+        pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
         batch_size=args.batch_size,
     )
 
 
 def _refuse_beside_plan(args: argparse.Namespace) -> None:
     """Refuse another detector or pool: a plan is about its own."""
-    given = [
-        n for n in ("estimator", "images", "teacher", "detector", "config") if getattr(args, n)
-    ]
+    names = ("estimator", "images", "pseudo_labels", "teacher", "detector", "config")
+    given = [name.replace("_", "-") for name in names if getattr(args, name)]
     if given:
         raise InputError(
             f"--{given[0]} beside --plan: the plan holds what its own detector found on its own "

@@ -27,18 +27,18 @@ def add_labels_options(group: argparse._ActionsContainer, *, required: bool) -> 
     )
 
 
-def add_teacher_options(group: argparse._ActionsContainer, what: str) -> None:
+def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> None:
     """Declare a second detector's boxes.
 
     Parameters
     ----------
     group : ArgumentParser
     what : str
-        What ``--teacher`` names.
+        What ``--pseudo-labels`` names.
     """
-    group.add_argument("--teacher", metavar="PATH", help=f"a better detector's boxes: {what}")
+    group.add_argument("--pseudo-labels", metavar="PATH", help=f"a better detector's boxes: {what}")
     group.add_argument(
-        "--teacher-words",
+        "--pseudo-words",
         nargs="+",
         default=(),
         metavar="WORD=CATEGORY",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.image_options import add_image_options, named_images
-from autoeval.commands.label_options import add_teacher_options, translation
-from autoeval.commands.remembered_detector import load_remembered_detector
+from autoeval.commands.label_options import add_pseudo_label_options, translation
+from autoeval.commands.remembered_detector import load_remembered
+from autoeval.commands.teacher_options import add_teacher_options
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_detector_options(parser)
+    add_teacher_options(parser)
     plan = parser.add_argument_group("plan")
     plan.add_argument(
         "--estimator", required=True, metavar="FILE", help="estimator.parquet of estimate-map"
     )
     add_image_options(plan, "draw from: the pool that the estimate is about")
-    add_teacher_options(
-        plan, "COCO results on the pool, where the estimator was fitted with --teacher"
+    add_pseudo_label_options(
+        plan, "COCO results on the pool, where the estimator was fitted with --pseudo-labels"
     )
     plan.add_argument("--n", type=int, default=20, help="images to label (%(default)s)")
     plan.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
@@ -82,15 +84,17 @@ def _plan(args: argparse.Namespace, images: Sequence[Any]) -> LabelPlan:
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.labels.planning import plan_labels
 
+    detector, teacher = load_remembered(args.estimator, args)
     plan, _ = plan_labels(
         MapEstimator.load(args.estimator),
         images,
-        load_remembered_detector(args.estimator, args),
+        detector,
         n=args.n,
         seed=args.seed,
         frames=args.frames,
-        teacher=args.teacher,
-        teacher_words=translation(args.teacher_words, "--teacher-words"),
+        teacher=teacher,
+        pseudo_labels=args.pseudo_labels,
+        pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
         batch_size=args.batch_size,
     )
     return plan
@@ -100,9 +104,9 @@ def _enlarged(args: argparse.Namespace, images: Sequence[Any], old: LabelPlan) -
     """Draw more of the same pool for the same detector, without another pass."""
     names = {image.image_id for image in images}
     missing = [i.image_id for i in old.found.images if i.image_id not in names]
-    fingerprint = load_remembered_detector(args.estimator, args).fingerprint
-    if missing or fingerprint != old.detector:
-        why = "another detector" if fingerprint != old.detector else "other images"
+    detector, _ = load_remembered(args.estimator, args)
+    if missing or detector.fingerprint != old.detector:
+        why = "another detector" if detector.fingerprint != old.detector else "other images"
         raise InputError(
             f"{args.out} holds a plan for {why}. Name another folder with --out, or take that away."
         )

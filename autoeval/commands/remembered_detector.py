@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import load_named_detector
-from autoeval.commands.teacher_options import is_predictions
+from autoeval.commands.teacher_options import is_predictions, load_named_teacher
 from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.estimation.observation.teacher_boxes import Teacher
 
 KEPT = (
     *("detector", "config", "checkpoint", "classes", "stages", "cfg_options"),
-    *("score_teacher", "score_teacher_checkpoint"),
+    *("teacher", "teacher_checkpoint"),
 )
 NOTE = "loading"
 
@@ -50,9 +53,9 @@ def recall_detector(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     options = {**dict.fromkeys(KEPT), **kept, **given}
     if not options["detector"] and not options["config"]:
         raise InputError(f"{path} does not know its detector: name it with --detector or --config.")
-    lost = [n for n in ("config", "checkpoint", "score_teacher_checkpoint") if _is_lost(options[n])]
+    lost = [n for n in ("config", "checkpoint", "teacher_checkpoint") if _is_lost(options[n])]
     if lost:
-        what = lost[0].removeprefix("score_").replace("_", "-")
+        what = lost[0].replace("_", "-")
         raise InputError(
             f"The {what} of this estimator's detector is no longer at {options[lost[0]]}: say "
             f"where {Path(options[lost[0]]).name} is with --{what} FILE."
@@ -60,18 +63,17 @@ def recall_detector(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def load_remembered_detector(path: str, args: argparse.Namespace) -> Any:
-    """Load the detector of an estimator; see `recall_detector` for parameters and errors."""
-    return load_named_detector(
-        argparse.Namespace(**{**vars(args), **recall_detector(Path(path), args)})
-    )
+def load_remembered(path: str, args: argparse.Namespace) -> tuple[Any, Teacher | None]:
+    """Load the detector of an estimator, and its teacher if it has one; see `recall_detector`."""
+    loading = argparse.Namespace(**{**vars(args), **recall_detector(Path(path), args)})
+    return load_named_detector(loading), load_named_teacher(loading)
 
 
 def _whole(name: str, value: Any) -> Any:
     """Make the path of a file independent of the working directory; predictions are of no other."""
-    if name == "score_teacher" and value and is_predictions(value):
+    if name == "teacher" and value and is_predictions(value):
         return None
-    files = ("config", "checkpoint", "classes", "score_teacher_checkpoint")
+    files = ("config", "checkpoint", "classes", "teacher_checkpoint")
     if name in files and value and os.path.exists(value):
         return os.path.abspath(value)
     return value

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.change_options import add_change_options, observe_named_changes
 from autoeval.commands.detector_options import add_detector_options, load_named_detector
-from autoeval.commands.label_options import add_teacher_options, translation
+from autoeval.commands.label_options import add_pseudo_label_options, translation
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 from autoeval.errors import InputError
 
@@ -111,7 +111,7 @@ def _report(args: argparse.Namespace) -> StudyReport:
     if getattr(args, "fit_on", None):
         args.fit_on = read_scores(args.fit_on)
     if args.study == "labels":
-        args.teacher_words = translation(args.teacher_words, "--teacher-words")
+        args.pseudo_words = translation(args.pseudo_words, "--pseudo-words")
         return make(args.scores, **_options(make, args))
     return make(read_scores(args.scores), **_options(make, args))
 
@@ -256,7 +256,7 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
         default=60,
         help="images of a place that is judged (%(default)s)",
     )
-    add_teacher_options(study, "a folder with SOURCE.json in COCO")
+    add_pseudo_label_options(study, "a folder with SOURCE.json in COCO")
 
 
 def _add_transfer_options(study: argparse.ArgumentParser) -> None:

@@ -12,21 +12,18 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.teacher_boxes import Teacher
 
 
-def add_score_teacher_options(parser: argparse.ArgumentParser, option: str = "--teacher") -> None:
-    """Declare them, by default as ``--teacher``."""
+def add_teacher_options(parser: argparse.ArgumentParser) -> None:
+    """Declare them."""
     teacher = parser.add_argument_group(
         "second opinion", "a stronger detector: agreement with it becomes a score"
     )
     teacher.add_argument(
-        option,
-        dest="score_teacher",
+        "--teacher",
         metavar="ALIAS|PATH",
         help="one of configs/detectors/, FILE.py:NAME, or its COCO results on the same images: a "
         "file, or with --task a folder with NAME.json for each source",
     )
-    teacher.add_argument(
-        f"{option}-checkpoint", dest="score_teacher_checkpoint", metavar="FILE", help="its weights"
-    )
+    teacher.add_argument("--teacher-checkpoint", metavar="FILE", help="its weights")
 
 
 def load_named_teacher(args: argparse.Namespace) -> Teacher | None:
@@ -40,8 +37,8 @@ def load_named_teacher(args: argparse.Namespace) -> Teacher | None:
     from autoeval.commands.detector_options import load_named_detector
     from autoeval.estimation.observation.teacher_boxes import DetectorTeacher, PredictionsTeacher
 
-    name = getattr(args, "score_teacher", None)
-    weights = getattr(args, "score_teacher_checkpoint", None)
+    name = getattr(args, "teacher", None)
+    weights = getattr(args, "teacher_checkpoint", None)
     if not name:
         if weights:
             raise InputError("Weights of a teacher need the teacher: --teacher ALIAS.")

@@ -35,7 +35,7 @@ class Held:
     predicted : ndarray of shape (N,)
         Influence of each image, predicted.
     aid : LabelAid
-    teacher : bool
+    pseudo_labels : bool
         Whether a second detector's boxes had a part in the prediction.
     prior : ValueWithError
         The label-free estimate with its error.
@@ -46,7 +46,7 @@ class Held:
     ranking: Ranking
     predicted: np.ndarray
     aid: LabelAid
-    teacher: bool
+    pseudo_labels: bool
     prior: ValueWithError
 
     @property
@@ -78,14 +78,14 @@ def held_out_places(
             continue
         aid = fit_aid([lesson for lesson in lessons if lesson.place.family != family])
         for place in own:
-            predicted = aid.predict(place.pool, place.teacher)
+            predicted = aid.predict(place.pool, place.pseudo_labels)
             for k in place.known_categories():
                 category = place.truth.categories[k]
                 prior = priors.get((place.name, category))
                 if prior is not None:
                     influence = predicted[k].mean(axis=0)
                     ranking = place.rankings[k]
-                    helped = place.teacher is not None
+                    helped = place.pseudo_labels is not None
                     yield Held(place.name, category, ranking, influence, aid, helped, prior)
 
 
@@ -219,7 +219,7 @@ def _assessed(one: Held, images: np.ndarray) -> FromLabels:
         look(one.ranking.take(images)),
         drawn,
         one.predicted,
-        one.aid.mix(one.teacher),
+        one.aid.mix(one.pseudo_labels),
         optimism=one.aid.optimism,
         prior=one.prior,
     )

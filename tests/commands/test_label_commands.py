@@ -194,27 +194,47 @@ def test_python_says_what_the_commands_say(world, plan, tmp_path):
         replace(free, plan=None).with_labels(load_labels(labels))
 
 
-def test_a_teacher_predicts_influence_too(world, plan, tmp_path, capsys):
+def test_pseudo_labels_predict_influence_too(world, plan, tmp_path, capsys):
     """A second detector that finds every labelled box: its prediction is nearly the truth."""
-    words = ["--teacher-words", "CAR=car", "BUS=bus"]
-    teacher = ["--teacher", str(found_by_teacher(world / "new", tmp_path / "new")), *words]
-    assert main([*plan, *teacher]) == 2
-    assert "fit it with `autoeval estimate-map ... --teacher DIR`" in last_line(capsys)
+    words = ["--pseudo-words", "CAR=car", "BUS=bus"]
+    pseudo = ["--pseudo-labels", str(found_by_another(world / "new", tmp_path / "new")), *words]
+    assert main([*plan, *pseudo]) == 2
+    assert "fit it with `autoeval estimate-map ... --pseudo-labels DIR`" in last_line(capsys)
     for name in ("w0", "w1", "w2"):
-        found_by_teacher(world / "worlds" / name, tmp_path / name)
+        found_by_another(world / "worlds" / name, tmp_path / name)
     shutil.copytree(world / "work", tmp_path / "work")
     fit = ["--task", str(world / "task.py"), "--work-dir", str(tmp_path / "work")]
     detector = ["--detector", f"{world / 'mine.py'}:detector"]
-    assert main(["estimate-map", *detector, *fit, "--teacher", str(tmp_path), *words]) == 0
+    assert main(["estimate-map", *detector, *fit, "--pseudo-labels", str(tmp_path), *words]) == 0
     pool = ["--estimator", str(tmp_path / "work" / "estimator.parquet"), *plan[4:]]
     assert main(["label", "plan", *pool, "--n", "9"]) == 0
     alone = influence(tmp_path, world)
     shutil.rmtree(tmp_path / "site")
-    assert main(["label", "plan", *pool, "--n", "9", *teacher]) == 0
+    assert main(["label", "plan", *pool, "--n", "9", *pseudo]) == 0
     assert influence(tmp_path, world) > max(alone, 0.8)
 
 
-def found_by_teacher(folder, stem):
+def test_an_estimator_with_a_teacher_asks_it_about_the_pool(world, plan, tmp_path, capsys):
+    """The detector taught by itself: it agrees with all it is sure of."""
+    detector = ["--detector", f"{world / 'mine.py'}:detector"]
+    fit = ["--task", str(world / "task.py"), "--work-dir", str(tmp_path / "work")]
+    teacher = ["--teacher", f"{world / 'mine.py'}:detector"]
+    assert main(["estimate-map", *detector, *fit, *teacher]) == 0
+    saved = tmp_path / "work" / "estimator.parquet"
+    assert "teacher_ap@0.30" in MapEstimator.load(saved).regression_.features_
+    pool = ["--estimator", str(saved), *plan[4:]]
+    assert main(["label", "plan", *pool, "--n", "12"]) == 0  # it is remembered
+    labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
+    assert estimate(tmp_path, labels) == 0
+    unplanned = [*pool[:4], "--labels", str(labels), "--out", str(tmp_path / "unplanned")]
+    assert main(["label", "estimate", *unplanned]) == 0
+    unplanned[-2] = "--work-dir"
+    assert main(["estimate-map", *detector, *unplanned]) == 2
+    assert "fitted with a teacher" in last_line(capsys)
+    assert main(["estimate-map", *detector, *unplanned, *teacher]) == 0
+
+
+def found_by_another(folder, stem):
     """Write the labels of a data set as what a second detector has found."""
     content = json.loads((folder / "annotations.json").read_text())
     files = {image["id"]: image["file_name"] for image in content["images"]}

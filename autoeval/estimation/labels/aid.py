@@ -12,7 +12,7 @@ from typing_extensions import Self
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.labels.pool import Pool
-from autoeval.estimation.labels.proxies import MODEL, TEACHER, SoftLabels, proxies_of
+from autoeval.estimation.labels.proxies import MODEL, PSEUDO, SoftLabels, proxies_of
 from autoeval.estimation.labels.spread import Spread
 
 
@@ -23,7 +23,7 @@ class Mix:
     Parameters
     ----------
     slopes : dict of str to float
-        Factor of each prediction, `MODEL` or `TEACHER`.
+        Factor of each prediction, `MODEL` or `PSEUDO`.
     rest : Spread
         Variance of what the mix leaves of the true influence, relative to that of the mix.
     whole : Spread
@@ -56,7 +56,7 @@ class LabelAid:
     ----------
     soft : SoftLabels
     mixes : dict of str to Mix
-        By what is there: `MODEL` alone, and `TEACHER` for both.
+        By what is there: `MODEL` alone, and `PSEUDO` for both.
     optimism : float
         See `autoeval.estimation.labels.optimism`.
     places : tuple of str
@@ -68,16 +68,16 @@ class LabelAid:
     optimism: float
     places: tuple[str, ...]
 
-    def mix(self, teacher: bool) -> Mix:
+    def mix(self, pseudo_labels: bool) -> Mix:
         """Return the mix for what is there."""
-        return self.mixes[TEACHER if teacher and TEACHER in self.mixes else MODEL]
+        return self.mixes[PSEUDO if pseudo_labels and PSEUDO in self.mixes else MODEL]
 
-    def predict(self, pool: Pool, teacher: Predictions | None = None) -> list[np.ndarray]:
+    def predict(self, pool: Pool, pseudo_labels: Predictions | None = None) -> list[np.ndarray]:
         """Predict the influence of each image on each category, (10, M) by IoU threshold."""
-        if TEACHER not in self.mixes:
-            teacher = None
-        mix = self.mix(teacher is not None)
-        return [mix.of(proxy) for proxy in proxies_of(pool, self.soft, teacher)]
+        if PSEUDO not in self.mixes:
+            pseudo_labels = None
+        mix = self.mix(pseudo_labels is not None)
+        return [mix.of(proxy) for proxy in proxies_of(pool, self.soft, pseudo_labels)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""

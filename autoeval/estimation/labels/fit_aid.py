@@ -24,7 +24,7 @@ from autoeval.estimation.labels.places import (
     excess_of_small_sets,
     true_influence,
 )
-from autoeval.estimation.labels.proxies import MODEL, TEACHER, SoftLabels, proxies_of
+from autoeval.estimation.labels.proxies import MODEL, PSEUDO, SoftLabels, proxies_of
 from autoeval.estimation.labels.spread import Spread, fit_spread
 from autoeval.estimation.predictions.coco_matching import match_all
 
@@ -84,7 +84,7 @@ class Lesson:
     def pieces(self, soft: SoftLabels) -> list[Piece]:
         """Predict its influence by soft labels that were fitted without it."""
         place = self.place
-        proxies = proxies_of(place.pool, soft, place.teacher)
+        proxies = proxies_of(place.pool, soft, place.pseudo_labels)
         return [
             Piece(
                 f"{place.name}/{place.truth.categories[k]}",
@@ -150,10 +150,10 @@ def fit_soft(lessons: Sequence[Lesson]) -> SoftLabels:
 
 
 def mixes_of(pieces: Sequence[Piece]) -> dict[str, Mix]:
-    """Fit how predictions are added up, without and with a teacher's where all places have one."""
+    """Fit how predictions are added up, with that of pseudo-labels where all places have some."""
     mixes = {MODEL: mix_of(pieces, (MODEL,))}
-    if all(TEACHER in piece.predicted for piece in pieces):
-        mixes[TEACHER] = mix_of(pieces, (MODEL, TEACHER))
+    if all(PSEUDO in piece.predicted for piece in pieces):
+        mixes[PSEUDO] = mix_of(pieces, (MODEL, PSEUDO))
     return mixes
 
 

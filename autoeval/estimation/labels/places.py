@@ -31,7 +31,7 @@ class LabelledPlace:
     pool : Pool
     truth : Truth
         Of the same images and categories.
-    teacher : Predictions, optional
+    pseudo_labels : Predictions, optional
         Boxes of another detector on the same images.
     """
 
@@ -39,7 +39,7 @@ class LabelledPlace:
     family: str
     pool: Pool
     truth: Truth
-    teacher: Predictions | None = None
+    pseudo_labels: Predictions | None = None
 
     @cached_property
     def rankings(self) -> list[Ranking]:

@@ -14,7 +14,7 @@ from autoeval.estimation.labels.aid import LabelAid, Mix
 from autoeval.estimation.labels.draw import balanced_order
 from autoeval.estimation.labels.needed import Outlook
 from autoeval.estimation.labels.pool import Pool
-from autoeval.estimation.labels.proxies import TEACHER
+from autoeval.estimation.labels.proxies import PSEUDO
 from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
@@ -110,7 +110,7 @@ def make_plan(
     target: str = "mAP",
     level: float = 0.9,
     blocks: np.ndarray | None = None,
-    teacher: Predictions | None = None,
+    pseudo_labels: Predictions | None = None,
     seed: int = 0,
     detector: str = "",
 ) -> LabelPlan:
@@ -129,7 +129,7 @@ def make_plan(
         Blocks of time, in the order of the pool. Where some hold several images the draw is spread
         over the order of the pool, so that labelled frames lie apart; otherwise over the predicted
         influence.
-    teacher : Predictions, optional
+    pseudo_labels : Predictions, optional
         Boxes of another detector on the same images.
     seed : int
 
@@ -137,7 +137,7 @@ def make_plan(
     ------
     InputError
         If `n` is not from 1 to the number of images, the pool lacks evidence that the aid needs,
-        or there is a teacher and the aid knows of none.
+        or there are pseudo-labels and the aid knows of none.
     """
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
@@ -147,12 +147,12 @@ def make_plan(
             f"The estimator tells right boxes from {', '.join(missing)}, which this pass did not "
             "leave behind. Plan with the pass that it was fitted with."
         )
-    if teacher is not None and TEACHER not in aid.mixes:
+    if pseudo_labels is not None and PSEUDO not in aid.mixes:
         raise InputError(
             "The estimator does not know how far a second detector's boxes can be trusted: fit it "
-            "with `autoeval estimate-map ... --teacher DIR`, its boxes on the sources."
+            "with `autoeval estimate-map ... --pseudo-labels DIR`, its boxes on the sources."
         )
-    influence = np.stack(aid.predict(pool, teacher))
+    influence = np.stack(aid.predict(pool, pseudo_labels))
     blocks = np.arange(len(pool)) if blocks is None else np.asarray(blocks)
     by_time = len(np.unique(blocks)) < len(pool)
     across = np.arange(len(pool))
@@ -166,7 +166,7 @@ def make_plan(
         seed,
         BY_TIME if by_time else BY_INFLUENCE,
         blocks,
-        aid.mix(teacher is not None),
+        aid.mix(pseudo_labels is not None),
         aid.optimism,
         dict(priors),
         target,

@@ -22,10 +22,11 @@ from autoeval.estimation.labels.frames import blocks_of
 from autoeval.estimation.labels.label_free_prior import error_elsewhere, priors_of
 from autoeval.estimation.labels.plan import LabelPlan, make_plan
 from autoeval.estimation.labels.pool import pool_of_evidence
-from autoeval.estimation.labels.teachers import read_teacher
+from autoeval.estimation.labels.pseudo_labels import read_pseudo_labels
 from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.pairs.pair_regression import PairRegression
 
 
@@ -37,8 +38,9 @@ def plan_labels(
     n: int = 20,
     seed: int = 0,
     frames: int | None = None,
-    teacher: str | os.PathLike[str] | None = None,
-    teacher_words: Mapping[str, str] | None = None,
+    teacher: Teacher | None = None,
+    pseudo_labels: str | os.PathLike[str] | None = None,
+    pseudo_words: Mapping[str, str] | None = None,
     batch_size: int = 4,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> tuple[LabelPlan, Estimate]:
@@ -58,10 +60,12 @@ def plan_labels(
         Of the draw.
     frames : int, optional
         Says that numbered files are frames; see `blocks_of`.
-    teacher : path-like, optional
+    teacher : Teacher, optional
+        A stronger detector, where the estimator compares with one.
+    pseudo_labels : path-like, optional
         COCO results of a better detector on the same images, a second prediction of influence,
-        where the estimator was fitted with one.
-    teacher_words : mapping of str to str, optional
+        where the estimator was fitted with such.
+    pseudo_words : mapping of str to str, optional
         Category for each of its words that counts; by default equal words.
     batch_size : int
         Changes no number.
@@ -78,11 +82,11 @@ def plan_labels(
     ------
     InputError
         If the estimator is of no precision, was fitted with another detector or without boxes of
-        its sources, no image can be read, or `n` does not fit.
+        its sources, needs a teacher and there is none, no image can be read, or `n` does not fit.
     """
     aid = _aid(estimator)
     listed, seen = list_images(images), list[Evidence]()
-    observer = _observer(estimator, detector, aid, batch_size)
+    observer = _observer(estimator, detector, aid, teacher, batch_size)
 
     def keep(evidence: Evidence) -> None:
         seen.append(replace(evidence, logits=None, candidates=None, features=None, views=()))
@@ -99,7 +103,9 @@ def plan_labels(
         target=estimator.target,
         level=estimator.level,
         blocks=blocks_of([i for i in listed if i.image_id in read], frames=frames),
-        teacher=None if teacher is None else read_teacher(teacher, pool.found, teacher_words),
+        pseudo_labels=None
+        if pseudo_labels is None
+        else read_pseudo_labels(pseudo_labels, pool.found, pseudo_words),
         seed=seed,
         detector=detector.fingerprint,
     )
@@ -115,15 +121,16 @@ def estimate_labelled(
     labels: LabelSet,
     *,
     words: Mapping[str, str] | None = None,
-    teacher: str | os.PathLike[str] | None = None,
-    teacher_words: Mapping[str, str] | None = None,
+    teacher: Teacher | None = None,
+    pseudo_labels: str | os.PathLike[str] | None = None,
+    pseudo_words: Mapping[str, str] | None = None,
     batch_size: int = 4,
 ) -> LabelledEstimate:
     """Estimate with labels that no plan drew; they are taken as a simple random draw, and said so.
 
     Parameters
     ----------
-    estimator, images, detector, teacher, teacher_words, batch_size
+    estimator, images, detector, teacher, pseudo_labels, pseudo_words, batch_size
         See `plan_labels`.
     labels : LabelSet
         Of some of the images; see `autoeval.data.labels.any_format.load_labels`.
@@ -136,7 +143,8 @@ def estimate_labelled(
         detector,
         n=1,
         teacher=teacher,
-        teacher_words=teacher_words,
+        pseudo_labels=pseudo_labels,
+        pseudo_words=pseudo_words,
         batch_size=batch_size,
     )
     return estimate_with_labels(plan, labels, words=words, planned=False)
@@ -180,10 +188,14 @@ def _aid(estimator: MapEstimator) -> LabelAid:
 
 
 def _observer(
-    estimator: MapEstimator, detector: ImageDetector, aid: LabelAid, batch_size: int
+    estimator: MapEstimator,
+    detector: ImageDetector,
+    aid: LabelAid,
+    teacher: Teacher | None,
+    batch_size: int,
 ) -> Observer:
     """Make the estimator's pass, with the pass at half the size where the aid needs it."""
-    observer = estimator.observer(detector, batch_size=batch_size)
+    observer = estimator.observer(detector, teacher=teacher, batch_size=batch_size)
     settings = observer.settings
     if set(aid.soft.names) & set(OF_HALF_SIZE) and "half_size" not in settings.wants:
         settings = replace(settings, wants=(*settings.wants, "half_size"))

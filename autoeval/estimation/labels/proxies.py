@@ -22,8 +22,8 @@ from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.ranking import Ranking
 from autoeval.estimation.predictions.truth import Truth
 
-MODEL, TEACHER = "model", "teacher"
-SURE_TEACHER = 0.3  # boxes of the teacher over it stand for the truth
+MODEL, PSEUDO = "model", "pseudo"
+SURE = 0.3  # pseudo-labels over it stand for the truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class SoftLabels:
 
 
 def proxies_of(
-    pool: Pool, soft: SoftLabels, teacher: Predictions | None = None
+    pool: Pool, soft: SoftLabels, pseudo_labels: Predictions | None = None
 ) -> list[dict[str, np.ndarray]]:
     """Predict the influence of each image on the average precision of each category.
 
@@ -81,23 +81,23 @@ def proxies_of(
     pool : Pool
         Of M images.
     soft : SoftLabels
-    teacher : Predictions, optional
+    pseudo_labels : Predictions, optional
         Boxes of another detector on the same images, in the same order and categories. Its
         confident ones stand for the truth in a second prediction, which is brought to the spread of
-        the first: where the teacher finds little, each of its boxes would count for too much.
+        the first: where that detector finds little, each of its boxes would count for too much.
 
     Returns
     -------
     list of dict of str to ndarray of shape (10, M)
-        For each category `MODEL`, and `TEACHER` where there is one, at each IoU threshold; 0
+        For each category `MODEL`, and `PSEUDO` where there are any, at each IoU threshold; 0
         where no object is expected.
     """
     proxies = [{MODEL: _influence(ranking)} for ranking in soft.rankings(pool)]
-    if teacher is not None:
+    if pseudo_labels is not None:
         for proxy, ranking in zip(
-            proxies, rank_categories(pool.found, _sure(teacher)), strict=True
+            proxies, rank_categories(pool.found, _sure(pseudo_labels)), strict=True
         ):
-            proxy[TEACHER] = _as_spread(_influence(ranking), proxy[MODEL])
+            proxy[PSEUDO] = _as_spread(_influence(ranking), proxy[MODEL])
     return proxies
 
 
@@ -110,7 +110,7 @@ def _as_spread(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     return values * (like.mean(axis=0).std() / own if own > 0 else 0.0)
 
 
-def _sure(teacher: Predictions) -> Truth:
-    sure = teacher.where(teacher.scores > SURE_TEACHER)
+def _sure(pseudo_labels: Predictions) -> Truth:
+    sure = pseudo_labels.where(pseudo_labels.scores > SURE)
     boxes, crowd = sure.boxes.astype(np.float64), np.zeros(len(sure), bool)
     return Truth(sure.images, sure.categories, sure.image, sure.label, boxes, crowd)

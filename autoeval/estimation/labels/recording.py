@@ -15,8 +15,8 @@ from autoeval.estimation.labels.aid import LabelAid
 from autoeval.estimation.labels.fit_aid import fit_aid
 from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.labels.pool import pool_of_evidence
+from autoeval.estimation.labels.pseudo_labels import with_pseudo_labels
 from autoeval.estimation.labels.stored import pack_place, unpack_place
-from autoeval.estimation.labels.teachers import with_teacher
 from autoeval.estimation.observation.samples import Samples
 from autoeval.estimation.predictions.truth import Truth
 from autoeval.metasets.sample_set import Sample
@@ -115,7 +115,7 @@ def read_places(folder: Path) -> list[LabelledPlace]:
 
 def learn_from(
     boxes: pd.DataFrame,
-    teacher: Path | None = None,
+    pseudo_labels: Path | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LabelAid | None:
     """Fit what few labels are helped by on labelled places; None where they are too few.
@@ -124,14 +124,14 @@ def learn_from(
     ----------
     boxes : DataFrame
         See `apart`.
-    teacher : Path, optional
-        Folder with a second detector's boxes on them; see `with_teacher`.
+    pseudo_labels : Path, optional
+        Folder with a second detector's boxes on them; see `with_pseudo_labels`.
     words : mapping of str to str, optional
         Its words that count.
     """
     places = recorded_places(boxes)
-    if teacher is not None:
-        places = [with_teacher(place, teacher, words) for place in places]
+    if pseudo_labels is not None:
+        places = [with_pseudo_labels(place, pseudo_labels, words) for place in places]
     try:
         return fit_aid(places)
     except InputError:

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from autoeval.errors import InputError
 from autoeval.estimation.labels.label_free_prior import error_elsewhere, told
 from autoeval.estimation.labels.places import LabelledPlace
+from autoeval.estimation.labels.pseudo_labels import with_pseudo_labels
 from autoeval.estimation.labels.recording import read_places
-from autoeval.estimation.labels.teachers import with_teacher
 from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.pairs.pair_estimator import PairEstimator
 from autoeval.estimation.pairs.pair_table import pair_rows
@@ -43,8 +43,8 @@ def labels_report(
     work_dir: Path,
     *,
     also: Sequence[Path] = (),
-    teacher: str | Path | None = None,
-    teacher_words: Mapping[str, str] | None = None,
+    pseudo_labels: str | Path | None = None,
+    pseudo_words: Mapping[str, str] | None = None,
     fewest: int = FEWEST_IMAGES,
     draws: int = 200,
     seed: int = 0,
@@ -58,10 +58,10 @@ def labels_report(
     also : sequence of path
         More of them, of the same detector in other tasks. Sources of equal ``family`` are left out
         together.
-    teacher : path, optional
+    pseudo_labels : path, optional
         Folder with a second detector's boxes on the sources, as a second prediction of influence;
-        see `with_teacher`.
-    teacher_words : mapping of str to str, optional
+        see `with_pseudo_labels`.
+    pseudo_words : mapping of str to str, optional
         Category for each of its words that counts; by default equal words.
     fewest : int
         Images that a place needs to be judged; with fewer it still teaches.
@@ -77,8 +77,8 @@ def labels_report(
     every = [read_places(folder) for folder in folders]
     pairs = [_pairs(read_scores(f), of) for f, of in zip(folders, every, strict=True)]
     places, rows = [p for of in every for p in of], pd.concat(pairs, ignore_index=True)
-    if teacher is not None:
-        places = [with_teacher(place, Path(teacher), teacher_words) for place in places]
+    if pseudo_labels is not None:
+        places = [with_pseudo_labels(place, Path(pseudo_labels), pseudo_words) for place in places]
     held = list(held_out_places(places, _priors(rows), fewest=fewest))
     if not held:
         raise InputError(f"None of {len(places)} places has {fewest} images: lower --fewest.")

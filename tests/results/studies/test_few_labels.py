@@ -8,9 +8,9 @@ import pytest
 from label_worlds import make_place
 
 from autoeval.errors import InputError
+from autoeval.estimation.labels.pseudo_labels import with_pseudo_labels
 from autoeval.estimation.labels.recording import LABELLED
 from autoeval.estimation.labels.stored import pack_place
-from autoeval.estimation.labels.teachers import with_teacher
 from autoeval.results.studies.few_labels import labels_report
 from autoeval.studies.label_backtest import labels_worth
 
@@ -73,7 +73,7 @@ def test_labels_alone_are_worth_themselves():
     assert worth.tolist() == pytest.approx([10, 1 / (0.01 + 0.09 / 4)])
 
 
-def test_a_teacher_is_read_from_files(tmp_path):
+def test_pseudo_labels_are_read_from_files(tmp_path):
     place = make_place(3, n_images=30, name="here")
     found = place.pool.found
     rows = [
@@ -87,7 +87,7 @@ def test_a_teacher_is_read_from_files(tmp_path):
     ]
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "here.json").write_text(json.dumps(rows))
-    helped = with_teacher(place, tmp_path, {"van": "car"})
-    assert np.sort(helped.teacher.scores) == pytest.approx(np.sort(found.scores), abs=1e-6)
+    helped = with_pseudo_labels(place, tmp_path, {"van": "car"})
+    assert np.sort(helped.pseudo_labels.scores) == pytest.approx(np.sort(found.scores), abs=1e-6)
     with pytest.raises(InputError, match="found 0"):
-        with_teacher(make_place(3, name="there"), tmp_path, {"van": "car"})
+        with_pseudo_labels(make_place(3, name="there"), tmp_path, {"van": "car"})

@@ -13,7 +13,7 @@ from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.predictions.coco_matching import best_of_each_image
 
 
-def read_teacher(
+def read_pseudo_labels(
     file: str | os.PathLike[str], pool: Predictions, words: Mapping[str, str] | None = None
 ) -> Predictions:
     """Read what a second detector has found on the images of a pool.
@@ -43,7 +43,7 @@ def read_teacher(
     return best_of_each_image(found.as_categories(pool.categories, known))
 
 
-def with_teacher(
+def with_pseudo_labels(
     place: LabelledPlace, folder: Path, words: Mapping[str, str] | None = None
 ) -> LabelledPlace:
     """Add what a second detector has found on the images of a place.
@@ -54,7 +54,7 @@ def with_teacher(
     folder : Path
         Holds, at any depth, one COCO results file a place: ``NAME.json``.
     words : mapping of str to str, optional
-        See `read_teacher`.
+        See `read_pseudo_labels`.
 
     Raises
     ------
@@ -62,4 +62,4 @@ def with_teacher(
         If there is no such file, or several.
     """
     file = file_of(place.name, folder)
-    return replace(place, teacher=read_teacher(file, place.pool.found, words))
+    return replace(place, pseudo_labels=read_pseudo_labels(file, place.pool.found, words))
