@@ -69,9 +69,7 @@ class Detections:
 
     def __getitem__(self, index: np.ndarray | slice) -> Self:
         """Return the boxes that a mask, an index array or a slice selects."""
-        return replace(
-            self, boxes=self.boxes[index], scores=self.scores[index], labels=self.labels[index]
-        )
+        return type(self)(self.boxes[index], self.scores[index], self.labels[index])
 
     def above(self, score_thr: float) -> Self:
         """Keep the boxes whose score exceeds ``score_thr``."""

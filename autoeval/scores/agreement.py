@@ -4,33 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Detections, Evidence
-from autoeval.scores.average_precision import IOU_THRESHOLDS, average_precision, match_greedily
+from autoeval.scores.average_precision import average_precision
 from autoeval.scores.base import Score
+from autoeval.scores.matched_passes import BITS, CONFIDENT, MatchedPasses
 
-CONFIDENT = (0.2, 0.3, 0.4, 0.5)
-MOST_BOXES = 100  # of a category in an image, as in COCO's evaluation
+TOGETHER = 64  # passes that are matched at once
 
 
 def at_confidences(name: str) -> tuple[str, ...]:
     """Name the feature of each confidence."""
     return tuple(f"{name}@{confidence:.2f}" for confidence in CONFIDENT)
-
-
-@dataclass(frozen=True)
-class _Image:
-    """Boxes of one image (N,), and the clean ones that stand for the truth (M,)."""
-
-    scores: np.ndarray
-    labels: np.ndarray
-    matched: np.ndarray  # (T, N) uint16, one bit for each IoU threshold
-    true_labels: np.ndarray
-    counted: np.ndarray  # (T, M) bool
 
 
 class Agreement(Score):
@@ -48,7 +36,8 @@ class Agreement(Score):
     """
 
     def __init__(self) -> None:
-        self._images: list[_Image] = []
+        self._waiting: list[tuple[Detections, Detections]] = []
+        self._matched: list[MatchedPasses] = []
 
     @abstractmethod
     def again(self, evidence: Evidence) -> Iterator[Detections]:
@@ -60,73 +49,51 @@ class Agreement(Score):
 
     def update(self, evidence: Evidence) -> None:
         """Take in one image; each of several other passes counts as an image."""
-        sure = self.truth(evidence).above(CONFIDENT[0])
-        least = np.array(CONFIDENT, sure.scores.dtype)[:, None]
-        counted = sure.scores > least
-        for boxes in self.again(evidence):
-            found = _best(boxes)
-            bits = match_greedily(found, sure, counted).swapaxes(1, 2) @ _POWERS
-            self._images.append(
-                _Image(found.scores, found.labels, bits.astype(np.uint16), sure.labels, counted)
-            )
+        truth = self.truth(evidence)
+        self._waiting += [(boxes, truth) for boxes in self.again(evidence)]
+        if len(self._waiting) >= TOGETHER:
+            self._match()
 
     def merge(self, other: Self) -> None:
         """Take in all that ``other`` has seen."""
-        self._images.extend(other._images)
+        self._matched = [*self._match(), *other._match()]
 
     def compute(self) -> dict[str, float]:
         """Return the agreement at each confidence."""
-        values = self._values(np.ones((1, len(self._images))))
+        passes = sum(part.n_passes for part in self._match())
+        values = self._values(np.ones((1, passes)))
         return {name: float(value[0]) for name, value in zip(self.features, values, strict=True)}
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the agreement on images that count as often as they were drawn, (B,)."""
-        passes = len(self._images) // counts.shape[1]
+        passes = sum(part.n_passes for part in self._match()) // counts.shape[1]
         return dict(zip(self.features, self._values(counts.repeat(passes, axis=1)), strict=True))
 
+    def _match(self) -> list[MatchedPasses]:
+        """Match what waits; return all parts."""
+        if self._waiting:
+            self._matched.append(MatchedPasses.of(self._waiting))
+            self._waiting = []
+        return self._matched
+
     def _values(self, counts: np.ndarray) -> np.ndarray:
-        """Return the features (T, B) for B sets in which images count so often (B, images)."""
-        images = self._images
-        if not images:
+        """Return the features (T, B) for B sets in which passes count so often (B, passes)."""
+        if not self._matched:
             return np.full((len(CONFIDENT), len(counts)), np.nan)
-        scores, labels, matched, at = _joined(images)
-        true_labels = np.concatenate([i.true_labels for i in images])
-        counted = np.concatenate([i.counted for i in images], axis=1)
-        true_at = np.repeat(np.arange(len(images)), [len(i.true_labels) for i in images])
+        every = MatchedPasses.joined(self._matched)
         by_category = []
-        for category in np.unique(true_labels):
-            mine, true = np.flatnonzero(labels == category), true_labels == category
-            ranked = mine[np.lexsort((*matched[:, mine], -scores[mine]))]
-            hits = (matched[:, ranked, None] & _BITS > 0).swapaxes(1, 2)
+        for category in np.unique(every.true_labels):
+            mine, true = np.flatnonzero(every.labels == category), every.true_labels == category
+            ranked = mine[np.lexsort((*every.matched[:, mine], -every.scores[mine]))]
+            hits = (every.matched[:, ranked, None] & BITS > 0).swapaxes(1, 2)
+            counted, at, true_at = every.counted[:, true], every.at[ranked], every.true_at[true]
             by_category.append(
                 [
-                    average_precision(
-                        hits, counted[:, true] @ weights[true_at[true]], weights[at[ranked]]
-                    ).mean(axis=1)
+                    average_precision(hits, counted @ weights[true_at], weights[at]).mean(axis=1)
                     for weights in counts
                 ]
             )
         return _mean_known(np.array(by_category).reshape(-1, len(counts), len(CONFIDENT)))
-
-
-_BITS = np.left_shift(1, np.arange(len(IOU_THRESHOLDS))).astype(np.uint16)
-_POWERS = _BITS.astype(np.int64)
-
-
-def _best(boxes: Detections) -> Detections:
-    """Keep the most confident boxes of each category, best first."""
-    ranked = boxes[np.argsort(-boxes.scores, kind="stable")]
-    kept = np.zeros(len(ranked), bool)
-    for category in np.unique(ranked.labels):
-        kept[np.flatnonzero(ranked.labels == category)[:MOST_BOXES]] = True
-    return ranked[kept]
-
-
-def _joined(images: list[_Image]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores, labels, matches of all boxes, and the number of the image of each."""
-    at = np.repeat(np.arange(len(images)), [len(i.scores) for i in images])
-    scores, labels = (np.concatenate([getattr(i, n) for i in images]) for n in ("scores", "labels"))
-    return scores, labels, np.concatenate([i.matched for i in images], axis=1), at
 
 
 def _mean_known(values: np.ndarray) -> np.ndarray:

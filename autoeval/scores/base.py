@@ -143,7 +143,9 @@ class RatioScore(Score):
         return dict(zip(self.features, ratios.T, strict=True))
 
     def _row(self, values: ArrayLike) -> np.ndarray:
-        return np.broadcast_to(np.asarray(values, np.float64), len(self.features))
+        row = np.empty(len(self.features))
+        row[:] = values
+        return row
 
     def _rows(self, side: int) -> np.ndarray:
         return np.array([part[side] for part in self._parts]).reshape(-1, len(self.features))

@@ -6,7 +6,8 @@ from made import computed, evidence, found, random_detections, random_evidence, 
 
 from autoeval.detections import Detections
 from autoeval.estimation.observation.mean_ap import MeanAP
-from autoeval.scores.average_precision import average_precision, match_greedily
+from autoeval.scores.average_precision import average_precision
+from autoeval.scores.greedy_matching import match_greedily
 from autoeval.scores.scale_ap import ScaleAP
 from autoeval.scores.scale_count import ScaleCount
 from autoeval.scores.stability_ap import StabilityAP
@@ -37,8 +38,8 @@ def test_a_case_worked_out_by_hand():
 
 
 def test_a_box_is_matched_once_and_the_more_confident_one_first():
-    truth = found(A)
-    matched = match_greedily(found(A, A, scores=[0.9, 0.8]), truth, np.array([[True]]))
+    same = np.zeros(2, int)
+    matched = match_greedily(np.array([A, A]), same, np.array([A]), same[:1], np.array([[True]]))
     assert matched[0, :, 0].all() and not matched[0, :, 1].any()
 
 

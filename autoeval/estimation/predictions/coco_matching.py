@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from autoeval.box_pairs import overlapping_pairs
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.predictions.truth import Truth
+from autoeval.pair_rounds import best_of_each, rounds
 from autoeval.scores.average_precision import IOU_THRESHOLDS
 
 MOST_BOXES = 100
@@ -56,12 +55,12 @@ def match_all(found: Predictions, truth: Truth) -> tuple[np.ndarray, np.ndarray]
     matched = np.zeros((len(LEVELS), len(found)), bool)
     ignored = np.zeros_like(matched)
     free = np.ones((len(LEVELS), len(truth)), bool)
-    for part in _rounds(rows, group):
+    for part in rounds(rows, group):
         box, target, crowd = rows[part], columns[part], truth.crowd[columns[part]]
         offer = (overlaps[part] >= LEVELS[:, None]) & (free[:, target] | crowd)
         # Whatever else they overlap, boxes prefer what is no crowd; of equals COCO takes the last.
         worth = np.where(offer, overlaps[part] + 2.0 * ~crowd, 0.0)
-        level, chosen = _best_of_each(worth, box)
+        level, chosen = best_of_each(worth, box)
         ignored[level, box[chosen]] = crowd[chosen]
         matched[level, box[chosen]] = ~crowd[chosen]
         free[level, target[chosen]] = False
@@ -70,44 +69,3 @@ def match_all(found: Predictions, truth: Truth) -> tuple[np.ndarray, np.ndarray]
 
 def _groups(image: np.ndarray, label: np.ndarray, n_categories: int) -> np.ndarray:
     return image * n_categories + label
-
-
-def _rounds(rows: np.ndarray, group: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the pairs of the first box of every group that has any, then of the second, and so on.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (P,)
-        The box of each pair, sorted: boxes come by group, best first.
-    group : ndarray of shape (N,)
-    """
-    if not len(rows):
-        return
-    new_box = np.append(True, np.diff(rows) > 0)
-    boxes = group[rows[new_box]]
-    rank = np.arange(len(boxes)) - np.searchsorted(boxes, boxes)
-    turn = rank[np.cumsum(new_box) - 1]
-    order = np.argsort(turn, kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(turn[order])) + 1)
-
-
-def _best_of_each(worth: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find for each level and box the last pair of the highest worth over 0.
-
-    Parameters
-    ----------
-    worth : ndarray of shape (L, P)
-    box : ndarray of shape (P,)
-        Sorted.
-
-    Returns
-    -------
-    level, pair : ndarray of shape (n,)
-    """
-    starts = np.flatnonzero(np.append(True, np.diff(box) > 0))
-    highest = np.maximum.reduceat(worth, starts, axis=1)
-    of_box = np.cumsum(np.append(False, np.diff(box) > 0))
-    best = (worth == highest[:, of_box]) & (worth > 0)
-    last = np.maximum.reduceat(np.where(best, np.arange(worth.shape[1]), -1), starts, axis=1)
-    level, place = np.nonzero(last >= 0)
-    return level, last[level, place]
