@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from autoeval.metasets.transforms import TransformStep
     from autoeval.monitoring.fitting.changed_images import ChangedImages
 
-META_SET, N_SETS, N_IMAGES, UNTOUCHED = "configs/metasets/corruptions.py", 14, 24, 64
+META_SET, EVERY = "configs/metasets/corruptions.py", "all"
+N_SETS, N_IMAGES, UNTOUCHED = 14, 24, 64
 
 
 def add_change_options(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +34,11 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         "--metaset", default=META_SET, metavar="FILE", help="the corruptions (%(default)s)"
     )
     data.add_argument(
-        "--n-sets", type=int, default=N_SETS, metavar="N", help="of each place (%(default)s)"
+        "--n-sets",
+        type=int,
+        default=N_SETS,
+        metavar="N",
+        help="drawn for each place; 0 leaves --everywhere alone (%(default)s)",
     )
     data.add_argument(
         "--n-images", type=int, default=N_IMAGES, metavar="N", help="of each set (%(default)s)"
@@ -41,8 +47,9 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         "--everywhere",
         nargs="+",
         default=(),
-        metavar="NAME=SEVERITY",
-        help="corruptions that every place gets, such as defocus_blur=4",
+        metavar="NAME[=SEVERITY]",
+        help="corruptions that every place gets, on the same of its images: defocus_blur=4, "
+        "defocus_blur for each of its severities, or all for each corruption at each",
     )
     data.add_argument(
         "--untouched",
@@ -79,18 +86,24 @@ def observe_named_changes(
         observer,
         folder=args.work_dir,
         meta_set=meta_set,
-        everywhere=[_step(text) for text in args.everywhere],
+        everywhere=[step for text in args.everywhere for step in _steps(text, meta_set.transforms)],
         untouched=args.untouched,
     )
     return observed, task.categories, problems
 
 
-def _step(text: str) -> TransformStep:
+def _steps(text: str, transforms: Sequence[str]) -> list[TransformStep]:
     from autoeval.metasets.transforms import TransformStep, get_transform
 
-    name, _, severity = text.partition("=")
+    if text == EVERY:
+        return [step for name in transforms for step in _steps(name, transforms)]
+    name, equals, severity = text.partition("=")
+    transform = get_transform(name)
+    if not equals:
+        every = map(transform.magnitude, range(transform.n_magnitudes))
+        return [TransformStep(transform.name, severity) for severity in every]
     if not severity.isdigit():
         raise InputError(
             f"Expected a corruption with its severity, such as defocus_blur=4, but got {text!r}."
         )
-    return TransformStep(get_transform(name).name, float(severity))
+    return [TransformStep(transform.name, float(severity))]

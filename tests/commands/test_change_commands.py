@@ -1,5 +1,6 @@
 """Slopes of change are fitted and judged from the command line."""
 
+import pandas as pd
 import pytest
 from fading_places import FadingDetector, fading_task
 
@@ -59,7 +60,19 @@ def test_the_study_starts_from_what_was_observed(world, capsys):
     assert {"changes.png", "changes.md", "change_by_kind.csv", "change_alarms.csv"} <= names
 
 
-@pytest.mark.parametrize("wrong", ["contrast", "contrast=hard"])
+def test_all_gives_every_place_each_corruption_at_each_severity_on_the_same_images(world, tmp_path):
+    folder, _, options = world
+    options = [*options, "--n-sets", "0", "--work-dir", str(tmp_path), "--everywhere", "all"]
+    assert main(["fit-change", *options, "--out", str(folder / "all.json")]) == 0
+    rows = pd.concat(pd.read_parquet(path) for path in tmp_path.glob("*.parquet"))
+    sets = rows.groupby(["source", "transforms"])["file_name"].agg(frozenset)
+    changed = sets.drop("", level="transforms").groupby("source")
+    assert changed.nunique().eq(1).all() and changed.first().map(len).eq(8).all()
+    names = {f"{name} {k}" for name in ("gaussian_noise", "contrast") for k in range(1, 6)}
+    assert [set(own.index.get_level_values(1)) for _, own in changed] == [names] * 5
+
+
+@pytest.mark.parametrize("wrong", ["contrast=", "contrast=hard"])
 def test_a_corruption_without_its_severity_is_asked_for(world, capsys, wrong):
     _, _, options = world
     assert main(["fit-change", *options[:-1], wrong]) == 2

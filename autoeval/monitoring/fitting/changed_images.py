@@ -72,7 +72,7 @@ def change_recipes(
     All its images as they come; what the meta-set says; and the corruptions of `everywhere`, on
     images drawn once.
     """
-    drawn = draw_recipes(seed_set, **vars(meta_set), seed=seed)
+    drawn = draw_recipes(seed_set, **vars(meta_set), seed=seed) if meta_set.n_sets else []
     chosen = own_images(seed_set, n_images=meta_set.n_images, seed=seed)
     return [own_images(seed_set), *drawn, *(replace(chosen, steps=(step,)) for step in everywhere)]
 
@@ -94,7 +94,7 @@ def observe_changes(
     folder : Path
         Of the rows.
     meta_set : MetaSetConfig
-        With one transform for each sample set.
+        With one transform for each sample set, or with none of these.
     everywhere : sequence of TransformStep
         See `change_recipes`.
     untouched : int
