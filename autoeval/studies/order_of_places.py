@@ -50,7 +50,8 @@ def told_orders(
     DataFrame
         One row a statement: ``question`` (``"pair"``: is a place worse than another one of another
         family; ``"related pair"``: of the same family; ``"worst"``: is it among the k worst),
-        ``draw``, ``probability``, ``true`` (bool), and of pairs ``gap``, the true difference.
+        ``of`` (the place, or the two places), ``draw``, ``probability``, ``true`` (bool), and of
+        pairs ``gap``, the true difference.
 
     Raises
     ------
@@ -91,8 +92,9 @@ def reliability(told: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a question and bin: ``n``, ``told`` (mean probability), ``true`` (share), and
-        ``lower`` and ``upper``, the 5th and 95th percentile of that share over draws of families.
+        One row a question and bin: ``n``, ``distinct`` (places or pairs of places that these are
+        of), ``told`` (mean probability), ``true`` (share), and ``lower`` and ``upper``, the 5th and
+        95th percentile of that share over draws of families.
     """
     bins = np.clip(np.searchsorted(edges, told["probability"], side="right") - 1, 0, len(edges) - 2)
     rows = []
@@ -104,6 +106,7 @@ def reliability(told: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
                 "from": edges[int(k)],
                 "to": edges[int(k) + 1],
                 "n": len(own),
+                "distinct": own["of"].nunique(),
                 "told": own["probability"].mean(),
                 "true": own["true"].mean(),
                 "lower": by_draw.quantile(0.05),
@@ -113,16 +116,42 @@ def reliability(told: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def related_pairs(told: pd.DataFrame) -> pd.DataFrame:
+    """Sum up what is told of each two places of one family, over the draws that leave them out.
+
+    Returns
+    -------
+    DataFrame
+        One row a pair: ``of`` (the place that is told to be worse first), ``draws``, ``told`` (mean
+        probability, one half at least) and ``apart`` (how much worse it really is, in units of the
+        accuracy; negative where the order is wrong).
+    """
+    rows = []
+    related = told[told["question"] == "related pair"]
+    for (a, b), own in related.groupby("of"):
+        told_worse, apart = own["probability"].mean(), own["gap"].iloc[0]
+        turned = told_worse < 0.5
+        rows.append(
+            {
+                "of": f"{b}, {a}" if turned else f"{a}, {b}",
+                "draws": len(own),
+                "told": 1 - told_worse if turned else told_worse,
+                "apart": -apart if turned else apart,
+            }
+        )
+    return pd.DataFrame(rows, columns=["of", "draws", "told", "apart"])
+
+
 def skill(told: pd.DataFrame) -> pd.DataFrame:
     """Summarise each question.
 
     Returns
     -------
     DataFrame
-        ``question``, ``n``, ``right`` (share of pairs, or of places, on the right side of one
-        half), ``brier`` (mean squared error of the probability; Brier 1950), ``brier_none`` (that
-        of the share alone, which knows no scores), ``calibration`` (mean absolute distance of told
-        and true over bins, weighted).
+        ``question``, ``n``, ``distinct`` (see `reliability`), ``right`` (share of pairs, or of
+        places, on the right side of one half), ``brier`` (mean squared error of the probability;
+        Brier 1950), ``brier_none`` (that of the share alone, which knows no scores),
+        ``calibration`` (mean absolute distance of told and true over bins, weighted).
     """
     rows = []
     for question, own in told.groupby("question"):
@@ -133,6 +162,7 @@ def skill(told: pd.DataFrame) -> pd.DataFrame:
             {
                 "question": question,
                 "n": len(own),
+                "distinct": own["of"].nunique(),
                 "right": float(((p > 0.5) == (true > 0.5)).mean()),
                 "brier": float(((p - true) ** 2).mean()),
                 "brier_none": float(true.mean() * (1 - true.mean())),
@@ -146,12 +176,16 @@ def _statements(
     drawn: np.ndarray, asked: pd.DataFrame, target: str, k: int
 ) -> Iterator[dict[str, object]]:
     true, family = asked[target].to_numpy(), asked["family"].to_numpy(object)
+    names = (asked["source"].astype(str) + " " + asked["category"].astype(str)).tolist()
     worse = worse_than(drawn, np.arange(len(true)))
     for a in range(len(true)):
         for b in range(a):  # each pair once, in an order that knows nothing of the truth
             question = "related pair" if family[a] == family[b] else "pair"
-            told = {"question": question, "probability": worse[a, b], "gap": true[b] - true[a]}
-            yield {**told, "true": bool(true[a] < true[b])}
+            told = {"question": question, "of": (names[a], names[b]), "probability": worse[a, b]}
+            yield {**told, "gap": true[b] - true[a], "true": bool(true[a] < true[b])}
+    if len(true) <= k:
+        return
     worst = set(np.argsort(true, kind="stable")[:k])
     for place, probability in enumerate(among_worst(drawn, k)):
-        yield {"question": "worst", "probability": probability, "true": place in worst}
+        told = {"question": "worst", "of": (names[place],), "probability": probability}
+        yield {**told, "true": place in worst}

@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.results.studies.place_order import places_report
-from autoeval.studies.order_of_places import reliability, skill, told_orders
+from autoeval.studies.order_of_places import related_pairs, reliability, skill, told_orders
 
 
 def world(n_families=16, *, seed=0, informed=True):
@@ -50,10 +50,24 @@ def test_scores_that_tell_nothing_tell_no_order():
     assert nothing.loc["pair", "brier"] < 0.32
 
 
+def test_each_pair_of_a_family_is_named_once_the_one_told_to_be_worse_first():
+    rows = {
+        "question": ["related pair"] * 3 + ["pair"],
+        "of": [("a", "b"), ("a", "b"), ("c", "d"), ("a", "c")],
+        "probability": [0.1, 0.3, 0.6, 0.9],
+        "gap": [-0.04, -0.04, -0.02, 0.1],  # true accuracy of the second less that of the first
+    }
+    table = related_pairs(pd.DataFrame(rows))
+    assert table["of"].tolist() == ["b, a", "c, d"] and table["draws"].tolist() == [2, 1]
+    assert table["told"].tolist() == pytest.approx([0.8, 0.6])
+    assert table["apart"].tolist() == pytest.approx([0.04, -0.02])
+
+
 def test_reliability_by_hand():
     told = pd.DataFrame(
         {
             "question": "pair",
+            "of": ["a", "b", "b", "c"],
             "draw": [0, 0, 1, 1],
             "probability": [0.1, 0.6, 0.6, 0.7],
             "true": [False, True, False, True],

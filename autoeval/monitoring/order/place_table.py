@@ -37,7 +37,7 @@ class PlaceTable:
         ``first``, ``last`` (times), ``n_images``, ``n_unreadable``, the scores, ``signal/NAME``,
         ``estimate``, ``lower``, ``upper``, ``raw``, ``doubts`` (reasons not to trust the estimate),
         and of places ``rank`` (1 is the worst) and ``p_worst`` (probability to be among the `k`
-        worst).
+        worst; NaN where there are no more places).
     drawn : ndarray of shape (draws, K)
         Accuracies of the K places with images, drawn together.
     names : tuple of str

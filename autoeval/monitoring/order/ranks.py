@@ -15,12 +15,12 @@ def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
     drawn : ndarray of shape (draws, K)
         Accuracies of all places, drawn together; see `NewPlaces.draw`.
     k : int
-        At least 1; with K or more every place is.
+        At least 1.
 
     Returns
     -------
     ndarray of shape (K,)
-        They add up to k.
+        They add up to k; NaN where there are no more places than k, of which it would say nothing.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
     array([0.5, 0.5, 0. ])
     """
     if k >= drawn.shape[1]:
-        return np.ones(drawn.shape[1])
+        return np.full(drawn.shape[1], np.nan)
     worst = np.argpartition(drawn, k - 1, axis=1)[:, :k]
     return np.bincount(worst.ravel(), minlength=drawn.shape[1]) / len(drawn)
 

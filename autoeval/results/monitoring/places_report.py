@@ -120,8 +120,11 @@ class Order(Section):
                     "against its baseline": change_text(row, target),
                 }
             )
-        table = pd.DataFrame(rows)
-        return table if "change" in places else table.drop(columns=["against its baseline"])
+        unsaid = {
+            "against its baseline": "change" not in places,
+            f"among the {k} worst": places["p_worst"].isna().all(),
+        }
+        return pd.DataFrame(rows).drop(columns=[name for name, none in unsaid.items() if none])
 
 
 @dataclass(frozen=True)

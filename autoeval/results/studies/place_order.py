@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from autoeval.errors import InputError
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
-from autoeval.studies.order_of_places import reliability, skill, told_orders
+from autoeval.studies.order_of_places import related_pairs, reliability, skill, told_orders
 
 GAPS = (0.0, 0.05, 0.1, 0.2, 1.0)
 ABOUT = (
@@ -19,8 +19,10 @@ ABOUT = (
     "the same (*related pair*), and that it is among the {worst} worst left out (*worst*). *told* "
     "is the mean probability in a bin, *true* how often it was so. *right*: share on the right "
     "side of one half; *brier*: mean squared error of the probability, beside that of the mere "
-    "share; *off*: mean distance of told and true over the bins. The last table counts pairs by "
-    "how far apart the true values are."
+    "share; *off*: mean distance of told and true over the bins. *distinct*: places or pairs of "
+    "places that the statements are of, each again in every draw that leaves it out. Then pairs by "
+    "how far apart the true values are; and each pair of one family, the place that is told to be "
+    "worse first: the mean probability, and by how many points it really is worse."
 )
 COLORS = {"pair": "tab:blue", "related pair": "0.6", "worst": "tab:orange"}
 
@@ -69,6 +71,7 @@ def places_report(
             Part("place_order_skill", summary, _rounded(summary)),
             Part("place_order", by_bin, _for_people(by_bin)),
             Part("place_order_gaps", by_gap, by_gap.assign(right=_percent(by_gap["right"]))),
+            *([_related_part(related)] if len(related := related_pairs(told)) else []),
         ],
     )
 
@@ -76,13 +79,25 @@ def places_report(
 def _for_people(table: pd.DataFrame) -> pd.DataFrame:
     percent = {n: _percent(table[n]) for n in ("told", "true")}
     bins = [f"{a:.0%} to {b:.0%}" for a, b in zip(table["from"], table["to"], strict=True)]
-    return table[["question"]].assign(probability=bins, n=table["n"], **percent)
+    counts = {name: table[name] for name in ("n", "distinct")}
+    return table[["question"]].assign(probability=bins, **counts, **percent)
+
+
+def _related_part(table: pd.DataFrame) -> Part:
+    shown = {
+        "told to be worse, than": table["of"],
+        "draws": table["draws"],
+        "told": _percent(table["told"]),
+        "worse by, points": [f"{100 * value:.1f}" for value in table["apart"]],
+    }
+    return Part("place_order_related", table, pd.DataFrame(shown))
 
 
 def _rounded(summary: pd.DataFrame) -> pd.DataFrame:
     exact = {name: [f"{v:.3f}" for v in summary[name]] for name in ("brier", "brier_none")}
     off = _percent(summary["calibration"])
-    shown = summary[["question", "n"]].assign(right=_percent(summary["right"]), **exact, off=off)
+    counts = summary[["question", "n", "distinct"]]
+    shown = counts.assign(right=_percent(summary["right"]), **exact, off=off)
     return shown.rename(columns={"brier_none": "brier of the share"})
 
 

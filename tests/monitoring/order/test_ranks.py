@@ -25,4 +25,4 @@ def test_equal_places_are_as_likely_among_the_worst():
     probabilities = among_worst(drawn, 3)
     assert probabilities == pytest.approx(np.full(8, 3 / 8), abs=0.01)
     assert probabilities.sum() == pytest.approx(3)
-    assert among_worst(drawn[:, :2], 3).tolist() == [1, 1]
+    assert np.isnan(among_worst(drawn[:, :3], 3)).all()  # all three are, which says nothing
