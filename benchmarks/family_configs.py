@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import cv2
@@ -26,6 +27,8 @@ AT_MOST = {
 }
 #: The layer of cascades that moves boxes, by random weights far out of the image.
 REGRESSION = ".fc_reg."
+#: Of weights that only a checkpoint would set.
+UNSET_STD = 0.02
 #: What random weights are never sure of.
 THRESHOLDS = ("score_thr", "filter_thr", "conf_thr")
 
@@ -68,20 +71,33 @@ def _dicts(node: Any) -> Any:
             yield from _dicts(item)
 
 
+@contextmanager
+def unset_memory_is_nan() -> Iterator[None]:
+    """Fill with nan what nobody initialises, instead of leaving memory as it was found."""
+    before = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warned)
+
+
 def settle(model: Any, image: np.ndarray) -> None:
     """Initialise neck and heads, and give batch norms the statistics of an image.
 
-    What a detector holds itself, outside its parts, is memory as it was found until it is set: the
-    embeddings of levels of DETR's kin. Boxes of cascades are kept near their proposals.
+    Boxes of cascades are kept near their proposals. What only a checkpoint would set, and was built
+    with `unset_memory_is_nan`, is drawn: the embeddings of levels of DETR's kin, the branches of
+    TridentNet.
     """
-    for parameter in model.parameters(recurse=False):
-        torch.nn.init.normal_(parameter)
     for name, part in model.named_children():
         if name != "backbone" and hasattr(part, "init_weights"):
             part.init_weights()
     for name, parameter in model.named_parameters():
         if REGRESSION in name:
             parameter.data *= 0.01
+        if parameter.isnan().any():
+            torch.nn.init.normal_(parameter, std=UNSET_STD)
     norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     for norm in norms:
         norm.training, norm.momentum = True, 1.0

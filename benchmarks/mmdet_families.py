@@ -34,7 +34,7 @@ from autoeval.detectors.building.constructing import build_model
 from autoeval.detectors.building.words import takes_words
 from autoeval.detectors.causes import UnsuitableSize
 from autoeval.errors import InputError
-from benchmarks.family_configs import make_small, settle
+from benchmarks.family_configs import make_small, settle, unset_memory_is_nan
 from benchmarks.family_table import write_table
 from benchmarks.family_words import shrink_words
 
@@ -47,7 +47,7 @@ def try_family(path: str) -> dict[str, Any]:
     torch.manual_seed(0)
     config = read_config(f"mmdet::{path}")
     make_small(config, path.split("/")[0])
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, unset_memory_is_nan():
         shrink_words(config, Path(folder))
         model = build_model(config)
     settle(model, image())
