@@ -40,6 +40,7 @@ from autoeval.commands.meta_set_options import (
     make_observer,
     named_task,
     saved_observer,
+    work_dir,
 )
 from autoeval.commands.predictions_options import add_predictions_options
 from autoeval.commands.remembered_detector import remember_detector
@@ -137,7 +138,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     name, task = detector_name(args), used.observer.task.name
     if args.labels:
         if shards.leads:
-            folder, detector = _work_dir(args, task), used.observer.detector
+            folder, detector = work_dir(args, task), used.observer.detector
             title, images = f"{name} on {task}, with labels", used.images or ()
             tell_with_labels(
                 args,
@@ -163,7 +164,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     report = map_report(
         f"{name} on {task}", used.estimator, detector=name, fit=used.fit, observed=observed
     )
-    files = report.write(_work_dir(args, task), args.report)
+    files = report.write(work_dir(args, task), args.report)
     written = [*(used.fit.files if used.fit else ()), *files]
     if args.json:
         print(json.dumps(report.to_dict(), indent=2))
@@ -219,7 +220,7 @@ def _fitted(args: argparse.Namespace) -> _Used:
         observer,
         seed_sets,
         meta_set=meta_set,
-        work_dir=_work_dir(args, task.name),
+        work_dir=work_dir(args, task.name),
         methods=args.method or list(methods),
         target=args.target,
         executor=executor,
@@ -241,8 +242,3 @@ def _learning(args: argparse.Namespace) -> Callable[[DataFrame], LabelAid | None
         return learn_from
     words = translation(args.pseudo_words, "--pseudo-words")
     return partial(learn_from, pseudo_labels=Path(args.pseudo_labels), words=words)
-
-
-def _work_dir(args: argparse.Namespace, task: str) -> Path:
-    what = "_counting" if args.target in COUNT_TARGETS else ""
-    return args.work_dir or Path("work_dirs") / f"{task}_{Path(detector_name(args)).stem}{what}"

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands.counting_options import COUNT_TARGETS
+from autoeval.commands.detector_options import detector_name
 from autoeval.commands.image_options import add_image_options
 from autoeval.commands.teacher_options import load_named_teacher
 from autoeval.errors import InputError
@@ -22,6 +24,7 @@ PRESET_NAMES = ("paper", "released", "replication")
 LIGHT = "light"
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
 REPEATS = 10
+DOMAINS = "training_domain"
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = None) -> None:
@@ -153,7 +156,7 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
     observer = Observer(detector, task, settings, batch_size=args.batch_size)
     if not args.reference:
         return observer
-    settings = replace(settings, domain=_source_domain(args.reference, observer))
+    settings = replace(settings, domain=_source_domain(args, observer))
     return Observer(detector, task, settings, batch_size=args.batch_size)
 
 
@@ -184,7 +187,7 @@ def saved_observer(
     if args.reference:
         settings = PassSettings.from_dict(estimator.context_["pass"], repeats=1)
         observer = Observer(detector, named_task(args), settings, batch_size=args.batch_size)
-        domain = _source_domain(args.reference, observer)
+        domain = _source_domain(args, observer)
     return estimator.observer(
         detector,
         repeats=args.repeats,
@@ -194,18 +197,20 @@ def saved_observer(
     )
 
 
-def _source_domain(name: str, observer: Observer) -> SourceDomain:
-    from autoeval.estimation.observation.observing_domain import observe_source_domain
-    from autoeval.metasets import SampleSet, own_images
-    from autoeval.runtime.progress import announced_bar
+def _source_domain(args: argparse.Namespace, observer: Observer) -> SourceDomain:
+    from autoeval.estimation.kept_domain import kept_source_domain
 
-    task = observer.task
+    name, task = args.reference, observer.task
     known = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
     if not known:
         raise InputError(
             f"Expected --reference to name a seed set of task {task.name} out of "
             f"{', '.join(files.name for files in task.seed_sets)} but got '{name}'."
         )
-    samples = SampleSet(known[0], own_images(known[0]))
-    with announced_bar(len(samples), "observing the training domain") as bar:
-        return observe_source_domain(observer, samples, advance=bar.update)
+    return kept_source_domain(observer, known[0], work_dir(args, task.name) / DOMAINS)
+
+
+def work_dir(args: argparse.Namespace, task: str) -> Path:
+    """Return the folder of a run on a task: the one named, or one by task and detector."""
+    what = "_counting" if args.target in COUNT_TARGETS else ""
+    return args.work_dir or Path("work_dirs") / f"{task}_{Path(detector_name(args)).stem}{what}"

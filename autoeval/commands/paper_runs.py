@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import load_named_detector
 from autoeval.commands.execution_options import make_executor
-from autoeval.commands.meta_set_options import make_observer
+from autoeval.commands.meta_set_options import DOMAINS, make_observer
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,18 +93,14 @@ class PaperRun:
 
     def _with_training_domain(self) -> Observer[Any]:
         """Add what the Fréchet distance and ATC need to know of the training domain."""
+        from autoeval.estimation.kept_domain import kept_source_domain
         from autoeval.estimation.observation.observing import Observer
-        from autoeval.estimation.observation.observing_domain import observe_source_domain
-        from autoeval.metasets import SampleSet, own_images
-        from autoeval.runtime.progress import announced_bar
 
         seen, source = self.observer, self.training_domain
         if source is None:
             return seen
-        samples = SampleSet(source, own_images(source))
         try:
-            with announced_bar(len(samples), "observing the training domain") as bar:
-                domain = observe_source_domain(seen, samples, advance=bar.update)
+            domain = kept_source_domain(seen, source, self.folder / DOMAINS)
         except InputError as error:
             _tell([f"no Fréchet distance: {error}"])
             return seen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -60,10 +61,14 @@ class FeatureStatistics:
         values, vectors = np.linalg.eigh(self.covariance)
         return (vectors * np.sqrt(np.clip(values, 0, None))) @ vectors.T
 
+    def arrays(self) -> dict[str, Any]:
+        """Return what a file keeps of it: ``n``, ``mean``, ``covariance``."""
+        return {"n": self.n, "mean": self.mean, "covariance": self.covariance}
+
     def save(self, path: Path) -> None:
         """Write an npz file."""
         with atomic_path(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, n=self.n, mean=self.mean, covariance=self.covariance)
+            np.savez(file, **self.arrays())
 
     @classmethod
     def load(cls, path: Path) -> FeatureStatistics:

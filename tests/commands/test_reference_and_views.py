@@ -24,7 +24,7 @@ DETECTOR = ["estimate-map", "--detector", "roadworld_nano", "--device", "cpu", "
 
 
 @pytest.fixture(scope="module")
-def roads(tmp_path_factory):
+def scored(tmp_path_factory):
     """Three small sources scored with a training domain and views, and a new place."""
     folder = tmp_path_factory.mktemp("roads")
     for name in (*SOURCES, NEW):
@@ -33,8 +33,14 @@ def roads(tmp_path_factory):
     sizes = ["--n-sets", "2", "--n-images", "3", "--repeats", "1", "--method", "fd"]
     task = ["--task", str(folder / "task.py"), "--reference", "day_street"]
     fit = [*DETECTOR, *task, *sizes, "--views", "--work-dir", str(folder / "work")]
-    assert main([*fit, "--images", str(folder / "worlds" / NEW / "images")]) == 0
-    return folder
+    new = ["--images", str(folder / "worlds" / NEW / "images")]
+    assert main([*fit, *new]) == 0
+    return folder, [*fit, *new]
+
+
+@pytest.fixture(scope="module")
+def roads(scored):
+    return scored[0]
 
 
 def again(roads, *words):
@@ -51,6 +57,18 @@ def test_both_add_their_scores(roads):
     assert own["fd"].iloc[0] == pytest.approx(0, abs=1e-6)  # the domain against itself
     assert (table.drop(own.index)["fd"] > 0.01).all()
     assert table["view_consistency"].between(-1, 1).all()
+
+
+def test_a_run_that_goes_on_does_not_observe_the_domain_again(scored, capsys):
+    folder, words = scored
+    (kept,) = (folder / "work" / "training_domain").iterdir()
+    first = (folder / "work" / "estimator.parquet").read_bytes()
+    assert main(words) == 0
+    assert "training domain" not in capsys.readouterr().err
+    assert (folder / "work" / "estimator.parquet").read_bytes() == first
+    kept.write_bytes(kept.read_bytes()[:100])
+    assert main(words) == 0
+    assert "observing the training domain: 4 images" in capsys.readouterr().err
 
 
 def test_a_saved_estimator_takes_the_domain_again_and_no_other(roads, capsys):

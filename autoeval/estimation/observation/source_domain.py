@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
-from autoeval.scores.feature_statistics import FeatureStatistics
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.runtime.files import atomic_path
+from autoeval.scores.feature_statistics import UNREADABLE, FeatureStatistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,3 +38,27 @@ class SourceDomain:
         if self.features is not None:
             digest.update(self.features.mean.tobytes() + self.features.covariance.tobytes())
         return digest.hexdigest()[:16]
+
+    def save(self, path: Path) -> None:
+        """Write an npz file."""
+        features = {} if self.features is None else self.features.arrays()
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, threshold=self.threshold, **features)
+
+    @classmethod
+    def load(cls, path: Path, name: str) -> SourceDomain:
+        """Read what `save` wrote of the seed set of this name.
+
+        Raises
+        ------
+        InputError
+            If the file is not there or holds something else.
+        """
+        try:
+            with np.load(path) as stored:
+                threshold, has_features = float(stored["threshold"]), "mean" in stored
+        except UNREADABLE as error:
+            raise InputError(
+                f"Expected a training domain in '{path}' but could not read it: {error}"
+            ) from error
+        return cls(name, FeatureStatistics.load(path) if has_features else None, threshold)

@@ -11,6 +11,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.observing_domain import correct_boxes, observe_source_domain
 from autoeval.estimation.observation.presets import preset
+from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.metasets import SampleSet, load_seed_set, own_images
 
 N_IMAGES = 4
@@ -58,6 +59,17 @@ def test_its_features_are_the_mean_and_spread_of_the_images(samples):
     domain = observe_source_domain(Observer(HalfWrong(), BOXES), samples)
     np.testing.assert_allclose(domain.features.mean, [2.5, 1.0])
     assert domain.features.covariance[0, 0] == pytest.approx(np.var([1, 2, 3, 4], ddof=1))
+
+
+@pytest.mark.parametrize("with_features", [True, False])
+def test_it_is_the_same_from_a_file(samples, tmp_path, with_features):
+    domain = observe_source_domain(Observer(HalfWrong(), BOXES), samples)
+    domain = domain if with_features else replace(domain, features=None)
+    domain.save(tmp_path / "home.npz")
+    assert SourceDomain.load(tmp_path / "home.npz", "home").digest == domain.digest
+    (tmp_path / "other.npz").write_bytes(b"no file")
+    with pytest.raises(InputError, match="Expected a training domain"):
+        SourceDomain.load(tmp_path / "other.npz", "home")
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
