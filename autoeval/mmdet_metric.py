@@ -44,6 +44,9 @@ class LabelFreeMAP(BaseMetric):
     is through. The estimate is the one that ``autoeval estimate-map`` makes of the same images.
     Distributed runs share the images.
 
+    It also lets checkpoints be read that hold mmengine's own records beside the weights, which
+    torch refuses by default.
+
     Parameters
     ----------
     estimator : path-like
@@ -67,6 +70,7 @@ class LabelFreeMAP(BaseMetric):
         prefix: str = "label_free",
     ) -> None:
         super().__init__(prefix=prefix)
+        torch.serialization.add_safe_globals(harmless_types())
         self.estimator = MapEstimator.load(estimator)
         self.repeats = repeats
         self.detector: Detector | None = None
@@ -133,18 +137,10 @@ class LabelFreeMAP(BaseMetric):
 
 @HOOKS.register_module()
 class LabelFreeMAPHook(Hook):
-    """Lends the detector under test to every `LabelFreeMAP` of the test loop.
-
-    It also lets checkpoints be read that hold mmengine's own records beside the weights, which
-    torch refuses by default.
-    """
+    """Lends the detector under test to every `LabelFreeMAP` of the test loop."""
 
     def __init__(self) -> None:
         self._meta: Mapping[str, Any] = {}
-
-    def before_run(self, runner: Runner) -> None:
-        """Vouch for the harmless classes that checkpoints hold."""
-        torch.serialization.add_safe_globals(harmless_types())
 
     def after_load_checkpoint(self, runner: Runner, checkpoint: dict[str, Any]) -> None:
         """Keep what the checkpoint says of its categories."""

@@ -21,6 +21,7 @@ def at_the_root(monkeypatch):
 
 def start(name, *words, monkeypatch):
     monkeypatch.setattr(sys, "argv", [name, *map(str, words)])
+    monkeypatch.delitem(sys.modules, f"benchmarks.{name}", raising=False)  # run as a program is
     runpy.run_module(f"benchmarks.{name}", run_name="__main__")
 
 

@@ -47,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit, tell how far off the estimator is on what it has not seen, and save it."""
+    if args.family and args.task:
+        raise InputError("--family is that of --labels; a task names those of its sources itself.")
     if args.detector or args.config:
         return _run_labelled(args) if args.labels else _run_detector(args)
     from autoeval.report.sections import written_files
@@ -57,8 +59,7 @@ def run(args: argparse.Namespace) -> int:
     args.work_dir.mkdir(parents=True, exist_ok=True)
     files = [args.work_dir / ESTIMATOR, args.work_dir / "scores.parquet"]
     fit.estimator.save(files[0])
-    rows = fit.estimator.pairs_.rows_
-    write_table(files[1], rows.assign(family=args.family) if args.family else rows)
+    write_table(files[1], fit.estimator.pairs_.rows_)
     report = fit_report(f"Fit on {Path(args.predictions).name}", fit)
     written = [*files, *report.write(args.work_dir)]
     if args.json:
@@ -126,7 +127,9 @@ def _fit(args: argparse.Namespace) -> PredictionsFit:
         raise InputError("Expected --predictions PATH, or --detector ALIAS.")
     options = {"target": args.target, "level": args.level}
     if args.labels:
-        return fit_labels(args.labels, files_of(args), img_dir=args.img_dir, **options)
+        return fit_labels(
+            args.labels, files_of(args), img_dir=args.img_dir, family=args.family, **options
+        )
     from autoeval.metasets.task import load_task
 
     return fit_sources(load_task(args.task, args.data_root), files_by_source(args), **options)

@@ -15,7 +15,7 @@ from autoeval.counting.journal import Cell, CellJournal
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.errors import InputError
-from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.states import FAILED
 from autoeval.runtime.writers import write_json, write_table
 
@@ -54,7 +54,7 @@ def count_images(
     cells = {key[0]: cell for key, cell in journal.read().items()}
     waiting = [im for im in images if not is_answered(cells.get(im.image_id, {"status": FAILED}))]
     in_a_row = 0
-    with journal.writer() as write, progress_bar(len(waiting), f"{asker.counter.name}") as bar:
+    with journal.writer() as write, announced_bar(len(waiting), asker.counter.name) as bar:
         for image in waiting:
             cells[image.image_id] = cell = _ask(asker, image, prompt)
             write([cell])

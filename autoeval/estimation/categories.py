@@ -44,11 +44,13 @@ def stack_categories(
         The rows of every category in turn, with a column ``category`` and the plain ``columns``;
         what a table lacks is missing from it.
     """
-    plain = table[[name for name in table if "/" not in name and name not in columns]]
+    own_columns = {"category", *columns}
+    plain = table[[name for name in table if "/" not in name and name not in own_columns]]
     parts = []
     for category in categories:
-        own = {c: table[f"{c}/{category}"] for c in columns if f"{c}/{category}" in table}
-        parts.append(plain.assign(category=category, **own))
+        names = {f"{c}/{category}": c for c in columns if f"{c}/{category}" in table}
+        own = table[list(names)].rename(columns=names)
+        parts.append(pd.concat([plain, own], axis=1).assign(category=category))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -28,7 +28,9 @@ def progress_bar(total: int | None, what: str, *, unit: str = "img", **options: 
     return tqdm(total=total, desc=what, unit=unit, delay=2, leave=False, **options)
 
 
-def announced_bar(total: int, what: str, *, items: str = "images", disable: bool = False) -> tqdm:
+def announced_bar(
+    total: int, what: str, *, items: str = "images", unit: str = "img", disable: bool = False
+) -> tqdm:
     """Make such a bar for what may take long: two lines beside it stay, see `Forecast`.
 
     Parameters
@@ -39,12 +41,14 @@ def announced_bar(total: int, what: str, *, items: str = "images", disable: bool
         What is being done.
     items : str
         Name of several items.
+    unit : str
+        Name of one item, shown in the rate.
     disable : bool
         Show and say nothing.
     """
     if disable or not total:
-        return progress_bar(total, what, disable=disable)
-    return _AnnouncedBar(items, total=total, desc=what, unit="img", delay=2, leave=False)
+        return progress_bar(total, what, unit=unit, disable=disable)
+    return _AnnouncedBar(items, total=total, desc=what, unit=unit, delay=2, leave=False)
 
 
 class _AnnouncedBar(tqdm):

@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from predicted_world import write_world
 
@@ -11,6 +12,7 @@ from autoeval.cli import main
 from autoeval.data.coco import read_coco
 from autoeval.data.predictions import read_predictions
 from autoeval.estimation.predictions.category_precision import rank_categories
+from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
 from autoeval.estimation.predictions.truth import Truth
 
 
@@ -47,6 +49,16 @@ def test_fit_leaves_out_each_category_and_beats_a_constant(world):
     for row in result["per_source"]:
         assert row["lower"] < row["upper"]
         assert row["true"] == pytest.approx(truth[row["source"]], abs=0.05)  # on fewer images
+
+
+def test_the_estimator_knows_the_family_of_its_labels(world, tmp_path, capsys):
+    files = {"labels": world / "val_labels.json", "predictions": world / "val_predictions.json"}
+    assert main(["fit", *words(tmp_path, family="town", **files)]) == 0
+    saved = PredictionsEstimator.load(tmp_path / "estimator.parquet").pairs_.rows_
+    assert set(saved["family"]) == {"town"} and set(saved["source"]) == {"val_labels"}
+    pd.testing.assert_frame_equal(saved, pd.read_parquet(tmp_path / "scores.parquet"))
+    assert main(["fit", *words(tmp_path, family="town", task=tmp_path / "task.py")]) == 2
+    assert "--family is that of --labels" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("skill", [0.5, 0.8])

@@ -17,7 +17,7 @@ from autoeval.counting.capture.records import CaptureItem, to_items
 from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
 from autoeval.counting.capture.tasks import fact, get_task
-from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.states import OK
 
 CENTRES = ("oracle", "detected")
@@ -45,7 +45,7 @@ def answer_all(
     """
     items = to_items(list(make_records(spec))[::every])
     rows = []
-    with progress_bar(len(items), "Completing patterns", unit="item") as bar:
+    with announced_bar(len(items), "Completing patterns", items="items", unit="item") as bar:
         for item in items:
             rows.append(_answers(item, centres))
             bar.update()

@@ -15,7 +15,7 @@ from autoeval.counting.capture.tasks import COUNT, CaptureTask
 from autoeval.counting.counters.base import TEXT, Counter
 from autoeval.counting.journal import CellJournal
 from autoeval.errors import InputError
-from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.progress import announced_bar
 
 MOST_FAILURES = 10  # in a row, before a run gives up
 
@@ -82,7 +82,10 @@ def run_task(
     waiting = [query for query in queries if query.key not in done]
     counts = RunCounts(reused=len(queries) - len(waiting))
     title = f"{counter.name}, {task.name}"
-    with progress_bar(len(waiting), title, unit="question") as bar, journal.writer() as write:
+    with (
+        announced_bar(len(waiting), title, items="questions", unit="question") as bar,
+        journal.writer() as write,
+    ):
         for row in _answers(split, task, counter, waiting, options):
             write([row])
             counts.add(row)

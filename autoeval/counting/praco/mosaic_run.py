@@ -18,7 +18,7 @@ from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
 from autoeval.counting.praco.tiles import tile_counts
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
-from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.states import FAILED
 
 KEY = ("positive", "negative", "layout")
@@ -72,7 +72,10 @@ def run_mosaic_test(
     waiting = [r for r in recipes if not is_answered(cells.get(_key(r), {"status": FAILED}))]
     paths, images = counting_set.paths, counting_set.by_id
     picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read(paths[image_id]))
-    with journal.writer() as write, progress_bar(len(waiting), "Mosaics", unit="mosaic") as bar:
+    with (
+        journal.writer() as write,
+        announced_bar(len(waiting), "Mosaics", items="mosaics", unit="mosaic") as bar,
+    ):
         for recipe in waiting:
             cells[_key(recipe)] = cell = _ask(asker, recipe, images, picture, divisions)
             write([cell])

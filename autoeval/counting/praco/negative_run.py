@@ -13,7 +13,7 @@ from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
-from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.states import FAILED
 
 KEY = ("image", "class")
@@ -64,8 +64,12 @@ def run_negative_test(
         ]
         for image in kept
     }
-    total = sum(map(len, wanted.values()))
-    with journal.writer() as write, progress_bar(total, "Negative labels", unit="prompt") as bar:
+    total, n_images = sum(map(len, wanted.values())), sum(map(bool, wanted.values()))
+    items = f"prompts on {n_images} images"
+    with (
+        journal.writer() as write,
+        announced_bar(total, "Negative labels", items=items, unit="prompt") as bar,
+    ):
         for image in kept:
             if classes := wanted[image.image_id]:
                 fresh = _ask(asker, image, classes, read, tiles)

@@ -72,6 +72,7 @@ def fit_labels(
     files: Files,
     *,
     img_dir: PathLike | None = None,
+    family: str | None = None,
     target: str = "mAP",
     level: float = 0.9,
 ) -> PredictionsFit:
@@ -84,6 +85,8 @@ def fit_labels(
     files : Files
     img_dir : path-like, optional
         Folder of the images, for label formats that need it.
+    family : str, optional
+        Origin of the labelled set, if other sources share it.
     target : {"mAP", "mAP50", "mAP75"}
     level : float
         Nominal coverage of the intervals.
@@ -95,7 +98,7 @@ def fit_labels(
         no category has boxes enough.
     """
     content = _labels(Path(labels), img_dir)
-    place = _Place(Path(labels).stem, content)
+    place = _Place(Path(labels).stem, content, family)
     table, memory, problems = place.pairs(files, content.categories, {}, everywhere=False)
     right = table["mAP50"].mean()
     if right < USELESS:

@@ -65,7 +65,8 @@ def test_counts_and_points_go_straight_into_the_evaluation(data, capsys):
     config(data / "good.py")
     assert run("--counter", "good.py") == 0
     assert predictions()["pred"].to_dict() == {"a.png": 1, "b/c.png": 2, "d.png": 3}
-    assert "6 objects in 3 of 3 images" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "6 objects in 3 of 3 images" in told.out and "dots: 3 images" in told.err
     points = json.loads((data / "counts/dots/points.json").read_text())
     assert points["b/c.png"] == {
         "points": [[4, 4], [6, 4]],

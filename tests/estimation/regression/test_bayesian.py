@@ -34,7 +34,9 @@ def test_one_set_of_variances_is_the_gaussian_process_of_scikit_learn():
     variances = Variances(0.0, 0.0, 0.0, 0.01, 0.0064)
     ours = BayesianRegression(UNIT, prior=FLAT, variances=[variances])
     predicted = ours.fit(alone(x, 0.003), y).predict(alone(new, 0.003, "q"))
-    kernel = ConstantKernel(FLAT.intercept_std**2) + ConstantKernel(0.0064) * DotProduct(0.0)
+    kernel = ConstantKernel(FLAT.intercept_std**2) + ConstantKernel(0.0064) * DotProduct(
+        0.0, "fixed"
+    )
     process = GaussianProcessRegressor(kernel, alpha=0.013, optimizer=None)
     process.fit(x, y - INTERCEPT - SLOPE * x.sum(axis=1))
     mean, std = process.predict(new, return_std=True)

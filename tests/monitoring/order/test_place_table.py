@@ -1,5 +1,7 @@
 """What is told of a place is what the estimator tells of its folder."""
 
+from contextlib import nullcontext
+
 import pandas as pd
 import pytest
 from monitoring.fake_cameras import detector, estimator, write_camera
@@ -46,7 +48,8 @@ def seen(world, tmp_path_factory):
 def test_a_place_is_estimated_as_its_folder(world, seen):
     fitted, table, _, _ = seen
     for name in LEVELS:
-        expected = fitted.predict(world / name, detector())
+        with pytest.warns(match="not read: .*0003.png") if name == "gate" else nullcontext():
+            expected = fitted.predict(world / name, detector())
         row = table.places.set_index("group").loc[name]
         for mine, theirs in (("estimate", "value"), ("lower", "lower"), ("upper", "upper")):
             assert row[mine] == pytest.approx(getattr(expected, theirs), abs=1e-9)
