@@ -3,6 +3,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -24,9 +25,13 @@ seed_sets = [
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """Find a port that no other process of the tests takes before it is used."""
+    own = 20000 + 10 * (os.getpid() % 1000)  # below those that the system hands out
+    for port in range(own, own + 10):
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError(f"no free port from {own} to {own + 9}")
 
 
 def start(arguments, **environment):

@@ -75,10 +75,10 @@ DEGENERATE = ["1 " * 30000, "one hundred and " * 5000, "9" * 50000, "twenty " * 
 
 @pytest.mark.parametrize("text", DEGENERATE)
 def test_endless_answers_take_no_time(text):
-    start = time.perf_counter()
+    start = time.process_time()
     extract_count(text)
     extract_confidence(text)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 CHOICES = [

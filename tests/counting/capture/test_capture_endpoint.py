@@ -4,6 +4,7 @@ import base64
 import logging
 import socket
 import sys
+import threading
 import time
 import types
 from email.utils import formatdate
@@ -88,8 +89,10 @@ def test_garbage_is_asked_again_and_then_named(serve, content):
 
 
 def test_hanging_and_closing_servers_are_asked_again(serve):
+    through = threading.Event()
+
     def hang(handler):
-        time.sleep(0.6)
+        through.wait(60)
 
     def cut(handler):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
@@ -98,8 +101,9 @@ def test_hanging_and_closing_servers_are_asked_again(serve):
         handler.connection.shutdown(socket.SHUT_RDWR)
 
     waits = []
-    ask = EndpointAsk(serve(hang, cut, close, ok("4")).url, "m", timeout=0.3, sleep=waits.append)
+    ask = EndpointAsk(serve(hang, cut, close, ok("4")).url, "m", timeout=2, sleep=waits.append)
     assert ask(IMAGE, "?") == "4" and waits == [1, 2, 4]
+    through.set()
 
 
 def test_nobody_listening_is_an_error_of_the_item(serve):

@@ -1,7 +1,5 @@
 """The page of many places, opened in a browser."""
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -123,11 +121,11 @@ def test_search_and_order(page, browser):
 def test_a_thousand_places_are_small_and_open_quickly(tmp_path, browser):
     page = write(tmp_path, 1000, n_days=30)
     assert page.stat().st_size < 5e6
-    started = time.perf_counter()
     visit = Visit(browser, page, viewport=PHONE)
     visit.page.locator(".board-line").nth(999).wait_for(state="attached")
     assert len(visit.all(".board-line")) == 1000
-    shown = visit.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
-    print(f"{page.stat().st_size / 1e6:.2f} MB, shown after {shown:.0f} ms")
-    assert shown < 2000, f"{time.perf_counter() - started:.1f} s in all"
+    session = visit.page.context.new_cdp_session(visit.page)
+    session.send("Performance.enable")
+    measured = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
+    assert measured["ProcessTime"] < 2  # seconds of the processor, however busy it is
     assert visit.complaints == []
