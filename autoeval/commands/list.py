@@ -11,16 +11,22 @@ from typing import TypeGuard
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("what", choices=LISTS)
+    parser.add_argument("what", nargs="?", choices=LISTS, help="one list (default: all of them)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print names and meanings."""
-    meanings = LISTS[args.what]()
-    width = max(map(len, meanings))
-    for name, meaning in meanings.items():
-        print(f"{name:{width}}  {meaning}")
+    """Print names and meanings, of all lists each under its own name."""
+    if args.what:
+        print(_lines(args.what))
+    else:
+        print("\n\n".join(f"{what}:\n{_lines(what)}" for what in LISTS))
     return 0
+
+
+def _lines(what: str) -> str:
+    meanings = LISTS[what]()
+    width = max(map(len, meanings))
+    return "\n".join(f"{name:{width}}  {meaning}" for name, meaning in meanings.items())
 
 
 def _scores() -> Mapping[str, str]:

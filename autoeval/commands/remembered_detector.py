@@ -42,11 +42,14 @@ def recall_detector(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If nothing is remembered, or a file is no longer where it was.
+        If nothing is remembered, a file is no longer where it was, or there was no detector but
+        its predictions alone.
     """
-    from autoeval.estimation.artefact import read_artefact
+    from autoeval.estimation.artefact import read_artefact, refuse_predictions
 
-    kept = read_artefact(path)[1].get(NOTE) or {}
+    metadata = read_artefact(path)[1]
+    refuse_predictions(metadata, path)
+    kept = metadata.get(NOTE) or {}
     given = {name: value for name in KEPT if (value := getattr(args, name, None))}
     if given.keys() & {"detector", "config"}:
         kept = {**kept, "detector": None, "config": None}

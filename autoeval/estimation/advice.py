@@ -7,7 +7,7 @@ from autoeval.estimation.regression import Told
 TOO_WIDE = 0.15
 
 
-def advice(told: Told) -> tuple[str, ...]:
+def advice(told: Told, *, plan: str = "autoeval label plan") -> tuple[str, ...]:
     """Say that an interval is too wide to act on, and what helps, as it was measured.
 
     The figures are those of ``docs/results/transfer.md`` (``autoeval study transfer``).
@@ -15,12 +15,14 @@ def advice(told: Told) -> tuple[str, ...]:
     Parameters
     ----------
     told : Told
+    plan : str
+        How images to label are drawn.
     """
     if told.reach <= TOO_WIDE:
         return ()
     return (
         f"too wide to act on: ±{100 * told.reach:.0f} points. More labelled places help little "
         "(measured: ±20 from one labelled set, ±17 from forty places), twenty labelled images of "
-        "this place help most (autoeval label plan). What can still be told: which of several "
+        f"this place help most ({plan}). What can still be told: which of several "
         "places is better, and whether a place has changed",
     )

@@ -59,6 +59,21 @@ def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str,
     return table, metadata
 
 
+def refuse_predictions(metadata: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Refuse an estimator that was fitted with predictions where a detector is to be run.
+
+    Raises
+    ------
+    InputError
+    """
+    if "predictions" in metadata["context"]:
+        raise InputError(
+            f"{path} was fitted with predictions, so that it reads predictions alone: `autoeval "
+            "estimate --predictions FILE`. What runs a detector needs an estimator that was fitted "
+            "with it: `autoeval fit --labels PATH --detector ALIAS`."
+        )
+
+
 def _check(metadata: Any, path: Path) -> None:
     """Make sure that there is what `MapEstimator.save` writes, of the types that it has."""
     if isinstance(metadata, dict) and metadata.get("format") != FORMAT:

@@ -15,7 +15,12 @@ from typing_extensions import Self
 from autoeval.data.unlabelled import Images, list_images
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import read_artefact, refuse_differences, write_artefact
+from autoeval.estimation.artefact import (
+    read_artefact,
+    refuse_differences,
+    refuse_predictions,
+    write_artefact,
+)
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.labels.aid import LabelAid
@@ -293,6 +298,7 @@ class MapEstimator:
             If the file is missing or is not a saved estimator.
         """
         table, metadata = read_artefact(path)
+        refuse_predictions(metadata, path)
         settings = metadata["estimator"]
         estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
         try:

@@ -3,6 +3,7 @@
 import json
 import re
 
+import cv2
 import numpy as np
 import pandas as pd
 import pytest
@@ -161,10 +162,21 @@ def test_an_estimate_doubts_another_detector(world, tmp_path, capsys):
     assert "are of another detector" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["label", "plan"], ["monitor"], ["estimate-map"]])
+def test_what_runs_a_detector_refuses_an_estimator_of_predictions(world, tmp_path, command, capsys):
+    cv2.imwrite(str(tmp_path / "1.png"), np.zeros((32, 32, 3), np.uint8))
+    detector = ["--detector", "roadworld_nano", "--device", "cpu"]
+    words = ["--estimator", str(world / "fit/estimator.parquet"), "--images", str(tmp_path)]
+    assert main([*command, *words, *detector]) == 2
+    assert "it reads predictions alone" in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_options_that_do_not_fit(world, tmp_path, capsys):
     assert main(["fit", "--predictions", "p.json"]) == 2
     assert "either --labels PATH or --task FILE" in capsys.readouterr().err
     assert main(["fit", "--labels", "l.json"]) == 2
+    assert main(["fit", "--labels", "l.json", "--predictions", "p.json"]) == 2
+    assert "No labels l.json: check the path." in capsys.readouterr().err
     assert main(["estimate", "--estimator", str(tmp_path / "none"), "--predictions", "p.json"]) == 2
     assert "no such file" in capsys.readouterr().err
 

@@ -22,6 +22,13 @@ def test_each_name_stands_with_its_meaning(what, line, capsys):
     assert dict(shown)[name].startswith(meaning)
 
 
+def test_without_a_name_all_lists_are_shown(capsys):
+    assert main(["list"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["list", "studies"]) == 0
+    assert f"\n\nstudies:\n{capsys.readouterr().out}" in shown
+
+
 def test_every_score_is_listed(capsys):
     main(["list", "scores"])
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(scores())

@@ -209,6 +209,8 @@ def _labels(
     path: Path, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
 ) -> LabelSet:
     """Read labels; a COCO file needs no library that reads images."""
+    if not path.exists():
+        raise InputError(f"No labels {path}: check the path.")
     if path.suffix == ".json" and path.is_file() and layout in (None, "coco"):
         return read_coco(path)
     from autoeval.data.labels.any_format import load_labels

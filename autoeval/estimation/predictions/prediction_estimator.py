@@ -120,7 +120,7 @@ class PredictionsEstimator:
             per_category=self._each(rows) if len(pairs) > 1 else {},
             raw=told.raw,
             beside=beside,
-            advice=advice(told),
+            advice=advice(told, plan="autoeval label plan, which needs the detector itself"),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
