@@ -104,7 +104,10 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
         print(f"error: {error}", file=sys.stderr)
         return FAILURE
     except KeyboardInterrupt:
-        print("\nInterrupted. The same command goes on from here.", file=sys.stderr)
+        print(
+            "\nInterrupted. Give the same command again: what its folder keeps is not done again.",
+            file=sys.stderr,
+        )
         return INTERRUPTED
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.data.unlabelled import Images, list_images
+from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
@@ -94,10 +95,14 @@ def estimate_any(
             "tell accuracy by. Name the categories to expect, or take more images."
         )
     estimate = regression.predict_rows(pd.DataFrame(rows), backbone=detector.backbone)
-    n_lost = len(log.unreadable)
-    unread = [f"{n_lost} of {len(samples)} images could not be read and were left out"]
-    guards = (*estimate.guards, *(unread if n_lost else ()))
+    guards = (*estimate.guards, *_unread(log, len(samples)))
     return replace(estimate, n_images=n_images, guards=guards)
+
+
+def _unread(log: PassLog, n: int) -> list[str]:
+    lost = list(log.unreadable.values())
+    reason = f"{len(lost)} of {n} images could not be read and were left out: {listed(lost)}"
+    return [reason] if lost else []
 
 
 def _seen(evidence: Evidence) -> np.ndarray:

@@ -23,6 +23,10 @@ def test_it_fits_estimates_and_compares(tmp_path, monkeypatch, capsys):
     assert [m["method"] for m in result["held_out"]][-1] == "constant"
     assert "fog" not in {row["source"] for row in result["per_source"]["constant"]}
     assert (tmp_path / "report.html").is_file()
+    again = ["--estimator", str(tmp_path / "estimator.parquet"), "--work-dir", str(tmp_path / "2")]
+    assert main(["estimate", str(tmp_path / "data" / "fog" / "images"), *again]) == 0
+    estimate = json.loads((tmp_path / "2" / "result.json").read_text())["estimate"]
+    assert estimate["value"] == pytest.approx(result["estimate"]["value"])
 
 
 @pytest.mark.parametrize("name", ["atlantis", ""])

@@ -1,6 +1,7 @@
 """From a labelled set of several categories to estimates of any, through a stand-in detector."""
 
 import json
+import re
 
 import cv2
 import numpy as np
@@ -83,6 +84,10 @@ def test_any_category_is_estimated_and_the_mean_over_several(fitted, tmp_path):
     asked = {"cutlery": ["spoon"]}
     one = estimate_any(fitted.estimator, images, BrightnessDetector(), categories=asked)
     assert one.per_category == {} and one.value == pytest.approx(spoon["value"], abs=0.1)
+    (images / "torn.png").write_bytes(b"no image")
+    torn = estimate_any(fitted.estimator, images, BrightnessDetector(), categories=asked)
+    assert torn.value == one.value and torn.n_images == one.n_images
+    assert any(re.search("^1 of .* left out: .*torn.png", guard) for guard in torn.guards)
 
 
 def test_a_saved_estimator_knows_its_detector(fitted, tmp_path):

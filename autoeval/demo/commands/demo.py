@@ -19,8 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Render, score, fit, estimate, compare."""
-    from autoeval.demo.showing import DemoSizes, show_method
+    from autoeval.commands.fit import ESTIMATOR
+    from autoeval.commands.remembered_detector import remember_detector
+    from autoeval.demo.showing import DETECTOR, DemoSizes, show_method
 
     sizes = DemoSizes(repeats=args.repeats)
-    print(show_method(args.work_dir, held_back=args.held_back, sizes=sizes))
+    told = show_method(args.work_dir, held_back=args.held_back, sizes=sizes)
+    remember_detector(args.work_dir / ESTIMATOR, argparse.Namespace(detector=DETECTOR))
+    print(told)
     return 0

@@ -180,9 +180,10 @@ def _aid(estimator: MapEstimator) -> LabelAid:
     aid = getattr(estimator, "aid_", None)
     if aid is None:
         raise InputError(
-            "This estimator knows nothing of how its detector's boxes go wrong: it was saved by an "
-            "older version, or fitted on too few labelled images. Fit it again on at least two "
-            "families of sources with 20 images each."
+            "This estimator knows nothing of how its detector's boxes go wrong: it was fitted on "
+            "one labelled set (`autoeval fit --labels`), on too few labelled images, or by an "
+            "older version. Name places of at least two families with 20 images each in a task: "
+            "`autoeval fit --task FILE --detector ALIAS`."
         )
     return aid
 
