@@ -59,6 +59,11 @@ def test_tells_what_is_wrong_where(worlds, capsys):
     assert any(line.endswith("images of w1: 1 ~ 1") and "of w0" in line for line in findings)
 
 
+def test_a_task_without_a_usable_source(worlds, tmp_path, capsys):
+    code, shown = check(worlds, capsys, "--data-root", str(tmp_path))
+    assert code == 1 and shown.startswith("no source can be used\n\nfound:\n  w0: cannot be used: ")
+
+
 def test_new_images_are_compared_with_the_sources(worlds, tmp_path, capsys):
     (tmp_path / "new").mkdir()
     shutil.copy(worlds / "w1" / "images" / "3.png", tmp_path / "new" / "mine.png")

@@ -53,9 +53,12 @@ class Sources(Section):
     def text(self) -> str:
         """Return the table with the findings below it."""
         formats = {"small": "{:.0%}", "brightness": "{:.0f}", "boxes": "{:.0f}", "empty": "{:.0f}"}
-        table = to_terminal(format_cells(self.table(), formats))
+        table = self.table()
+        usable = "no source can be used"
+        if len(table):
+            usable = to_terminal(format_cells(table, formats))
         findings = self.findings() or ["nothing"]
-        return "\n".join([table, "", "found:", *(f"  {line}" for line in findings)])
+        return "\n".join([usable, "", "found:", *(f"  {line}" for line in findings)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table and the findings."""
