@@ -43,7 +43,7 @@ from autoeval.commands.meta_set_options import (
     work_dir,
 )
 from autoeval.commands.predictions_options import add_predictions_options
-from autoeval.commands.remembered_detector import remember_detector
+from autoeval.commands.remembered_detector import recall_detector, remember_detector
 from autoeval.commands.teacher_options import add_teacher_options
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
@@ -95,7 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     method.add_argument(
         "--estimator",
         metavar="FILE",
-        help="use a saved one instead of fitting; needs the detector and --images alone",
+        help="use a saved one instead of fitting, with the detector that it remembers; needs "
+        "--images alone",
     )
     add_counting_options(parser)
     add_pass_options(parser, light=True)
@@ -123,6 +124,8 @@ def run(args: argparse.Namespace) -> int:
     check_labels(args)
     if args.predictions:
         return run_on_predictions(args)
+    if args.estimator:
+        args = _remembering(args)
     with launched(args) as shards:
         return _run(args, shards)
 
@@ -183,12 +186,9 @@ class _Used(NamedTuple):
     fit: Fit | None = None
 
 
-def _saved(args: argparse.Namespace) -> _Used:
-    """Load an estimator, which brings everything but the detector and the images."""
-    from autoeval.estimation.estimator import MapEstimator
-
-    images = named_images(args)
-    if images is None:
+def _remembering(args: argparse.Namespace) -> argparse.Namespace:
+    """Refuse what a saved estimator carries itself, and load the detector that it remembers."""
+    if not args.images:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     fresh = argparse.ArgumentParser()
     add_arguments(fresh)
@@ -196,6 +196,15 @@ def _saved(args: argparse.Namespace) -> _Used:
     if given:
         option = f"--{given[0].replace('_', '-')}"
         raise InputError(f"{option} is for a fit, and --estimator carries its own: leave it out.")
+    loading = recall_detector(Path(args.estimator), args)
+    return argparse.Namespace(**{**vars(args), **loading})
+
+
+def _saved(args: argparse.Namespace) -> _Used:
+    """Load an estimator, which brings everything but the detector and the images."""
+    from autoeval.estimation.estimator import MapEstimator
+
+    images = named_images(args)
     estimator = MapEstimator.load(args.estimator)
     observer = saved_observer(args, load_named_detector(args), estimator)
     return _Used(images, observer, estimator)

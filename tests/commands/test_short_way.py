@@ -46,6 +46,8 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
     detector = ["--detector", "rectangles", "--images", str(images)]
     assert main(["estimate-map", *detector, *saved, *again]) == 0
     assert estimate_of(tmp_path) == short
+    assert main(["estimate-map", "--images", str(images), *saved, *again]) == 0
+    assert estimate_of(tmp_path) == short
     (tmp_path / "weights.pth").unlink()
     capsys.readouterr()
     assert main(["estimate", str(images), *saved, *again]) == 2
