@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from typing_extensions import Self
 
 from autoeval.errors import InputError
+from autoeval.monitoring.changes.blocks import Blocks
 
 GUESS = np.log([0.03, 0.015, 0.015, 0.015, 0.03])  # shared, family, kind, both; noise
 WIDTH = 1.0  # standard deviation of the logarithms of standard deviations
@@ -104,18 +104,13 @@ def fit_slopes(
             f"Expected at least {FEWEST} changes whose effect is known, to fit slopes, but got "
             f"{len(x)}: add labelled places."
         )
-    scale = np.sqrt((x**2).mean(axis=0))
-    scale[scale == 0] = np.inf  # a quantity that never moved says nothing
-    z = x / scale
-    same = _Same.of(z, family, kind)
+    scale = _scale(x)
+    blocks = Blocks.of(x / scale, y, family, kind)
     if logs is None:
-        logs = _best_deviations(same, y)
+        logs = _best_deviations(blocks)
     stds = np.exp(logs)
-    factor = cho_factor(same.covariance(stds))
-    reach = stds[0] ** 2 * z
-    mean = reach.T @ cho_solve(factor, y)
-    shared = stds[0] ** 2 * np.eye(z.shape[1]) - reach.T @ cho_solve(factor, reach)
-    own = (stds[1:4] ** 2).sum() * np.eye(z.shape[1])
+    mean, shared, _ = blocks.solved(stds)
+    own = (stds[1:4] ** 2).sum() * np.eye(len(mean))
     return Slopes(mean / scale, (shared + own) / np.outer(scale, scale), float(stds[4]))
 
 
@@ -123,37 +118,20 @@ def fit_deviations(
     x: np.ndarray, y: np.ndarray, family: np.ndarray, kind: np.ndarray
 ) -> np.ndarray:
     """Return the logarithms of the five standard deviations, for `fit_slopes`."""
+    return _best_deviations(Blocks.of(x / _scale(x), y, family, kind))
+
+
+def _scale(x: np.ndarray) -> np.ndarray:
     scale = np.sqrt((x**2).mean(axis=0))
-    scale[scale == 0] = np.inf
-    return _best_deviations(_Same.of(x / scale, family, kind), y)
+    scale[scale == 0] = np.inf  # a quantity that never moved says nothing
+    return scale
 
 
-def _best_deviations(same: _Same, y: np.ndarray) -> np.ndarray:
+def _best_deviations(blocks: Blocks) -> np.ndarray:
     bounds = [(guess - FURTHEST, guess + FURTHEST) for guess in GUESS]
-    found = minimize(_loss, GUESS, args=(same, y), method="L-BFGS-B", bounds=bounds, tol=1e-4)
+    found = minimize(_loss, GUESS, args=(blocks,), method="L-BFGS-B", bounds=bounds, tol=1e-4)
     return found.x
 
 
-@dataclass(frozen=True, eq=False)
-class _Same:
-    """Products of the quantities of two rows, where both are of one family, kind, or both."""
-
-    products: np.ndarray
-    family: np.ndarray
-    kind: np.ndarray
-
-    @classmethod
-    def of(cls, z: np.ndarray, family: np.ndarray, kind: np.ndarray) -> _Same:
-        of_family, of_kind = (np.equal.outer(k, k) for k in (np.asarray(family), np.asarray(kind)))
-        return cls(z @ z.T, of_family.astype(float), of_kind.astype(float))
-
-    def covariance(self, stds: np.ndarray) -> np.ndarray:
-        shared, family, kind, both, noise = stds**2
-        slopes = shared + family * self.family + kind * self.kind + both * self.family * self.kind
-        return self.products * slopes + noise * np.eye(len(self.products))
-
-
-def _loss(logs: np.ndarray, same: _Same, y: np.ndarray) -> float:
-    factor = cho_factor(same.covariance(np.exp(logs)), lower=True)
-    likelihood = -0.5 * y @ cho_solve(factor, y) - np.log(np.diag(factor[0])).sum()
-    return -likelihood + 0.5 * (((logs - GUESS) / WIDTH) ** 2).sum()
+def _loss(logs: np.ndarray, blocks: Blocks) -> float:
+    return blocks.solved(np.exp(logs))[2] + 0.5 * (((logs - GUESS) / WIDTH) ** 2).sum()
