@@ -49,7 +49,7 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         default=(),
         metavar="NAME[=SEVERITY]",
         help="corruptions that every place gets, on the same of its images: defocus_blur=4, "
-        "defocus_blur for each of its severities, or all for each corruption at each",
+        "defocus_blur for each of its severities, all or all=3 for each corruption",
     )
     data.add_argument(
         "--untouched",
@@ -82,11 +82,12 @@ def observe_named_changes(
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     settings = light(seed=getattr(args, "seed", 0))
     observer = Observer(load_named_detector(args), task, settings, batch_size=args.batch_size)
+    named = (step for text in args.everywhere for step in _steps(text, meta_set.transforms))
     observed, problems = observe_changes(
         observer,
         folder=args.work_dir,
         meta_set=meta_set,
-        everywhere=[step for text in args.everywhere for step in _steps(text, meta_set.transforms)],
+        everywhere=list(dict.fromkeys(named)),
         untouched=args.untouched,
     )
     return observed, task.categories, problems
@@ -95,9 +96,9 @@ def observe_named_changes(
 def _steps(text: str, transforms: Sequence[str]) -> list[TransformStep]:
     from autoeval.metasets.transforms import TransformStep, get_transform
 
-    if text == EVERY:
-        return [step for name in transforms for step in _steps(name, transforms)]
     name, equals, severity = text.partition("=")
+    if name == EVERY:
+        return [step for own in transforms for step in _steps(own + equals + severity, transforms)]
     transform = get_transform(name)
     if not equals:
         every = map(transform.magnitude, range(transform.n_magnitudes))

@@ -46,7 +46,7 @@ class Watched:
 
     @property
     def alarms(self) -> pd.DataFrame:
-        """Rows of the places that have changed for the worse."""
+        """Rows of the places that have changed; for the worse where ``change_upper`` is under 0."""
         places = self.table.places
         return places[places[ALARM].astype(bool)] if ALARM in places else places.iloc[:0]
 

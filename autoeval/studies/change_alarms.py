@@ -11,13 +11,20 @@ import pandas as pd
 from autoeval.metasets.seeds import named_rng
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.image_numbers import NUMBERS, image_numbers
-from autoeval.monitoring.changes.image_weights import bounds_of
+from autoeval.monitoring.changes.image_weights import bounds_of, fit_image_weights
 from autoeval.monitoring.changes.place_change import change_between
 from autoeval.monitoring.changes.place_watch import raise_alarm
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.fitting.changed_images import ChangedImages, true_precision
-from autoeval.monitoring.fitting.fit_change import NO_KIND, READ, arrays, slopes_without, weights_of
-from autoeval.monitoring.fitting.known_changes import KnownChanges, positions
+from autoeval.monitoring.fitting.changed_images import ChangedImages
+from autoeval.monitoring.fitting.fit_change import (
+    NO_KIND,
+    READ,
+    arrays,
+    products_of,
+    slopes_without,
+    whitening_of,
+)
+from autoeval.monitoring.fitting.known_changes import KnownChanges
 from autoeval.scores.resampling import resampled_counts
 
 LEAD = 0.3  # share of the untouched images that come after the baseline
@@ -50,27 +57,13 @@ class Stretch:
     changed: np.ndarray
 
 
-def stretches(
-    observed: Sequence[ChangedImages], levels: pd.DataFrame, categories: Sequence[str]
-) -> Iterator[Stretch]:
-    """Yield one stretch for each changed set and category of its place."""
-    untouched = {images.place: images for images in observed if not images.change}
-    for images in observed:
-        base = untouched.get(images.place)
-        if not images.change or base is None:
-            continue
-        same = positions(base, images)
-        others = [k for k in range(len(base)) if k not in set(same)]
-        for place in levels[levels["place"] == images.place].to_dict("records"):
-            k = categories.index(place["category"])
-            true = true_precision(images, k) - true_precision(base, k, same)
-            if len(others) < FEWEST or not np.isfinite(true):
-                continue
-            numbers = image_numbers(base.records, k)
-            key = {name: place[name] for name in ("place", "family", "category")}
-            what = {"kind": images.change, "severity": images.severity}
-            changed = image_numbers(images.records, k)
-            yield Stretch({**key, **what}, place["estimate"], true, numbers[others], changed)
+def stretches(changes: KnownChanges) -> Iterator[Stretch]:
+    """Yield one stretch for each change of a place that has other images than those changed."""
+    for k, row in enumerate(changes.rows.to_dict("records")):
+        if len(changes.untouched[k]) >= FEWEST:
+            key = {name: row[name] for name in ("place", "family", "category", "kind", "severity")}
+            images = changes.untouched[k], changes.changed[k]
+            yield Stretch(key, row["level"], row["true"], *images)
 
 
 def other_conditions(
@@ -110,6 +103,7 @@ class LeftOutModels:
         self.widening = dict(widening or {})
         self.changes, self.read, self.bounds = changes, tuple(read), bounds_of(read)
         self._arrays = arrays(changes, read, self.bounds)
+        self._products = products_of(changes)
         self._kinds = (NO_KIND, *np.unique(changes.rows["kind"]))
         self._slopes: dict[str, dict[str, Slopes]] = {}
         self._known: dict[tuple[str, str], ChangeModel] = {}
@@ -120,10 +114,13 @@ class LeftOutModels:
             self._slopes[family] = dict(slopes_without(*self._arrays, family, self._kinds))
         if (family, kind) not in self._known:
             rows = self.changes.rows
-            others = (rows["family"] != family) & (rows["kind"] != kind)
-            weights = weights_of(self.changes, others.to_numpy())
+            known = (rows["family"] != family).to_numpy()
+            others = known & (rows["kind"] != kind).to_numpy()
+            weights = fit_image_weights(self._products[others].sum(axis=0))
             slopes = replace(self._slopes[family][kind], widening=self.widening.get(family, 1.0))
-            self._known[family, kind] = ChangeModel(self.read, self.bounds, slopes, weights)
+            self._known[family, kind] = ChangeModel(
+                self.read, self.bounds, slopes, weights, whitening_of(self.changes, known)
+            )
         return self._known[family, kind]
 
 
@@ -135,11 +132,12 @@ def alarms(
     Yields
     ------
     dict
-        The stretch's key, ``true``, ``order``, ``monitor``, ``alarm`` (raised after the onset),
+        The stretch's key, ``true``, ``worse`` (whether the change that is told of all its images
+        is known to be a fall), ``order``, ``monitor``, ``alarm`` (raised after the onset),
         ``early`` (raised before it), ``delay`` (images from the onset to the alarm; NaN without).
     """
     n = len(stretch.untouched)
-    n_baseline = n - int(LEAD * n)
+    n_baseline, worse = n - int(LEAD * n), told_change(stretch, model)["upper"] < 0
     for order in range(orders):
         rng = named_rng(seed, *map(str, stretch.key.values()), order)
         untouched = stretch.untouched[rng.permutation(n)]
@@ -151,6 +149,7 @@ def alarms(
             yield {
                 **stretch.key,
                 "true": stretch.true,
+                "worse": worse,
                 "order": order,
                 "monitor": monitor,
                 "alarm": late is not None and late >= 0,
@@ -184,7 +183,7 @@ def monitored(series: np.ndarray, n_baseline: int, model: ChangeModel, monitor: 
     if monitor == MONITORS[1]:
         boxes, score = (series[:, NUMBERS.index(name)] for name in ("boxes", "score"))
         return (score / np.maximum(boxes, 1))[None]
-    return model.said(series, series[:n_baseline])
+    return model.said(series[:n_baseline], series[n_baseline:])
 
 
 def told_change(stretch: Stretch, model: ChangeModel, *, seed: int = 0) -> dict[str, float]:
@@ -207,7 +206,8 @@ def power_table(rows: pd.DataFrame, group: str) -> pd.DataFrame:
     DataFrame
         One row for each value of the column, fall (lower bounds of `FALLS`) and monitor:
         ``streams``, ``power`` (share with an alarm after the onset, of those without one before),
-        ``delay`` (median, of those with an alarm), ``early`` (share with an alarm before it).
+        ``worse`` (share of these alarms whose told change is known to be a fall), ``delay``
+        (median, of those with an alarm), ``early`` (share with an alarm before it).
     """
     falls = rows.assign(fall=[_fall(true) for true in rows["true"]])
     parts = []
@@ -216,6 +216,7 @@ def power_table(rows: pd.DataFrame, group: str) -> pd.DataFrame:
         cells = {
             "streams": len(own),
             "power": float(fair["alarm"].mean()) if len(fair) else np.nan,
+            "worse": float(fair.loc[fair["alarm"], "worse"].mean()),
             "delay": float(own["delay"].median()),
             "early": float(own["early"].mean()),
         }

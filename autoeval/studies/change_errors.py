@@ -15,8 +15,8 @@ from autoeval.monitoring.fitting.known_changes import KnownChanges
 
 LARGE = 0.03
 LEVEL = 0.9
-WAYS = ("estimate", "kind_known", "labelled", "boxes_alone", "nothing")
-OF_BOXES = tuple(READ[:6])
+WAYS = ("estimate", "kind_known", "labelled", "with_signals", "nothing")
+SIGNALS = ("detail_1", "detail_2", "noise", "contrast")
 
 
 def judged_changes(
@@ -37,10 +37,11 @@ def judged_changes(
     DataFrame
         `KnownChanges.rows` with ``estimate``, ``lower``, ``upper`` (the kind of change has not been
         seen either), ``kind_known`` (it has been, at other families), ``labelled`` (the level
-        before is known, the kind not seen), ``boxes_alone`` (no signals of the camera; the kind not
-        seen) and ``nothing`` (no change), all in [-1, 1]; ``widening``, the factor of the interval.
+        before is known, the kind not seen), ``with_signals`` (signals of the camera are read too;
+        the kind not seen) and ``nothing`` (no change), all in [-1, 1]; ``widening``, the factor of
+        the interval.
     """
-    rows = changes.rows
+    rows, more = changes.rows, (*read, *SIGNALS)
     x, y, family, kind = arrays(changes, read, bounds_of(read))
     mean, std = left_out(x, y, family, kind)
     widening = _widenings(np.abs(y - mean) / std, family)
@@ -51,7 +52,7 @@ def judged_changes(
     told = {
         "estimate": mean,
         "kind_known": left_out(x, y, family, kind, kinds=False)[0],
-        "boxes_alone": left_out(*arrays(changes, OF_BOXES, bounds_of(OF_BOXES)))[0],
+        "with_signals": left_out(*arrays(changes, more, bounds_of(more)))[0],
     }
     told = {name: _possible(values, rows["level"].to_numpy()) for name, values in told.items()}
     from_labels = left_out(*arrays(anchored, read, bounds_of(read)))[0]

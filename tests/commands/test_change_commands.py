@@ -60,15 +60,20 @@ def test_the_study_starts_from_what_was_observed(world, capsys):
     assert {"changes.png", "changes.md", "change_by_kind.csv", "change_alarms.csv"} <= names
 
 
-def test_all_gives_every_place_each_corruption_at_each_severity_on_the_same_images(world, tmp_path):
+def test_a_name_is_each_severity_and_all_each_corruption_on_the_same_images(world, tmp_path):
     folder, _, options = world
-    options = [*options, "--n-sets", "0", "--work-dir", str(tmp_path), "--everywhere", "all"]
+    options = [*options, "--n-sets", "0", "--work-dir", str(tmp_path)]
+    options += ["--everywhere", "contrast", "all=1", "all=2", "all=3"]
     assert main(["fit-change", *options, "--out", str(folder / "all.json")]) == 0
     rows = pd.concat(pd.read_parquet(path) for path in tmp_path.glob("*.parquet"))
     sets = rows.groupby(["source", "transforms"])["file_name"].agg(frozenset)
     changed = sets.drop("", level="transforms").groupby("source")
     assert changed.nunique().eq(1).all() and changed.first().map(len).eq(8).all()
-    names = {f"{name} {k}" for name in ("gaussian_noise", "contrast") for k in range(1, 6)}
+    names = {
+        f"{name} {k}"
+        for name, n in (("gaussian_noise", 3), ("contrast", 5))
+        for k in range(1, n + 1)
+    }
     assert [set(own.index.get_level_values(1)) for _, own in changed] == [names] * 5
 
 

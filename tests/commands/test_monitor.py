@@ -15,6 +15,7 @@ from autoeval.cli import main
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION
 from autoeval.monitoring.changes.slopes import Slopes
+from autoeval.monitoring.observing.signals import MEANINGS
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
 BEFORE, AFTER = 30, 24  # hours, an image each
@@ -177,7 +178,8 @@ def made_changed(tmp_path_factory):
     names, bounds = ("ac", "share"), np.array([0.5, 0.5])
     slopes = Slopes(np.array([0.6, 0.4]), np.diag([0.01, 0.01]), 0.02)
     weights = np.array([np.isin(CONDITION, names) * 0.5] * 2)
-    model = ChangeModel(names, bounds, slopes, weights, "made up")
+    blind = np.zeros((len(MEANINGS), len(MEANINGS)))  # finds no image strange
+    model = ChangeModel(names, bounds, slopes, weights, blind, "made up")
     (root / "slopes.json").write_text(json.dumps(model.to_dict()))
     estimator(root / "estimator.parquet")
     monitor(root)

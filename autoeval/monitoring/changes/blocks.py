@@ -94,11 +94,13 @@ class Blocks:
         """Return prior variances (U,), precision (U, U) and pull (U,) of (b, b_f, b_k)."""
         n_families, n_kinds = int(self.family.max()) + 1, int(self.kind.max()) + 1
         n, size = 1 + n_families + n_kinds, pull.shape[1]
-        member = np.zeros((len(self.family), n))
-        member[:, 0] = 1
-        member[np.arange(len(member)), 1 + self.family] = 1
-        member[np.arange(len(member)), 1 + n_families + self.kind] = 1
-        together = np.einsum("bi,bj,bpq->ipjq", member, member, precision, optimize=True)
+        first = np.zeros_like(self.family)
+        at = first, 1 + self.family, 1 + n_families + self.kind
+        together, pulled = np.zeros((n, n, size, size)), np.zeros((n, size))
+        for a in at:
+            np.add.at(pulled, a, pull)
+            for b in at:
+                np.add.at(together, (a, b), precision)
         priors = np.repeat(variances, [size, size * n_families, size * n_kinds])
-        joined = together.reshape(n * size, n * size) + np.diag(1 / priors)
-        return priors, (joined + joined.T) / 2, (member.T @ pull).ravel()
+        joined = together.swapaxes(1, 2).reshape(n * size, n * size) + np.diag(1 / priors)
+        return priors, (joined + joined.T) / 2, pulled.ravel()

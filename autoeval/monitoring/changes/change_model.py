@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.monitoring.changes.condition import CONDITION, condition
+from autoeval.monitoring.changes.condition import AMOUNTS, CONDITION, condition
 from autoeval.monitoring.changes.image_weights import image_moves
 from autoeval.monitoring.changes.slopes import Slopes
+from autoeval.monitoring.changes.strangeness import strangeness
+from autoeval.monitoring.observing.signals import MEANINGS
 
 LEAST_LEVEL = 0.05  # a place estimated at nothing may still have something to lose
 
@@ -23,7 +25,8 @@ class ChangeModel:
     .. math:: \Delta = \ell\, x^T b, \qquad x_j = t_j \tanh(d_j / t_j)
 
     with :math:`\ell` the mAP before, d the difference of two conditions and t the largest
-    difference that counts.
+    difference that counts; of the logarithms of amounts :math:`x_j = \min(e^{d_j} - 1, t_j)`, the
+    share by which they changed: who finds nothing more has lost all there was, not more.
 
     Parameters
     ----------
@@ -34,6 +37,8 @@ class ChangeModel:
     slopes : Slopes
     image_weights : ndarray of shape (2, len(CONDITION))
         What single images say; see `autoeval.monitoring.changes.image_weights`.
+    whitening : ndarray of shape (len(MEANINGS), len(MEANINGS))
+        How signals vary at a place; see `autoeval.monitoring.changes.strangeness`.
     origin : str
         Where the slopes come from, a sentence for people.
     """
@@ -42,6 +47,7 @@ class ChangeModel:
     bounds: np.ndarray
     slopes: Slopes
     image_weights: np.ndarray
+    whitening: np.ndarray
     origin: str = ""
 
     def moves(self, before: np.ndarray, after: np.ndarray, level: float) -> np.ndarray:
@@ -59,17 +65,24 @@ class ChangeModel:
         """
         return scaled_moves(condition(after) - condition(before), self.names, self.bounds, level)
 
-    def said(self, numbers: np.ndarray, baseline: np.ndarray) -> np.ndarray:
-        """Return what each image says of a change, relative to the level before, (2, N).
+    def said(
+        self, before: np.ndarray, after: np.ndarray, blocks: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return what each image says of a change, those of the baseline first, (3, N + M).
 
-        By all quantities, and by the scores of boxes alone.
+        By all quantities and by the scores of boxes alone, relative to the level before; and how
+        strange the camera's signals are, negative: all three fall where something breaks.
 
         Parameters
         ----------
-        numbers, baseline : ndarray of shape (n_images, len(NUMBERS))
-            Of the images, and of those of the baseline.
+        before, after : ndarray of shape (N or M, len(NUMBERS))
+            Numbers of the images of the baseline, and of later ones.
+        blocks : ndarray of shape (N,), int, optional
+            Images of the baseline with equal numbers belong together; by default each on its own.
         """
-        return self.image_weights @ image_moves(numbers, baseline).T
+        moves = image_moves(np.concatenate([before, after]), before)
+        strange = strangeness(before, after, self.whitening, blocks)
+        return np.concatenate([self.image_weights @ moves.T, -strange[None]])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -79,6 +92,7 @@ class ChangeModel:
             "bounds": bounds,
             "slopes": self.slopes.to_dict(),
             "image_weights": weights,
+            "whitening": dict(zip(MEANINGS, self.whitening.tolist(), strict=True)),
             "origin": self.origin,
         }
 
@@ -89,7 +103,8 @@ class ChangeModel:
         slopes = Slopes.from_dict(values["slopes"])
         weights = np.array([values["image_weights"][name] for name in CONDITION]).T
         most = np.array(list(bounds.values()))
-        return cls(tuple(bounds), most, slopes, weights, values["origin"])
+        whitening = np.array([values["whitening"][name] for name in MEANINGS])
+        return cls(tuple(bounds), most, slopes, weights, whitening, values["origin"])
 
 
 def scaled_moves(
@@ -97,5 +112,7 @@ def scaled_moves(
 ) -> np.ndarray:
     """Bound differences of conditions (..., C) and take them relative to the level, (..., P)."""
     chosen = difference[..., [CONDITION.index(name) for name in names]]
+    bounded = bounds * np.tanh(chosen / bounds)
+    share = np.minimum(np.expm1(np.minimum(chosen, bounds)), bounds)
     relative = np.maximum(np.asarray(level), LEAST_LEVEL)[..., None]
-    return relative * bounds * np.tanh(chosen / bounds)
+    return relative * np.where(np.isin(names, AMOUNTS), share, bounded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autoeval.monitoring.changes.image_numbers import NUMBERS
+from autoeval.monitoring.changes.image_numbers import NUMBERS, OF_BOXES
 from autoeval.monitoring.observing.signals import MEANINGS
 
 FEW = 0.1  # boxes an image, added where a logarithm or a ratio of numbers of boxes is taken
@@ -17,7 +17,12 @@ SCORES = {
     "size": "log size of boxes over .3, relative to the image",
     "half": "log ratio of boxes over .3 at half the size to those at full size",
     "again": "share of boxes over .3 that are found again at half the size",
+    "found": "log sum of squared scores of boxes over .05",
+    "certain": "log number of boxes over .7",
+    "half_boxes": "log number of boxes over .3 at half the size",
 }
+AMOUNTS = ("found", "certain", "half_boxes")
+"""Logarithms of amounts: what counts is by which share of what was there they change."""
 CONDITION = (*SCORES, *MEANINGS)
 _AT = {name: NUMBERS.index(name) for name in NUMBERS}
 
@@ -40,9 +45,8 @@ def condition(means: np.ndarray) -> np.ndarray:
     >>> float(condition(means)[CONDITION.index("ac")])
     0.25
     """
-    low, score, share, some, best, sure, size, half, again = np.moveaxis(
-        means[..., : len(NUMBERS) - len(MEANINGS)], -1, 0
-    )
+    of_boxes = np.moveaxis(means[..., : len(OF_BOXES)], -1, 0)
+    low, score, share, some, best, sure, size, half, again, squares, certain = of_boxes
     scores = (
         score / np.maximum(low, 1e-9),
         share,
@@ -52,5 +56,6 @@ def condition(means: np.ndarray) -> np.ndarray:
         size / (sure + FEW),
         np.log((half + FEW) / (sure + FEW)),
         again / (sure + FEW),
+        *(np.log(amount + FEW) for amount in (squares, certain, half)),
     )
-    return np.concatenate([np.stack(scores, -1), means[..., len(NUMBERS) - len(MEANINGS) :]], -1)
+    return np.concatenate([np.stack(scores, -1), means[..., len(OF_BOXES) :]], -1)

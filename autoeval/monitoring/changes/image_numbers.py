@@ -16,13 +16,26 @@ from autoeval.errors import InputError
 from autoeval.monitoring.observing.signals import MEANINGS
 from autoeval.monitoring.records.record import CameraImage
 
-LOW, SOME, SURE, OVERLAP = 0.05, 0.2, 0.3, 0.5
-OF_BOXES = ("boxes", "score", "share", "any", "best", "sure", "size", "sure_half", "again")
+LOW, SOME, SURE, CERTAIN, OVERLAP = 0.05, 0.2, 0.3, 0.7, 0.5
+OF_BOXES = (
+    "boxes",
+    "score",
+    "share",
+    "any",
+    "best",
+    "sure",
+    "size",
+    "sure_half",
+    "again",
+    "squares",
+    "certain",
+)
 NUMBERS = (*OF_BOXES, *MEANINGS)
 """Of the boxes: how many are over .05 and the sum of their scores; the share of them over .3;
 whether one is over .2; the best score; how many are over .3 and the sum of the logarithms of their
 relative sizes; how many the pass at half the size has over .3; and how many of those at full size
-it finds again with an overlap over .5. Then the signals of the camera."""
+it finds again with an overlap over .5; the sum of the squared scores over .05, and how many are
+over .7. Then the signals of the camera."""
 
 
 def image_numbers(records: Sequence[CameraImage], category: int | None = None) -> np.ndarray:
@@ -73,6 +86,8 @@ def _of_boxes(clean: Detections, half: Detections, size: tuple[int, int]) -> lis
         float(0.5 * np.log(np.maximum(shares, 1e-6)).sum()),
         len(again),
         _found_again(sure, again),
+        float((low.scores.astype(np.float64) ** 2).sum()),
+        len(clean.above(CERTAIN)),
     ]
 
 

@@ -49,33 +49,52 @@ def image_moves(numbers: np.ndarray, baseline: np.ndarray) -> np.ndarray:
     return bounds * np.tanh(difference / bounds)
 
 
-def fit_image_weights(
-    untouched: Sequence[np.ndarray], changed: Sequence[np.ndarray], relative: np.ndarray
-) -> np.ndarray:
+def image_products(before: np.ndarray, after: np.ndarray, change: float) -> np.ndarray:
+    """Sum up what `fit_image_weights` needs of one known change; such sums add up.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (n_images, len(NUMBERS))
+        Images of the place as it was, and after.
+    change : float
+        Of mAP, over mAP before.
+
+    Returns
+    -------
+    ndarray of shape (len(CONDITION) + 2, len(CONDITION) + 2)
+        Products of the moves of all images, their target, and 1. Zeros without images before: of
+        which a place has none where all were changed.
+    """
+    if not len(before):
+        return np.zeros((len(CONDITION) + 2,) * 2)
+    x = image_moves(np.concatenate([before, after]), before)
+    target = np.zeros(len(x))
+    target[len(before) :] = np.clip(change, -MOST, MOST)
+    row = np.column_stack([x, target, np.ones(len(x))])
+    return row.T @ row
+
+
+def fit_image_weights(products: np.ndarray) -> np.ndarray:
     """Fit the weights of this module.
 
     Parameters
     ----------
-    untouched, changed : sequence of ndarray of shape (n_images, len(NUMBERS))
-        Of each known change, images of the place as it was, and after.
-    relative : ndarray of shape (N,)
-        Change of mAP over mAP before.
+    products : ndarray
+        Sum of `image_products` over the known changes.
 
     Returns
     -------
     ndarray of shape (2, len(CONDITION))
         Of all quantities, and of `SCORES` alone; in units of relative mAP.
     """
-    parts, targets = [], []
-    for before, after, change in zip(untouched, changed, relative, strict=True):
-        parts += [image_moves(before, before), image_moves(after, before)]
-        targets += [np.zeros(len(before)), np.full(len(after), np.clip(change, -MOST, MOST))]
-    x, y = np.concatenate(parts), np.concatenate(targets)
-    return np.array([_ridge(x, y), _ridge(x * _OF_BOXES, y)])
-
-
-def _ridge(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    spread = x.std(axis=0)
+    n, sums = products[-1, -1], products[-1, :-2]
+    spread = np.sqrt(np.maximum(np.diag(products)[:-2] / n - (sums / n) ** 2, 0))
     spread[spread == 0] = np.inf  # a quantity that never moved says nothing
-    z = x / spread
-    return np.linalg.solve(z.T @ z + RIDGE * np.eye(z.shape[1]), z.T @ y) / spread
+    inner, moments = products[:-2, :-2], products[:-2, -2]
+    of_boxes = np.where(_OF_BOXES, spread, np.inf)
+    return np.array([_ridge(inner, moments, scale) for scale in (spread, of_boxes)])
+
+
+def _ridge(inner: np.ndarray, moments: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    scaled = inner / np.outer(scale, scale) + RIDGE * np.eye(len(scale))
+    return np.linalg.solve(scaled, moments / scale) / scale

@@ -166,7 +166,7 @@ def change_between(
     low, high = np.clip([raw - half, raw + half], -1, 1)  # the level before is not exact
     parts = dict(zip(model.names, (x * model.slopes.mean).tolist(), strict=True))
     moved = dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
-    said = model.said(after, before)[0]
+    said = model.said(before, after)[0, len(before) :]
     loudest = np.argsort(said if raw < 0 else -said, kind="stable")
     return PlaceChange(
         float(value),

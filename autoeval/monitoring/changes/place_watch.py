@@ -92,11 +92,10 @@ def watch(
     check_period("before", before)
     earlier, later = image_numbers(before), image_numbers(after)
     own = _numbered(blocks_before, len(before)), _numbered(blocks_after, len(after))
-    values = [
-        np.array([_block_means(said, blocks) for said in model.said(numbers, earlier)])
-        for numbers, blocks in zip((earlier, later), own, strict=True)
-    ]
-    found = raise_alarm(np.concatenate(values, axis=1), values[0].shape[1], alpha=alpha, seed=seed)
+    n_baseline = int(own[0].max()) + 1
+    blocks = np.concatenate([own[0], n_baseline + own[1]])
+    values = [_block_means(said, blocks) for said in model.said(earlier, later, own[0])]
+    found = raise_alarm(np.array(values), n_baseline, alpha=alpha, seed=seed)
     first = 0 if found.since is None else int(np.argmax(own[1] == found.since))
     change = None
     if len(after) - first >= FEWEST:

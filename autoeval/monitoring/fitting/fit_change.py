@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -11,22 +10,16 @@ from scipy.stats import norm
 
 from autoeval.monitoring.changes.change_model import LEAST_LEVEL, ChangeModel, scaled_moves
 from autoeval.monitoring.changes.condition import condition
-from autoeval.monitoring.changes.image_weights import bounds_of, fit_image_weights
+from autoeval.monitoring.changes.image_weights import (
+    bounds_of,
+    fit_image_weights,
+    image_products,
+)
 from autoeval.monitoring.changes.slopes import Slopes, fit_deviations, fit_slopes
+from autoeval.monitoring.changes.strangeness import fit_whitening
 from autoeval.monitoring.fitting.known_changes import KnownChanges
 
-READ = (
-    "ac",
-    "share",
-    "best",
-    "boxes",
-    "half",
-    "again",
-    "detail_1",
-    "detail_2",
-    "noise",
-    "contrast",
-)
+READ = ("found", "best", "size", "half_boxes", "certain")
 COVERED = 0.9
 NO_KIND = ""
 
@@ -57,20 +50,23 @@ def fit_change(
     slopes = fit_slopes(x, y, family, kind)
     mean, std = left_out(x, y, family, kind)
     widened = replace(slopes, widening=widening_of(np.abs(y - mean) / std))
-    weights = weights_of(changes, np.ones(len(changes), bool))
-    return ChangeModel(tuple(read), bounds, widened, weights, origin)
+    weights = fit_image_weights(products_of(changes).sum(axis=0))
+    whitening = whitening_of(changes, np.ones(len(changes), bool))
+    return ChangeModel(tuple(read), bounds, widened, weights, whitening, origin)
 
 
-def weights_of(changes: KnownChanges, known: np.ndarray) -> np.ndarray:
-    """Fit what single images say, on those changes that a mask (N,) selects.
-
-    Where a place has no other images than those that were changed, it is left out.
-    """
+def products_of(changes: KnownChanges) -> np.ndarray:
+    """Return the `image_products` of every change, (N, len(CONDITION) + 2, len(CONDITION) + 2)."""
     rows = changes.rows
     relative = (rows["true"] / rows["level"].clip(LEAST_LEVEL)).to_numpy(np.float64)
-    chosen = [k for k in np.flatnonzero(known) if len(changes.untouched[k])]
-    pick = operator.itemgetter(*chosen)
-    return fit_image_weights(pick(changes.untouched), pick(changes.changed), relative[chosen])
+    images = zip(changes.untouched, changes.changed, relative, strict=True)
+    return np.array([image_products(*own) for own in images])
+
+
+def whitening_of(changes: KnownChanges, known: np.ndarray) -> np.ndarray:
+    """Fit how signals vary at those places that a mask (N,) of changes selects."""
+    first = changes.rows[known].drop_duplicates("place").index
+    return fit_whitening([changes.untouched[k] for k in first if len(changes.untouched[k])])
 
 
 def arrays(

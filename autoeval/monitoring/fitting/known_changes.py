@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -72,6 +73,7 @@ def known_changes(
     """
     untouched = {images.place: images for images in observed if not images.change}
     levels = estimated_levels(list(untouched.values()), categories)
+    numbers_of = cache(lambda place, k: image_numbers(untouched[place].records, k))
     rows, before, untouched_images, changed = [], [], [], []
     for images in observed:
         base = untouched.get(images.place)
@@ -87,7 +89,7 @@ def known_changes(
             kept = {name: place[name] for name in KEYS}
             what = {"kind": images.change, "severity": images.severity, "n_images": len(images)}
             rows.append({**kept, **what, "true": true, "level": place["estimate"]})
-            numbers = image_numbers(base.records, k)
+            numbers = numbers_of(images.place, k)
             before.append(numbers[same].mean(axis=0))
             untouched_images.append(np.delete(numbers, same, axis=0))
             changed.append(image_numbers(images.records, k))

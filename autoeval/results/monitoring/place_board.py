@@ -13,6 +13,7 @@ from autoeval.report.board import Board, BoardItem
 from autoeval.report.numerals import counted
 from autoeval.targets import Target, find_target
 
+NOT_KNOWN = "not known to be worse"
 MOST_POINTS = 60_000  # of all lines over time together, so that a page stays small
 Pictures = Callable[[str], Sequence[tuple[str, str]]]
 
@@ -33,14 +34,20 @@ def place_board(watched: Watched, pictures: Pictures) -> Board:
 
 
 def change_text(row: Mapping[str, Any], target: Target) -> str:
-    """Say how a place changed, such as ``"fell by 9 ± 4 points since 2026-03-02 08:00"``."""
+    """Say how a place changed, such as ``"fell by 9 ± 4 points since 2026-03-02 08:00"``.
+
+    An alarm whose interval does not exclude that nothing was lost says so first.
+    """
     if "change" not in row or pd.isna(row["change"]):
-        return "changed for the worse" if row.get(ALARM) else ""
+        return f"changed, {NOT_KNOWN}" if row.get(ALARM) else ""
     change = target.scale * row["change"]
     half = target.scale * (row["change_upper"] - row["change_lower"]) / 2
     verb = "fell" if change < 0 else "rose"
     since = "" if pd.isna(row.get("since")) else f" since {row['since']:%Y-%m-%d %H:%M}"
-    return f"{verb} by {abs(change):.0f} ± {half:.0f} points{since}"
+    told = f"{verb} by {abs(change):.0f} ± {half:.0f} points"
+    if row.get(ALARM) and not row["change_upper"] < 0:
+        return f"changed{since}, {NOT_KNOWN} ({told})"
+    return f"{told}{since}"
 
 
 def _item(

@@ -45,7 +45,7 @@ def places_report(watched: Watched, board: Board) -> Report:
 
 @dataclass(frozen=True)
 class Alarms(Section):
-    """Places that have changed for the worse."""
+    """Places that have changed, for the worse or not known to be."""
 
     watched: Watched
 
@@ -60,7 +60,9 @@ class Alarms(Section):
 
     def show(self, page: Page) -> None:
         """Add a box that lists them; nothing where there are none."""
-        page.add_warnings(self.lines(), f"Changed for the worse: {len(self.lines())}")
+        worse = int((self.watched.alarms["change_upper"] < 0).sum()) if self.lines() else 0
+        title = f"Changed: {len(self.lines())}, known to be worse: {worse}"
+        page.add_warnings(self.lines(), title)
 
     def text(self) -> str:
         """Return one line an alarm."""

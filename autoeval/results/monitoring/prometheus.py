@@ -21,7 +21,7 @@ GAUGES = {
     "change": ("change", "Estimated change of the accuracy against the place's own baseline."),
     "change_lower": ("change_lower", "Lower end of its interval."),
     "change_upper": ("change_upper", "Upper end of its interval."),
-    "alarm": ("alarm", "1 where the place has changed for the worse, else 0."),
+    "alarm": ("alarm", "1 where the place has changed: worse if change_upper is below 0."),
 }
 PREFIX = "autoeval_place_"
 

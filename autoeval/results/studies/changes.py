@@ -12,7 +12,7 @@ from autoeval.metasets.seeds import named_rng
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting.changed_images import ChangedImages
 from autoeval.monitoring.fitting.fit_change import NO_KIND
-from autoeval.monitoring.fitting.known_changes import known_changes
+from autoeval.monitoring.fitting.known_changes import KnownChanges, known_changes
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.runtime.progress import progress_bar
@@ -24,15 +24,16 @@ ABOUT = (
     "seen neither the family of the place nor, unless *kind known* is said, the kind of change. "
     "*error*: mean absolute, in points of mAP; *nothing*: that of saying that nothing changed; "
     "*sign*: right direction, of true changes over 3 points. Alarms: untouched images in random "
-    "order, then changed ones; *power*: share of streams with an alarm after the onset; *delay*: "
-    "images until then, median. The first table by kind compares the same images, the second the "
+    "order, then changed ones; *power*: share of streams with an alarm after the onset; *known "
+    "worse*: of these, those whose told change excludes that nothing was lost; *delay*: images "
+    "until the alarm, median. The first table by kind compares the same images, the second the "
     "changed ones with other images of the place."
 )
 WAY_NAMES = {
     "estimate": "family and kind not seen",
     "kind_known": "family not seen, kind known",
     "labelled": "family and kind not seen, level before known",
-    "boxes_alone": "family and kind not seen, without signals of the camera",
+    "with_signals": "family and kind not seen, signals of the camera too",
     "nothing": "no change",
 }
 
@@ -67,13 +68,13 @@ def changes_report(
     judged = errors.judged_changes(changes, levels)
     widening = dict(zip(judged["family"], judged["widening"], strict=True))
     models = alarms.LeftOutModels(changes, widening)
-    raised = _raised(observed, levels, categories, models, orders=orders, alpha=alpha, seed=seed)
+    raised = _raised(changes, models, orders=orders, alpha=alpha, seed=seed)
     untouched = _untouched(observed, levels, categories, models, orders, alpha, seed)
     power = alarms.power_table(raised, "kind")
     of_all = alarms.power_table(raised.assign(kind="all"), "kind")
     of_severity = alarms.power_table(raised, "severity")
     conditions = _told(alarms.other_conditions(observed, levels, categories), models)
-    apart = _told(alarms.stretches(observed, levels, categories), models)
+    apart = _told(alarms.stretches(changes), models)
     parts = [
         _ways(judged),
         _figures_part("change_by_kind", errors.by_group(judged, "kind")),
@@ -109,16 +110,14 @@ def _known_kind(stretch: alarms.Stretch, models: alarms.LeftOutModels) -> str:
 
 
 def _raised(
-    observed: Sequence[ChangedImages],
-    levels: pd.DataFrame,
-    categories: Sequence[str],
+    changes: KnownChanges,
     models: alarms.LeftOutModels,
     *,
     orders: int,
     alpha: float,
     seed: int,
 ) -> pd.DataFrame:
-    every = list(alarms.stretches(observed, levels, categories))
+    every = list(alarms.stretches(changes))
     rows: list[dict[str, object]] = []
     with progress_bar(len(every), "watching places", unit="stretch") as bar:
         for stretch in every:
@@ -191,7 +190,7 @@ def _power_part(name: str, table: pd.DataFrame, group: str) -> Part:
     texts = {low: _fall_text(low, high) for low, high in alarms.FALLS}
     order = {low: k for k, (low, _) in enumerate(alarms.FALLS)}
     keys = [group, "fall"]
-    wide = table.pivot(index=keys, columns="monitor", values=["streams", "power", "delay"])
+    wide = table.pivot(index=keys, columns="monitor", values=["streams", "power", "worse", "delay"])
     wide = wide.reset_index()
     wide = wide.sort_values(
         keys, key=lambda c: c.map(order) if c.name == ("fall", "") else c, kind="stable"
@@ -202,6 +201,7 @@ def _power_part(name: str, table: pd.DataFrame, group: str) -> Part:
         "true fall": wide["fall"].map(texts),
         "streams": wide["streams", first].astype(int),
         "power %": _percent(wide["power", first]),
+        "known worse %": _percent(wide["worse", first]),
         "delay": _whole(wide["delay", first]),
         f"power %, {other}": _percent(wide["power", other]),
         f"delay, {other}": _whole(wide["delay", other]),

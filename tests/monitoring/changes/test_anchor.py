@@ -16,6 +16,8 @@ from autoeval.monitoring.changes.slopes import Slopes
 from autoeval.monitoring.observing.signals import MEANINGS
 from autoeval.monitoring.times.baseline import Baseline
 
+BLIND = np.zeros((len(MEANINGS), len(MEANINGS)))  # finds no image strange
+
 
 class Store:
     """Two places of forty images, each less sharp in the second half."""
@@ -48,7 +50,7 @@ class Store:
 def model():
     slopes = Slopes(np.array([0.2]), np.array([[0.02**2]]), 0.01)
     weights = np.where(np.array(CONDITION) == "detail_1", [[0.2]] * 2, 0.0)
-    return ChangeModel(("detail_1",), np.array([1e3]), slopes, weights, "made up")
+    return ChangeModel(("detail_1",), np.array([1e3]), slopes, weights, BLIND, "made up")
 
 
 def test_a_labelled_place_is_told_from_its_level_the_others_from_their_estimate(model):

@@ -6,7 +6,7 @@ import pytest
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_file import read_change_model, write_change_model
 from autoeval.monitoring.changes.condition import CONDITION
-from autoeval.monitoring.changes.image_numbers import NUMBERS
+from autoeval.monitoring.changes.image_numbers import NUMBERS, OF_BOXES
 from autoeval.monitoring.observing.signals import MEANINGS
 
 
@@ -17,7 +17,7 @@ def shipped():
 
 def street():
     """Numbers of an ordinary image: eight boxes over .05, four of them sure and found again."""
-    boxes = [8, 3.2, 0.5, 1, 0.8, 4, -10, 3, 2.5]
+    boxes = [8, 3.2, 0.5, 1, 0.8, 4, -10, 3, 2.5, 1.8, 2]
     return np.array([*boxes, *np.zeros(len(MEANINGS))])
 
 
@@ -28,7 +28,7 @@ def test_the_shipped_slopes_say_where_they_come_from(shipped):
 
 def test_fewer_and_less_sure_boxes_are_a_fall_and_more_a_rise(shipped):
     before, worse = street(), street()
-    worse[: NUMBERS.index("size")] = [8, 1.6, 0.25, 0.8, 0.5, 2]
+    worse[: len(OF_BOXES)] = [8, 1.6, 0.25, 0.8, 0.5, 2, -5, 1.5, 1, 0.8, 0.5]
     for change, sign in ((worse, -1), (2 * before - worse, 1)):
         told, _ = shipped.slopes.predict(shipped.moves(before, change, 0.4)[None])
         assert sign * told[0] > 0.03
@@ -38,7 +38,8 @@ def test_an_image_out_of_focus_speaks_of_a_fall(shipped):
     sharp, blurred = street(), street()
     for name in ("detail", "detail_1", "detail_2", "edges"):
         blurred[NUMBERS.index(name)] -= 1
-    assert shipped.said(blurred[None], sharp[None])[0, 0] < 0
+    said = shipped.said(np.array([sharp, sharp]), blurred[None])
+    assert said[0, 2] < said[0, 0] and said[2, 2] < said[2, 0]
 
 
 def test_what_is_written_is_read(shipped, tmp_path):

@@ -15,6 +15,7 @@ from autoeval.monitoring.changes.slopes import Slopes
 from autoeval.monitoring.observing.signals import MEANINGS
 
 SLOPE, LEVEL = 0.2, 0.5
+BLIND = np.zeros((len(MEANINGS), len(MEANINGS)))  # finds no image strange
 
 
 def image(number, sharpness, **options):
@@ -33,7 +34,7 @@ def model():
     """A fall of the finest details by 1 costs a fifth of the mAP before; nothing else is read."""
     slopes = Slopes(np.array([SLOPE]), np.array([[0.02**2]]), 0.01)
     weights = np.where(np.array(CONDITION) == "detail_1", [[SLOPE]] * 2, 0.0)
-    return ChangeModel(("detail_1",), np.array([1e3]), slopes, weights, "made up")
+    return ChangeModel(("detail_1",), np.array([1e3]), slopes, weights, BLIND, "made up")
 
 
 def test_the_change_is_level_times_slope_times_difference(model):
@@ -155,7 +156,9 @@ def test_an_image_says_how_far_it_is_from_the_baseline(model):
     before = image_numbers(images(10, 2.0))
     details = before[:, NUMBERS.index("detail_1")]
     expected = SLOPE * np.tanh(details - details.mean())  # the bound of details is 1
-    assert model.said(before, before)[0] == pytest.approx(expected, abs=1e-9)
+    said = model.said(before, before)
+    assert said.shape == (3, 20) and not said[2].any()
+    assert said[0] == pytest.approx(np.tile(expected, 2), abs=1e-9)
 
 
 def test_the_model_survives_being_written(model):
@@ -171,9 +174,13 @@ def test_numbers_of_one_image_by_hand():
     assert by_name["boxes"] == (scores > 0.05).sum()
     assert by_name["score"] == pytest.approx(scores[scores > 0.05].sum())
     assert by_name["share"] == (scores > 0.3).sum() / (scores > 0.05).sum()
+    assert by_name["squares"] == pytest.approx((scores[scores > 0.05] ** 2).sum())
+    assert by_name["certain"] == (scores > 0.7).sum()
     assert by_name["sure"] == (scores > 0.3).sum() and by_name["best"] == pytest.approx(
         scores.max()
     )
     told = dict(zip(CONDITION, condition(numbers), strict=True))
+    assert told["found"] == pytest.approx(np.log(by_name["squares"] + 0.1))
+    assert told["half_boxes"] == pytest.approx(np.log((record.half_size.scores > 0.3).sum() + 0.1))
     assert told["ac"] == pytest.approx(scores[scores > 0.05].mean())
     assert image_numbers([record], category=1)[0, : NUMBERS.index("detail_1")].sum() == 0

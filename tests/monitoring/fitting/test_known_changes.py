@@ -13,7 +13,12 @@ from autoeval.estimation.observation.presets import light
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.transforms import TransformStep
 from autoeval.monitoring.changes.image_numbers import image_numbers
-from autoeval.monitoring.changes.image_weights import bounds_of, fit_image_weights, image_moves
+from autoeval.monitoring.changes.image_weights import (
+    bounds_of,
+    fit_image_weights,
+    image_moves,
+    image_products,
+)
 from autoeval.monitoring.fitting.changed_images import observe_changes, true_precision
 from autoeval.monitoring.fitting.fit_change import arrays, fit_change, left_out
 from autoeval.monitoring.fitting.known_changes import known_changes, positions
@@ -147,8 +152,11 @@ def test_weights_of_images_look_past_what_differs_anyway():
     base[:, unsteady] += rng.normal(0, 0.6, 400)
     changed = base.copy()
     changed[:, [steady, unsteady]] -= 0.2
-    weights = fit_image_weights([base], [changed], np.array([-0.5]))
+    products = image_products(base, changed, -0.5)
+    weights = fit_image_weights(products)
     assert weights[0, -1] > 20 * abs(weights[0, -2])
     said = image_moves(changed, base) @ weights[0]
     assert said.mean() < -0.3 and abs((image_moves(base, base) @ weights[0]).mean()) < 0.02
     assert not weights[1, -2:].any()  # both are signals of the camera
+    halves = image_products(base[:0], changed, -0.5) + products
+    assert fit_image_weights(halves) == pytest.approx(weights)  # where all were changed, no part
