@@ -1,8 +1,8 @@
 """Watch many places: which is worst, and which has changed, from unlabelled images of each.
 
 Images that an earlier run has observed are not observed again, so the same command from cron goes
-on where the last one ended. Status 3 says with --fail-on-alarm that a place has changed for the
-worse.
+on where the last one ended. Status 3 says with --fail-on-alarm that a place has changed, for
+the worse or not known to be.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def street():
 
 def test_the_shipped_slopes_say_where_they_come_from(shipped):
     assert "yolox_nano under 14 kinds of corruption at 41 labelled places" in shipped.origin
-    assert set(shipped.names) <= set(CONDITION) and shipped.slopes.widening >= 1
+    assert set(shipped.names) <= set(CONDITION) and 0.3 < shipped.slopes.widening < 3
 
 
 def test_fewer_and_less_sure_boxes_are_a_fall_and_more_a_rise(shipped):
