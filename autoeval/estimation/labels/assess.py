@@ -172,10 +172,12 @@ def mean_of(
         As in `assess`.
     rest : sequence of ValueWithError
         Label-free estimates of the categories that the labels do not measure. Errors of label-free
-        estimates are added, not averaged out, since categories are missed alike. A category of
-        which nothing is told stands at the mean of the measured ones, `UNKNOWN` off.
+        estimates are added, not averaged out, since categories are missed alike. Where nothing is
+        told of some of them, the label-free estimate of the mean is moved by what the labels
+        change of the measured categories; without one such a category stands at the mean of the
+        measured ones, `UNKNOWN` off.
     prior : ValueWithError
-        The label-free estimate of the mean, for its report.
+        The label-free estimate of the mean.
     """
     values = [
         less_optimism(
@@ -190,20 +192,26 @@ def mean_of(
         max(seen.n_holding for seen, _, _ in parts),
     )
     taken_off = whole.value - float(np.mean(values))
+    free = _mean([free for _, _, free in parts])
     told = assess(
         replace(whole, value=whole.value - taken_off),
         drawn,
         np.mean([predicted for _, predicted, _ in parts], axis=0),
         mix,
         optimism=0.0,
-        prior=_mean([free for _, _, free in parts]),
+        prior=free,
     )
     labels = replace(told.labels, value=told.labels.value + taken_off)
     share = len(parts) / (len(parts) + len(rest))
     measured = told.combined.measured
-    stand_in = ValueWithError(measured.value, UNKNOWN)
-    others = [free if free.known else stand_in for free in rest]
-    combined = replace(told.combined, measured=_with_rest(measured, others, share))
+    if prior.known and not all(other.known for other in rest):
+        known = free if free.known else prior
+        with_rest = _moved(prior, measured, known, share)
+    else:
+        stand_in = ValueWithError(measured.value, UNKNOWN)
+        others = [other if other.known else stand_in for other in rest]
+        with_rest = _with_rest(measured, others, share)
+    combined = replace(told.combined, measured=with_rest)
     return replace(told, labels=labels, prior=prior, combined=combined)
 
 
@@ -223,6 +231,15 @@ def _mean(estimates: Sequence[ValueWithError]) -> ValueWithError:
         return NOTHING
     values, errors, dofs = zip(*((e.value, e.error, e.dof) for e in estimates), strict=True)
     return ValueWithError(float(np.mean(values)), float(np.mean(errors)), min(dofs))
+
+
+def _moved(
+    mean: ValueWithError, measured: ValueWithError, before: ValueWithError, share: float
+) -> ValueWithError:
+    """Move a label-free mean by what labels change of a share of the categories."""
+    value = mean.value + share * (measured.value - before.value)
+    error = (1 - share) * mean.error + share * measured.error
+    return ValueWithError(value, error, measured.dof)
 
 
 def _with_rest(

@@ -192,6 +192,22 @@ def test_a_category_of_which_nothing_is_told_widens_the_mean(aid):
     assert found.recommended.error > 0.25 / 3
 
 
+def test_labels_move_the_label_free_mean_by_the_share_of_categories_that_they_measure(aid):
+    place = make_place(5, n_images=80, categories=("car", "bus", "van"))
+    seen = replace(place, truth=place.truth.where(place.truth.label < 2))
+    of_two = {f"mAP/{name}": ValueWithError(0.4, 0.1) for name in ("car", "bus")}
+    plan = make_plan(place.pool, aid, n=30, priors={**of_two, "mAP": ValueWithError(0.3, 0.2)})
+    found = estimate_with_labels(plan, label_set(seen, plan.drawn))
+    of_measured = make_plan(
+        place.pool, aid, n=30, priors={**of_two, "mAP/van": ValueWithError(0.3, 0.1)}
+    )
+    measured = estimate_with_labels(of_measured, label_set(seen, plan.drawn)).recommended
+    # a third of that one is the van at .3; the rest is what labels say of the two others
+    of_two_others = (measured.value - 0.3 / 3) * 3 / 2
+    assert found.recommended.value == pytest.approx(0.3 + 2 / 3 * (of_two_others - 0.4))
+    assert found.recommended.error == pytest.approx(measured.error - 0.1 / 3 + 0.2 / 3)
+
+
 def test_a_contradicted_prior_is_dropped_and_said_so(aid, place):
     plan = make_plan(place.pool, aid, n=40, priors={"mAP": ValueWithError(0.99, 0.02)})
     found = estimate_with_labels(plan, label_set(place, plan.drawn))
