@@ -105,7 +105,7 @@ def _report(args: argparse.Namespace) -> StudyReport:
     if args.study == "choose":
         return make(_tables(args.of), **_options(make, args))
     if args.study in SEVERAL:
-        tables = [read_scores(path) for path in args.scores]
+        tables = [_pairs(path) for path in args.scores]
         given = tables if args.study == "places" else pd.concat(tables, ignore_index=True)
         return make(given, **_options(make, args))
     if getattr(args, "fit_on", None):
@@ -120,15 +120,28 @@ def _tables(named: list[list[str]]) -> dict[str, pd.DataFrame]:
     """Read the score tables of each detector: ``[[NAME, PATH, ...], ...]``."""
     import pandas as pd
 
-    from autoeval.studies.score_columns import read_scores
-
     alone = [words[0] for words in named if len(words) < 2]
     if alone:
         raise InputError(f"--of {alone[0]}: expected NAME PATH..., its work dirs behind its name.")
     return {
-        name: pd.concat([read_scores(Path(path)) for path in paths], ignore_index=True)
+        name: pd.concat([_pairs(Path(path)) for path in paths], ignore_index=True)
         for name, *paths in named
     }
+
+
+def _pairs(path: Path) -> pd.DataFrame:
+    """Read a score table that has what pairs are told by: beside others it would count as blind."""
+    from autoeval.estimation.pairs.pair_table import OF_BOXES
+    from autoeval.studies.score_columns import read_scores
+
+    table = read_scores(path)
+    missing = set(OF_BOXES) - {str(name).partition("/")[0] for name in table}
+    if missing:
+        raise InputError(
+            f"{path} lacks the scores {', '.join(sorted(missing))}, which pairs of place and "
+            "category are told by: it was made by another version. Fit it again."
+        )
+    return table
 
 
 def _options(make: Callable[..., StudyReport], args: argparse.Namespace) -> dict[str, Any]:

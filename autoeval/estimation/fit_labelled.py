@@ -18,7 +18,12 @@ from autoeval.estimation.observation.category_tally import MIN_BOXES, MIN_IMAGES
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import Teacher
-from autoeval.estimation.pairs.pair_table import CATEGORY, FEATURES, WITH_TEACHER
+from autoeval.estimation.pairs.pair_table import (
+    CATEGORY,
+    FEATURES,
+    OF_THE_SAME_PASSES,
+    WITH_TEACHER,
+)
 from autoeval.metasets import SampleSet, own_images
 from autoeval.metasets.seed_set import load_seed_set
 from autoeval.metasets.task import Task
@@ -96,7 +101,8 @@ def fit_labelled(
     settings = replace(light(), teacher=teacher)
     observer = Observer(detector, Task(name, categories, ()), settings, batch_size=batch_size)
     samples = SampleSet(seed_set, own_images(seed_set))
-    names = scores_of((*FEATURES, *((WITH_TEACHER,) if teacher else ())))
+    kept = (*FEATURES, *OF_THE_SAME_PASSES, *((WITH_TEACHER,) if teacher else ()))
+    names = scores_of(kept)
     tally = CategoryTally(categories, names, settings.stability)
     with announced_bar(len(samples), f"observing {name}") as bar:
         for sample, evidence in observer.each(samples):

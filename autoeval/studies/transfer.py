@@ -14,7 +14,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.pairs.pair_table import CATEGORY
+from autoeval.estimation.pairs.pair_table import CATEGORY, values_of
 from autoeval.estimation.regression import Prior
 from autoeval.estimation.score_table import SEED
 from autoeval.runtime.progress import progress_bar
@@ -52,7 +52,7 @@ def judge(
     """
     estimator = PairEstimator(target=target, level=level, features=features, prior=prior)
     told = estimator.fit(known).predict(asked)
-    x, seen = (rows[list(estimator.features_)].fillna(0.0) for rows in (asked, estimator.rows_))
+    x, seen = (values_of(rows, estimator.features_) for rows in (asked, estimator.rows_))
     return asked[KEYS].assign(
         true=asked[target],
         estimate=[t.value for t in told],

@@ -64,7 +64,11 @@ def estimator(path=None, name="fake"):
     """Fit on made-up places where accuracy goes with the scores."""
     rng, rows = np.random.default_rng(3), []
     for k, level in enumerate(np.linspace(0.2, 0.9, 12)):
-        scores = {"ac": level, "box_share@0.30": level, "confident_images@0.20": 0.5 + level / 2}
+        scores = {
+            "atc@0.30": level,
+            "box_share@0.30": level,
+            "confident_images@0.20": 0.5 + level / 2,
+        }
         near = {n: float(np.clip(v + rng.normal(0, 0.04), 0, 1)) for n, v in scores.items()}
         near["scale_ap@0.30"] = float(np.clip(level + rng.normal(0, 0.04), 0, 1))
         value = float(np.clip(0.8 * level + rng.normal(0, 0.03), 0, 1))

@@ -11,7 +11,7 @@ from tests.estimation.pairs.test_pair_regression import score_table
 
 def with_half_size():
     table = score_table(n=12)
-    return table.assign(**{"scale_ap@0.30": table["ac"]}, mAP=score_table(n=12)["ac"])
+    return table.assign(**{"scale_ap@0.30": table["atc@0.30"]}, mAP=score_table(n=12)["atc@0.30"])
 
 
 def test_passes_are_counted_and_without_sample_sets_it_is_the_families_left_out():

@@ -19,21 +19,27 @@ from autoeval.estimation.score_table import SAMPLE
 
 # Score -> where its middle lies and how far it usually strays, a first guess for few pairs.
 USUAL = {
-    "ac": (0.33, 0.15),
+    "atc@0.30": (0.53, 0.1),
     "box_share@0.30": (0.42, 0.25),
     "confident_images@0.20": (0.75, 0.3),
     "scale_ap@0.30": (0.35, 0.2),
 }
 FEATURES = tuple(USUAL)
 TRIED = {
+    "ac": (0.33, 0.15),
+    "atc@0.50": (0.68, 0.08),
     "best_box": (0.5, 0.2),
     "scale_count@0.30": (0.7, 0.3),
     "stability_ap@0.30": (0.5, 0.2),
     "teacher_ap@0.30": (0.4, 0.2),
 }
 OF_BOXES = FEATURES[:3]  # from the boxes alone, without another pass
+OF_THE_SAME_PASSES = ("ac", "atc@0.50", "best_box", "scale_count@0.30")  # kept to choose from
 WITH_DROPOUT = "stability_ap@0.30"  # was tried, buys nothing
 WITH_TEACHER = "teacher_ap@0.30"  # where there is a teacher
+
+# What a score counts as where it is undefined because nothing was found; others as 0.
+NOTHING_FOUND = {"atc@0.30": 0.3, "atc@0.50": 0.5}
 
 CATEGORY = "category"  # kind of a row that a labelled set has of one category
 ONLY = "all"  # category of a table that has no column for it
@@ -63,7 +69,7 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -> Pairs:
-    """Turn rows into arrays; a score that is undefined because nothing was found counts as 0.
+    """Turn rows into arrays, scores by `values_of`.
 
     Parameters
     ----------
@@ -83,13 +89,19 @@ def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -
             f"Expected the columns {', '.join(missing)} but the rows hold only "
             f"{', '.join(map(str, rows.columns[:12]))}."
         )
-    x = rows[list(features)].to_numpy(np.float64)
+    x = values_of(rows, features).to_numpy(np.float64)
     names = [
         rows[name].astype(str).to_numpy(object) if name in rows else np.full(len(rows), "", object)
         for name in ("family", "source", "category")
     ]
     sampling = of_one_image**2 / rows["n_images"].to_numpy(np.float64)
-    return Pairs(np.where(np.isfinite(x), x, 0.0), sampling, *names)
+    return Pairs(x, sampling, *names)
+
+
+def values_of(rows: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
+    """Return scores of pairs, and where they are undefined what that counts as."""
+    least = {name: NOTHING_FOUND.get(name, 0.0) for name in features}
+    return rows[list(features)].astype(np.float64).replace([np.inf, -np.inf], np.nan).fillna(least)
 
 
 def scaling_of(features: Sequence[str], guess: float) -> Scaling:

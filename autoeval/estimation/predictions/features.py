@@ -12,9 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoeval.data.predictions import Predictions
+from autoeval.estimation.pairs.pair_table import NOTHING_FOUND, OF_BOXES
 
 COUNTED = 0.05  # boxes with a lower score count in no score
-FEATURES = ("ac", "box_share@0.30", "confident_images@0.20")
+SURE = 0.3
+FEATURES = (*OF_BOXES, "ac")
+_LEAST = np.array([NOTHING_FOUND.get(name, 0.0) for name in FEATURES])
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +40,15 @@ class ImageParts:
     def values(self, times: np.ndarray | None = None) -> np.ndarray:
         """Return the scores, (F,); of B sets in which images count so often (B, M), (B, F).
 
-        A score is 0 where its denominator is: nothing was found, or nothing that confident.
+        Where a denominator is 0, nothing was found or nothing that confident; see `NOTHING_FOUND`.
         """
         if times is None:
             above, below = self.above.sum(axis=0), self.below.sum(axis=0)
         else:
             above, below = times @ self.above, times @ self.below
-        return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
+        return np.divide(
+            above, below, out=np.broadcast_to(_LEAST, above.shape).copy(), where=below > 0
+        )
 
 
 def image_parts(found: Predictions, category: int) -> ImageParts:
@@ -51,12 +56,16 @@ def image_parts(found: Predictions, category: int) -> ImageParts:
     mine = found.label == category
     image, scores = found.image[mine], found.scores[mine]
     n_images = len(found.images)
-    boxes, sure, confident = (
-        np.bincount(image[scores > np.float32(t)], minlength=n_images) for t in (COUNTED, 0.2, 0.3)
+    boxes, likely, sure = (
+        np.bincount(image[scores > np.float32(t)], minlength=n_images) for t in (COUNTED, 0.2, SURE)
     )
-    counted = scores > np.float32(COUNTED)
-    sums = np.bincount(image[counted], scores[counted].astype(np.float64), minlength=n_images)
+    of_sure, of_all = (_sums(image, scores, t, n_images) for t in (SURE, COUNTED))
     one = np.ones(n_images)
-    above = (sums, confident / np.maximum(boxes, 1), sure > 0)
-    below = (boxes, one, one)
+    above = (of_sure, sure / np.maximum(boxes, 1), likely > 0, of_all)
+    below = (sure, one, one, boxes)
     return ImageParts(*(np.stack(part, axis=1).astype(np.float64) for part in (above, below)))
+
+
+def _sums(image: np.ndarray, scores: np.ndarray, over: float, n_images: int) -> np.ndarray:
+    counted = scores > np.float32(over)
+    return np.bincount(image[counted], scores[counted].astype(np.float64), minlength=n_images)

@@ -32,7 +32,8 @@ def sampling_std(estimator: PairEstimator, pairs: Sequence[Pair], rows: pd.DataF
     times = resampled_counts(n_images, resamples=RESAMPLES, seed=0)
     moved = np.zeros(RESAMPLES)
     for pair, slopes in zip(pairs, _slopes(estimator, rows), strict=True):
-        moved += pair.scores(times) @ slopes
+        scores = pair.scores(times)
+        moved += np.column_stack([scores[name] for name in estimator.features_]) @ slopes
     return bootstrap_std(moved / len(pairs), n_images)
 
 

@@ -43,20 +43,19 @@ class Pair:
     parts: ImageParts
     again: Ranking | None = None
 
-    def scores(self, times: np.ndarray) -> np.ndarray:
-        """Return the scores where images count so often, (B, M), as (B, F)."""
+    def scores(self, times: np.ndarray) -> dict[str, np.ndarray]:
+        """Return each score where images count so often, (B, M), as (B,)."""
         chosen = np.zeros_like(times)
         chosen[:, self.images] = times[:, self.images]
-        values = self.parts.values(chosen)
+        values = dict(zip(FEATURES, self.parts.values(chosen).T, strict=True))
         if self.again is None:
             return values
-        return np.column_stack([values, agreement(self.again, chosen)])
+        return {**values, AGREEMENT: agreement(self.again, chosen)}
 
     def row(self) -> dict[str, Any]:
         """Return the category, the number of images and the scores by name."""
         once = np.ones((1, len(self.parts.above)))
-        names = [*FEATURES, *([] if self.again is None else [AGREEMENT])]
-        scores = dict(zip(names, map(float, self.scores(once)[0]), strict=True))
+        scores = {name: float(value) for name, (value,) in self.scores(once).items()}
         return {"category": self.category, "n_images": len(self.images), **scores}
 
 

@@ -149,7 +149,7 @@ class BayesianRegression:
         return self.prior.least < 1
 
     def _prior_mean(self, x: np.ndarray) -> np.ndarray:
-        return self.prior.intercept + self.prior.slope * x.sum(axis=1)
+        return self.prior.intercept + self.prior.rise * x.mean(axis=1)
 
     def _covariance(self, shared: Shared, variances: Variances) -> np.ndarray:
         return shared.covariance(variances, self.prior.intercept_std**2)

@@ -17,8 +17,9 @@ class Prior:
     ----------
     intercept, intercept_std : float
         Accuracy of a pair whose scores are in their middle.
-    slope : float
-        Mean of each slope, for scores in units of their scale.
+    rise : float
+        Mean of the sum of all slopes, for scores in units of their scale, of which each score has
+        its part: scores that say the same do not say more because they are many.
     slopes : tuple of float
         Standard deviations of slopes, equally likely.
     spread, spread_log_std : float
@@ -38,17 +39,17 @@ class Prior:
     """
 
     intercept: float = 0.35
-    intercept_std: float = 0.1
-    slope: float = 0.06
+    intercept_std: float = 0.07
+    rise: float = 0.24
     slopes: tuple[float, ...] = (0.01, 0.02)
-    spread: float = 0.11
+    spread: float = 0.1
     spread_log_std: float = 0.2
     shares: tuple[Shares, ...] = (
-        (0.7, 0.1, 0.05, 0.15),
-        (0.5, 0.2, 0.1, 0.2),
         (0.3, 0.2, 0.1, 0.4),
+        (0.2, 0.1, 0.1, 0.6),
+        (0.2, 0.1, 0.3, 0.4),
     )
-    bending: float = 0.05
-    least: float = 0.35
+    bending: float = 0.1
+    least: float = 0.8
     of_one_image: float = 0.3
     guess: float = 10.0

@@ -17,9 +17,10 @@ ALL = "none left out"
 FIGURES = ("error", "by_pair", "half_width", "coverage")
 ABOUT = (
     "Every way of judging leaves out the families that it judges. Options are taken one after the "
-    "other, each time the one with the least interval score (Gneiting & Raftery 2007), relative to "
-    "that of a first guess. What is chosen on the other detectors is judged on the one that "
-    "was left out; its figures are means over ways and categories, in points, coverage in per cent."
+    "other, each time the one with the least weighted interval score (Bracher et al. 2021), "
+    "relative to that of a first guess. What is chosen on the other detectors is judged on the one "
+    "that was left out; its figures are means over ways and categories, in points, coverage in per "
+    "cent."
 )
 
 
@@ -122,6 +123,6 @@ def _figure(options: pd.DataFrame) -> Figure:
     axes.set_yticks(range(len(options)), names, fontsize=7)
     axes.axvline(1, color="0.4", lw=1)
     axes.invert_yaxis()
-    axes.set_xlabel("interval score relative to what was chosen (less is better)")
+    axes.set_xlabel("weighted interval score relative to what was chosen (less is better)")
     axes.legend()
     return figure

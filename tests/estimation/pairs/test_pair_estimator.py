@@ -19,7 +19,7 @@ def pair_table(n=24, seed=0, noise=0.04, categories=("car", "van")):
             "family": [f"family{k // 4}" for k in range(n)],
             "category": [categories[k % len(categories)] for k in range(n)],
             "n_images": 100,
-            "ac": score,
+            "atc@0.30": score,
             "box_share@0.30": score + 0.1,
             "confident_images@0.20": 0.8,
             "mAP": np.clip(1.2 * score - 0.05 + rng.normal(0, noise, n), 0, 1),
@@ -29,7 +29,7 @@ def pair_table(n=24, seed=0, noise=0.04, categories=("car", "van")):
 
 def test_it_follows_the_scores_and_says_how_surely():
     table = pair_table()
-    asked = table.iloc[[0, 0]].assign(ac=[0.2, 0.5], **{"box_share@0.30": [0.3, 0.6]})
+    asked = table.iloc[[0, 0]].assign(**{"atc@0.30": [0.2, 0.5], "box_share@0.30": [0.3, 0.6]})
     low, high = PairEstimator().fit(table).predict(asked)
     assert low.value == pytest.approx(0.19, abs=0.08)
     assert high.value == pytest.approx(0.55, abs=0.08)
@@ -66,10 +66,10 @@ def test_tables_of_several_categories_are_stacked():
     assert set(rows["family"]) == {"a"}
 
 
-def test_a_score_that_is_undefined_counts_as_0():
+def test_a_score_that_is_undefined_counts_as_the_least_that_it_can_be():
     table = pair_table()
     estimator = PairEstimator().fit(table)
-    nothing = table.iloc[:1].assign(**dict.fromkeys(OF_BOXES, 0.0))
+    nothing = table.iloc[:1].assign(**dict.fromkeys(OF_BOXES, 0.0) | {"atc@0.30": 0.3})
     undefined = table.iloc[:1].assign(**dict.fromkeys(OF_BOXES, np.nan))
     assert estimator.predict(nothing)[0].raw == estimator.predict(undefined)[0].raw
 
@@ -83,5 +83,5 @@ def test_bad_input():
     twice = table.assign(family=[f"family{k}" for k in range(len(table))])
     with pytest.raises(InputError, match="place0 is in the families family0, family1"):
         PairEstimator().fit(twice)
-    with pytest.raises(InputError, match="columns ac but"):
-        PairEstimator().fit(table).predict(table.drop(columns="ac"))
+    with pytest.raises(InputError, match=r"columns atc@0\.30 but"):
+        PairEstimator().fit(table).predict(table.drop(columns="atc@0.30"))

@@ -37,7 +37,7 @@ def test_precision_at_other_overlaps_comes_from_the_same_rows():
 
 
 def told_of_tightness(table):
-    asked = score_table().iloc[:1].assign(ac=0.3, **{"box_share@0.30": 0.4})
+    asked = score_table().iloc[:1].assign(**{"atc@0.30": 0.3, "box_share@0.30": 0.4})
     return [g for g in PairRegression().fit(table).predict_rows(asked).guards if "tightly" in g]
 
 
@@ -56,7 +56,7 @@ def test_loosely_drawn_boxes_are_told_where_the_sources_show_what_they_do():
 def test_scores_far_below_the_sources_give_a_caution_and_an_interval():
     """The case of a line that runs to negative accuracy where the truth is at 15."""
     table = score_table()
-    far = table.iloc[:1].assign(ac=-0.05, **{"box_share@0.30": 0.0})
+    far = table.iloc[:1].assign(**{"atc@0.30": -0.05, "box_share@0.30": 0.0})
     estimate = MapEstimator().fit_rows(table).predict_rows(far)
     assert estimate.raw < 0 and estimate.value == 0
     assert estimate.lower == 0 and estimate.upper > 0.1
@@ -65,7 +65,9 @@ def test_scores_far_below_the_sources_give_a_caution_and_an_interval():
 
 def test_scores_further_off_are_refused():
     table = score_table()
-    estimate = MapEstimator().fit_rows(table).predict_rows(table.iloc[:1].assign(ac=-1.0))
+    estimate = (
+        MapEstimator().fit_rows(table).predict_rows(table.iloc[:1].assign(**{"atc@0.30": -1.0}))
+    )
     assert np.isnan(estimate.value) and np.isnan(estimate.lower) and np.isnan(estimate.upper)
     assert "no estimate of mAP" in str(estimate) and "nothing can be told" in str(estimate)
 

@@ -7,6 +7,7 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
 from autoeval.detections import Evidence
 from autoeval.estimation.predictions.features import FEATURES, image_parts
+from autoeval.scores.atc import AverageThresholdedConfidence
 from autoeval.scores.average_confidence import AverageConfidence
 from autoeval.scores.box_share import BoxShare
 from autoeval.scores.confident_images import ConfidentImages
@@ -26,7 +27,7 @@ def found():
 
 @pytest.mark.parametrize("category", [0, 1])
 def test_equal_to_the_score_classes(found, category):
-    scores = [AverageConfidence(), BoxShare(), ConfidentImages()]
+    scores = [AverageThresholdedConfidence(), AverageConfidence(), BoxShare(), ConfidentImages()]
     for k in range(N_IMAGES):
         boxes = found.detections(k)
         mine = boxes[boxes.labels == category]
@@ -49,4 +50,4 @@ def test_images_drawn_again_are_images_that_are_there_twice(found):
 
 def test_nothing_found(found):
     empty = found.where(np.zeros(len(found), bool))
-    np.testing.assert_array_equal(image_parts(empty, 0).values(), np.zeros(len(FEATURES)))
+    np.testing.assert_array_equal(image_parts(empty, 0).values(), [0.3, 0, 0, 0])

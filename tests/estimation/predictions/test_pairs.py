@@ -1,12 +1,14 @@
 """Pairs of place and category out of predictions, and what an estimate rests on."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.predictions.features import FEATURES
 from autoeval.estimation.predictions.half_size import agreement, rank_half_size
 from autoeval.estimation.predictions.image_spread import sampling_std
 from autoeval.estimation.predictions.memory import Memory, check_floor
@@ -112,8 +114,6 @@ def test_sampling_error_is_that_of_estimates_from_images_drawn_again(table):
     estimator = PredictionsEstimator().fit(table, Memory(WORDS))
     found = random_found(4)
     pairs = pairs_everywhere(found)
-    import pandas as pd
-
     rows = pd.DataFrame([pair.row() for pair in pairs])
     ours = sampling_std(estimator.pairs_, pairs, rows)
     again = []
@@ -123,7 +123,7 @@ def test_sampling_error_is_that_of_estimates_from_images_drawn_again(table):
         drawn = rows.assign(
             **dict(
                 zip(
-                    estimator.pairs_.features_,
+                    FEATURES,
                     np.array([scores[c] for c in rows["category"]]).T,
                     strict=True,
                 )

@@ -16,7 +16,7 @@ from autoeval.estimation.regression import (
 )
 
 FLAT = Prior(least=1.0)
-INTERCEPT, SLOPE = FLAT.intercept, FLAT.slope
+INTERCEPT, RISE = FLAT.intercept, FLAT.rise
 WIDE = Prior(intercept_std=0.15, slopes=(0.04, 0.08, 0.16), spread_log_std=0.35)
 FEW = possible_variances(WIDE)[::6]
 UNIT = Scaling(np.zeros(2), np.ones(2), weight=1e12)  # learns nothing: scores are in their units
@@ -38,10 +38,10 @@ def test_one_set_of_variances_is_the_gaussian_process_of_scikit_learn():
         0.0, "fixed"
     )
     process = GaussianProcessRegressor(kernel, alpha=0.013, optimizer=None)
-    process.fit(x, y - INTERCEPT - SLOPE * x.sum(axis=1))
+    process.fit(x, y - INTERCEPT - RISE * x.mean(axis=1))
     mean, std = process.predict(new, return_std=True)
     np.testing.assert_allclose(
-        predicted.mean, mean + INTERCEPT + SLOPE * new.sum(axis=1), atol=1e-8
+        predicted.mean, mean + INTERCEPT + RISE * new.mean(axis=1), atol=1e-8
     )
     np.testing.assert_allclose(predicted.std, np.sqrt(std**2 + 0.013), atol=1e-8)
 
@@ -74,7 +74,7 @@ def world(rng, n_families, variances):
     place, category = np.arange(len(family)).astype(str), rng.choice(["car", "van"], len(family))
     x = rng.normal(size=(len(family), 2))
     effects = [variances.family, variances.place, variances.category]
-    y = 0.5 + x @ rng.normal(SLOPE, np.sqrt(variances.slope), 2)
+    y = 0.5 + x @ rng.normal(RISE / 2, np.sqrt(variances.slope), 2)
     for names, variance in zip((family, place, category), effects, strict=True):
         each, of = np.unique(names, return_inverse=True)
         y = y + rng.normal(0, np.sqrt(variance), len(each))[of]

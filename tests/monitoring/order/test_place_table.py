@@ -83,7 +83,8 @@ def test_nothing_is_observed_twice(world, seen, monkeypatch):
 )
 def test_an_estimator_that_places_cannot_serve_is_refused(method, columns, message):
     fitted = estimator()
-    rows = fitted.table_.assign(**{name: fitted.table_["ac"] for name in columns})
+    again = fitted.table_["scale_ap@0.30"]
+    rows = fitted.table_.assign(ac=again, **dict.fromkeys(columns, again))
     if method != "bayes":
         rows = pd.concat([rows, rows.assign(kind="sample", ac=rows["ac"] + 0.01)])
     other = MapEstimator(method).fit_rows(rows, context=fitted.context_)

@@ -22,7 +22,7 @@ from autoeval.monitoring.records.record_store import RecordStore
 from autoeval.monitoring.times.clock import Clock
 
 TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})
-NAMES = ("ac", "box_share@0.30", "confident_images@0.20", "scale_ap@0.30")
+NAMES = ("atc@0.30", "box_share@0.30", "confident_images@0.20", "scale_ap@0.30")
 
 
 def find_two(images):

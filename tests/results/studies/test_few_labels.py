@@ -32,7 +32,7 @@ def work_dir(tmp_path_factory):
             "transforms": "",
             "repeat": 0,
             "n_images": 70,
-            "ac": place.pool.found.scores.mean(),
+            "atc@0.30": place.pool.found.scores.mean(),
             "box_share@0.30": (place.pool.found.scores > 0.3).mean(),
             "confident_images@0.20": 0.9,
             "mAP": place.rankings[0].precision().mean(),
