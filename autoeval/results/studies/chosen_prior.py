@@ -123,6 +123,6 @@ def _figure(options: pd.DataFrame) -> Figure:
     axes.set_yticks(range(len(options)), names, fontsize=7)
     axes.axvline(1, color="0.4", lw=1)
     axes.invert_yaxis()
-    axes.set_xlabel("weighted interval score relative to what was chosen (less is better)")
+    axes.set_xlabel("loss, relative (less is better)")
     axes.legend()
     return figure

@@ -203,6 +203,7 @@ def _figure(few: pd.DataFrame) -> Figure:
     right.get_legend().remove()
     right.axhline(90, color="0.4", lw=1, ls="--")
     left.set(xlabel="families of places fitted on", ylabel="mean absolute error (points of mAP)")
+    left.set_ylim(bottom=0)
     right.set(xlabel="families of places fitted on", ylabel="truth inside the interval (%)")
     right.set_ylim(50, 101)
     return figure
