@@ -22,7 +22,7 @@ def advice(told: Told, *, plan: str = "autoeval label plan") -> tuple[str, ...]:
         return ()
     return (
         f"too wide to act on: ±{100 * told.reach:.0f} points. More labelled places help little "
-        "(measured: ±20 from one labelled set, ±17 from forty places), twenty labelled images of "
+        "(measured: ±17 from one labelled set, ±15 from forty places), twenty labelled images of "
         f"this place help most ({plan}). What can still be told: which of several "
         "places is better, and whether a place has changed",
     )
