@@ -225,8 +225,11 @@ def test_an_alarm_is_sent_once_and_a_deaf_webhook_is_tried_again(changed, capsys
 
 
 def test_too_short_a_baseline_is_said(changed, capsys):
-    options = ["--changes", changed / "slopes.json", "--baseline", "30d", "--json-lines"]
+    options = ["--changes", changed / "slopes.json", "--baseline", "30d"]
     assert monitor(changed, *options) == 0
+    said = capsys.readouterr().out
+    assert said.count("no change told of") == 1 and "images in the baseline (30d) and 0" in said
+    assert monitor(changed, *options, "--json-lines") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert all("0 after it" in row["unwatched"] for row in rows)
     assert os.path.exists(changed / "work" / "report.html")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.data.wording import listed
 from autoeval.monitoring.watched import Watched
 from autoeval.report.board import Board
 from autoeval.report.numerals import counted
@@ -90,7 +91,8 @@ class Order(Section):
         more = f"\nand {counted(n_more, 'more place')}" if n_more > 0 else ""
         unit = find_target(self.watched.target).unit
         head = f"Places by {self.watched.target}, in {unit}, the worst first:"
-        return f"{head}\n\n{to_terminal(format_cells(table, {}))}{more}"
+        why = "".join(f"\nno change told of {line}" for line in self._unwatched())
+        return f"{head}\n\n{to_terminal(format_cells(table, {}))}{more}{why}"
 
     def parts(self) -> Sequence[Part]:
         """Return all rows, of places and of periods."""
@@ -100,6 +102,14 @@ class Order(Section):
     def to_dict(self) -> dict[str, Any]:
         """Return the rows of all places."""
         return {"places": list(plain_rows(self.watched.table.places))}
+
+    def _unwatched(self) -> list[str]:
+        """Say of which places no change is told, those of one reason together."""
+        places = self.watched.table.places
+        if "unwatched" not in places:
+            return []
+        reasons = places[places["unwatched"] != ""].groupby("unwatched", sort=False)["group"]
+        return [f"{listed(list(groups))}: {reason}" for reason, groups in reasons]
 
     def _table(self) -> pd.DataFrame:
         target, places = find_target(self.watched.target), self.watched.table.places
