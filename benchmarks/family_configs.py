@@ -12,6 +12,8 @@ import torch
 from mmengine.config import Config, ConfigDict
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from autoeval.detectors.building.configs import dicts_in
+
 SIZE = (128, 96)
 SIDE = 128
 #: A step that reads annotations, at which mmdet's own inference stops without panopticapi.
@@ -44,7 +46,7 @@ def make_small(config: Config, family: str) -> None:
 
 
 def _shrink_inputs(node: Any, size: tuple[int, int]) -> None:
-    for part in _dicts(node):
+    for part in dicts_in(node):
         kind = str(part.get("type", ""))
         if kind.endswith("Resize") and "scale" in part:
             part.scale = size
@@ -53,22 +55,12 @@ def _shrink_inputs(node: Any, size: tuple[int, int]) -> None:
 
 
 def _shrink_model(model: ConfigDict) -> None:
-    for part in _dicts(model):
+    for part in dicts_in(model):
         for name in set(AT_MOST) & set(part):
             if isinstance(part[name], int):
                 part[name] = min(part[name], AT_MOST[name])
         for name in set(THRESHOLDS) & set(part):
             part[name] = 0.0
-
-
-def _dicts(node: Any) -> Any:
-    """Yield all dicts in a part of a config."""
-    if isinstance(node, dict):
-        yield node
-        node = list(node.values())
-    if isinstance(node, list | tuple):
-        for item in node:
-            yield from _dicts(item)
 
 
 @contextmanager

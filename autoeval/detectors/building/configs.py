@@ -54,7 +54,7 @@ def read_config(
     if not isinstance(config.get("model"), dict):
         raise InputError(f"Cannot use {path} as a detector's config: it has no `model`.")
     unwrap(config)
-    for part in _dicts(config.model):
+    for part in dicts_in(config.model):
         _without_training(part)
     return config
 
@@ -88,14 +88,14 @@ def _mmdet_configs() -> Path:
     return Path(spec.origin).parent / ".mim" / "configs"
 
 
-def _dicts(node: Any) -> Iterator[dict]:
+def dicts_in(node: Any) -> Iterator[dict]:
     """Yield all dicts in a part of a config."""
     if isinstance(node, dict):
         yield node
         node = list(node.values())
     if isinstance(node, list | tuple):
         for item in node:
-            yield from _dicts(item)
+            yield from dicts_in(item)
 
 
 def _without_training(part: dict) -> None:

@@ -205,13 +205,10 @@ def mean_of(
     share = len(parts) / (len(parts) + len(rest))
     measured = told.combined.measured
     if prior.known and not all(other.known for other in rest):
-        known = free if free.known else prior
-        with_rest = _moved(prior, measured, known, share)
+        over_all = _moved(prior, measured, free if free.known else prior, share)
     else:
-        stand_in = ValueWithError(measured.value, UNKNOWN)
-        others = [other if other.known else stand_in for other in rest]
-        with_rest = _with_rest(measured, others, share)
-    combined = replace(told.combined, measured=with_rest)
+        over_all = _with_rest(measured, rest, share)
+    combined = replace(told.combined, measured=over_all)
     return replace(told, labels=labels, prior=prior, combined=combined)
 
 
@@ -247,7 +244,8 @@ def _with_rest(
 ) -> ValueWithError:
     if not rest:
         return measured
-    free = _mean(rest)
+    stand_in = ValueWithError(measured.value, UNKNOWN)
+    free = _mean([other if other.known else stand_in for other in rest])
     value = share * measured.value + (1 - share) * free.value
     error = share * measured.error + (1 - share) * free.error
     return ValueWithError(value, error, measured.dof)
