@@ -10,9 +10,11 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.pairs.pair_table import (
+    CONFIDENCE,
     FEATURES,
     OF_BOXES,
     WITH_TEACHER,
+    measured,
     pair_rows,
     pairs_of,
     scaling_of,
@@ -39,8 +41,8 @@ class PairEstimator:
     level : float
         Nominal coverage of the intervals.
     features : sequence of str, optional
-        Scores to go by; by default those of `FEATURES` and `WITH_TEACHER` that the table has, at
-        least `OF_BOXES`.
+        Scores to go by; by default `OF_BOXES`, and those of other passes in `FEATURES` and of
+        `WITH_TEACHER` that the table has of every pair.
     prior : Prior, optional
 
     Attributes
@@ -73,8 +75,8 @@ class PairEstimator:
         InputError
             If a column is missing, or no pair has a finite accuracy.
         """
-        self.features_ = tuple(self.features or _present(table))
         rows = pair_rows(table)
+        self.features_ = tuple(self.features or _present(rows))
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
         known = np.isfinite(rows[self.target].to_numpy(np.float64))
@@ -152,10 +154,10 @@ class PairEstimator:
         return pairs_of(rows, self.features_, self.prior.of_one_image)
 
 
-def _present(table: pd.DataFrame) -> tuple[str, ...]:
-    names = {str(name).partition("/")[0] for name in table}
-    read = (*FEATURES, WITH_TEACHER)
-    return tuple(name for name in read if name in names or name in OF_BOXES)
+def _present(rows: pd.DataFrame) -> tuple[str, ...]:
+    of_passes = (name for name in (*FEATURES[len(OF_BOXES) :], WITH_TEACHER) if name in rows)
+    known = CONFIDENCE in rows
+    return (*OF_BOXES, *(name for name in of_passes if known and measured(rows, name).all()))
 
 
 def _told(rows: pd.DataFrame, true: np.ndarray, told: Sequence[Told]) -> pd.DataFrame:

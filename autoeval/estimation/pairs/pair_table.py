@@ -25,6 +25,7 @@ USUAL = {
     "scale_ap@0.30": (0.35, 0.2),
 }
 FEATURES = tuple(USUAL)
+CONFIDENCE = "atc@0.30"  # defined wherever a box is confident
 TRIED = {
     "ac": (0.33, 0.15),
     "atc@0.50": (0.68, 0.08),
@@ -68,6 +69,16 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     return rows.reset_index(drop=True)
 
 
+def measured(rows: pd.DataFrame, name: str) -> np.ndarray:
+    """Say of each pair whether a score of another pass is known, or nothing was found, (N,).
+
+    What another pass has to say is undefined without a confident box, and lacking where that pass
+    was not made.
+    """
+    values = rows[[name, CONFIDENCE]].astype(np.float64)
+    return np.asarray(values[name].notna() | values[CONFIDENCE].isna())
+
+
 def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -> Pairs:
     """Turn rows into arrays, scores by `values_of`.
 
@@ -81,7 +92,7 @@ def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -
     Raises
     ------
     InputError
-        If a column is missing.
+        If a column is missing, or a score was not measured on a pair with a confident box.
     """
     missing = [name for name in (*features, "n_images") if name not in rows]
     if missing:
@@ -89,6 +100,7 @@ def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -
             f"Expected the columns {', '.join(missing)} but the rows hold only "
             f"{', '.join(map(str, rows.columns[:12]))}."
         )
+    _check_measured(rows, features)
     x = values_of(rows, features).to_numpy(np.float64)
     names = [
         rows[name].astype(str).to_numpy(object) if name in rows else np.full(len(rows), "", object)
@@ -109,6 +121,23 @@ def scaling_of(features: Sequence[str], guess: float) -> Scaling:
     usual = {**USUAL, **TRIED}
     location, scale = np.array([usual[name] for name in features]).T
     return Scaling(location, scale, guess)
+
+
+def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
+    """Make sure that no score counts as 0 because its pass was not made.
+
+    A teacher may have no confident box where the detector has one, which does count as 0.
+    """
+    for name in (name for name in features if name not in (*OF_BOXES, WITH_TEACHER)):
+        lacking = rows[~measured(rows, name)] if CONFIDENCE in rows else rows[:0]
+        if len(lacking):
+            of = lacking[[c for c in ("source", "category") if c in lacking]].iloc[0]
+            first = " ".join(str(n) for n in of if n and not str(n).startswith("\0")) or "the place"
+            raise InputError(
+                f"Expected {name} of every pair with a confident box, but {len(lacking)} of "
+                f"{len(rows)} lack it, first {first}: its pass was not made there. Score all "
+                "places the same way, or leave that score out of what is read."
+            )
 
 
 def _check_families(rows: pd.DataFrame) -> None:

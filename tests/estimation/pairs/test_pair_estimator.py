@@ -74,6 +74,16 @@ def test_a_score_that_is_undefined_counts_as_the_least_that_it_can_be():
     assert estimator.predict(nothing)[0].raw == estimator.predict(undefined)[0].raw
 
 
+def test_a_score_that_some_pairs_lack_is_not_read():
+    """Joined tables hold nan where a pass was not made; it must not count as agreement of 0."""
+    table = pair_table()
+    half = table.assign(**{"scale_ap@0.30": table["atc@0.30"]})
+    half.loc[:7, "scale_ap@0.30"] = np.nan
+    assert PairEstimator().fit(half).features_ == OF_BOXES
+    half.loc[:7, ["atc@0.30", "box_share@0.30"]] = np.nan
+    assert PairEstimator().fit(half).features_ == (*OF_BOXES, "scale_ap@0.30")
+
+
 def test_bad_input():
     table = pair_table()
     with pytest.raises(InputError, match="no box is labelled"):
@@ -85,3 +95,7 @@ def test_bad_input():
         PairEstimator().fit(twice)
     with pytest.raises(InputError, match=r"columns atc@0\.30 but"):
         PairEstimator().fit(table).predict(table.drop(columns="atc@0.30"))
+    half = table.assign(**{"scale_ap@0.30": table["atc@0.30"]})
+    estimator, asked = PairEstimator().fit(half), half.assign(**{"scale_ap@0.30": np.nan})
+    with pytest.raises(InputError, match=r"scale_ap@0\.30 of .* 24 of 24 lack it"):
+        estimator.predict(asked)
