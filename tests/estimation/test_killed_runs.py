@@ -19,6 +19,7 @@ def test_a_kill_costs_the_job_in_flight_and_nothing_else(tmp_path):
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"},
+        timeout=900,
     )
     assert ran.returncode == 0, ran.stderr
     undisturbed, *lives = map(json.loads, ran.stdout.splitlines())
