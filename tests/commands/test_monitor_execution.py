@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from commands.test_estimate_map_execution import TESTS, end, free_port
+from forking import fork
 from monitoring import fake_cameras
 from monitoring.fake_cameras import detector, estimator, write_camera
 
@@ -78,7 +79,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
 
         return PlacePass(place_observer(estimator(), detector()), Clock("file"), signals)
 
-    child = os.fork()
+    child = fork()
     if not child:
         observe_places(images, work(dies=True), store, in_batch=5)
         os._exit(0)

@@ -8,12 +8,11 @@ import os
 import random
 import signal
 import sys
-import threading
 import time
 from pathlib import Path
 
+from forking import fork
 from rectangles import RectangleDetector, rectangle_task
-from tqdm import tqdm
 
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.observation.observing import Observer
@@ -60,9 +59,8 @@ class World:
 def live(world, folder, kill_after=None):
     """Score in a child that is killed after some seconds; say what it did."""
     lived_before = len(begun(folder))
-    child = os.fork()
+    child = fork()
     if not child:
-        tqdm.set_lock(threading.RLock())  # the shared one is never let go by who is killed with it
         world.score(folder)
         os._exit(0)
     if kill_after is not None:
