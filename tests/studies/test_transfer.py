@@ -6,6 +6,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.results.studies.transfer import transfer_report
+from autoeval.studies.hindsight import in_hindsight
 from autoeval.studies.transfer import (
     by_labelled_set,
     families_left_out,
@@ -66,6 +67,18 @@ def test_a_set_that_is_better_than_its_scores_tell_stands_out():
     assert off["seen"] - off["set"] == pytest.approx(0.1)
 
 
+def test_no_line_errs_less_than_the_best_in_hindsight():
+    places = places_of(scores())
+    options = {"features": ("atc@0.30", "box_share@0.30")}
+    best = figures(in_hindsight(places, **options))["error"]
+    x = np.c_[np.ones(len(places)), places["atc@0.30"]]
+    squares = x @ np.linalg.lstsq(x, places["mAP"], rcond=None)[0]
+    assert 0 < best <= figures(in_hindsight(places, **options).assign(estimate=squares))["error"]
+    assert best < figures(families_left_out(places, **options))["error"]
+    exact = places.assign(mAP=0.1 + 0.8 * places["atc@0.30"])
+    assert figures(in_hindsight(exact, **options))["error"] == pytest.approx(0)
+
+
 def test_m_families_are_fitted_on_and_all_others_judged():
     places = places_of(scores())
     judged = few_families(places, m=4, draws=3)
@@ -89,5 +102,9 @@ def test_the_report_holds_every_way_and_size():
     ]
     assert sizes == ["0 and the labelled set", "2 and the labelled set", "2"]
     assert evidence == ["boxes alone (1 pass)"]
+    assert report.parts[3].table["way"].tolist() == [
+        *["one for each category"] * 2,
+        *["one for all"] * 2,
+    ]
     with pytest.raises(InputError, match="3 families or more but got 1"):
         transfer_report(scores().query("family == 'family1'"))
