@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import add_detector_options
 from autoeval.commands.predictions_options import (
@@ -77,11 +77,13 @@ def _run_labelled(args: argparse.Namespace) -> int:
     from autoeval.report.sections import Report, written_files
     from autoeval.results.estimate.doubts import LeftOut
     from autoeval.results.estimate.labelled_pairs import LabelledPairs
+    from autoeval.results.predictions.predictions_report import Cautions
     from autoeval.runtime.writers import write_table
     from autoeval.targets import find_target
 
+    detector = load_named_detector(args)
     fit = fit_labelled(
-        load_named_detector(args),
+        detector,
         args.labels,
         args.img_dir,
         family=args.family,
@@ -96,16 +98,33 @@ def _run_labelled(args: argparse.Namespace) -> int:
     write_table(files[1], fit.table)
     pairs = LabelledPairs(fit.table, fit.estimator.regression_.features_, find_target(args.target))
     title = f"{detector_name(args)} on the categories of {Path(args.labels).name}"
-    report = Report(title, [LeftOut(fit.problems), pairs])
+    seen = _seen_in_training(detector, args)
+    report = Report(title, [*map(Cautions, [seen] if seen else []), LeftOut(fit.problems), pairs])
     written = [*files, *report.write(args.work_dir)]
     for problem in fit.problems:
         print(f"note: {problem}", file=sys.stderr)
+    for reason in seen:
+        print(f"caution: {reason}", file=sys.stderr)
     print(
         json.dumps(report.to_dict(), indent=2)
         if args.json
         else f"{report.text()}\n\n{written_files(written)}"
     )
     return 0
+
+
+def _seen_in_training(detector: Any, args: argparse.Namespace) -> list[str]:
+    """Say why the labelled images seem to be training images, and what follows."""
+    from autoeval.data.labels.any_format import load_labels
+    from autoeval.detectors.building.training_images import trained_on
+
+    if not hasattr(detector, "config"):  # a black box
+        return []
+    names = [image.file_name for image in load_labels(args.labels, args.img_dir).images]
+    return [
+        f"{reason}: images that it has seen judge a detector too well, fit on others"
+        for reason in trained_on(detector.config, args.labels, names)
+    ]
 
 
 def _run_detector(args: argparse.Namespace) -> int:

@@ -4,6 +4,8 @@ import argparse
 import json
 
 import pytest
+from estimation.test_fit_labelled import BrightnessDetector, write_table
+from mmengine.config import Config
 from rectangles import RectangleDetector, rectangle_task, write_film, write_world
 from test_estimate_map import SMALL, TASK
 
@@ -98,3 +100,19 @@ def test_a_black_box_by_its_file(tmp_path):
     path.write_text("1 / 0")
     with pytest.raises(InputError, match=r"Cannot run .*: ZeroDivisionError"):
         load_black_box(f"{path}:detector")
+
+
+def test_labels_of_training_images_are_cautioned(tmp_path, monkeypatch, capsys):
+    labels, images = write_table(tmp_path / "table")
+    detector = BrightnessDetector()
+    detector.config = Config({"train_dataloader": {"dataset": {"ann_file": str(labels)}}})
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *_, **__: detector)
+    fit = ["fit", "--detector", "yolox_nano", "--checkpoint", "weights.pth", "--labels"]
+    here = ["--img-dir", str(images), "--work-dir", str(tmp_path / "fit")]
+    assert main([*fit, str(labels), *here]) == 0
+    caution = "caution: 12 of 12 images have the name of an image in"
+    assert caution in capsys.readouterr().err
+    assert "12 of 12 images" in (tmp_path / "fit/report.html").read_text()
+    detector.config = Config({"model": {}})
+    assert main([*fit, str(labels), *here]) == 0
+    assert "caution" not in capsys.readouterr().err
