@@ -1,30 +1,15 @@
-"""docs/counting/: its links lead somewhere, and its worked examples say what they do."""
+"""The worked examples of docs/counting/ say what they do."""
 
 import re
 import sys
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from autoeval.cli import main
 from autoeval.counting.counters.build import load_counter
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = sorted(DOCS.glob("counting/*.md"))
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#:]+)(?:#([^)]+))?\)", page.read_text(encoding="utf-8"))
-    assert links
-    for target, anchor in links:
-        found = page.parent / target
-        assert found.exists(), target
-        if anchor:
-            headings = re.findall(r"^#+ (.+)$", found.read_text(encoding="utf-8"), re.MULTILINE)
-            known = [re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings]
-            assert anchor in known, (target, anchor, known)
 
 
 def test_the_table_of_the_counts_is_that_of_the_command(tmp_path):
