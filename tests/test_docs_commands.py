@@ -103,7 +103,8 @@ def test_commands_within_lines_have_their_options(page, ask):
 
 
 def test_what_a_page_gets_wrong_is_named(ask):
-    block = "D=\"--detector d\"\nfor t in a b; do\n  autoeval fit $D \\\n    --task ${t}.py --tusk 1\n"
+    block = 'D="--detector d"\nfor t in a b; do\n'
+    block += "  autoeval fit $D \\\n    --task ${t}.py --tusk 1\n"
     (words,) = commands_of(block)
     assert words == ["fit", "--detector", "d", "--task", "a.py", "--tusk", "1"]
     assert "--tusk" in str(refused([words], ask))
