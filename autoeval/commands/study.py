@@ -40,6 +40,7 @@ SCORES = {
         "chosen_prior",
         "which scores and prior, chosen on some detectors for another",
     ),
+    "regressors": ("other_regressors", "the default regressor beside those of scikit-learn"),
 }
 BOXES = {
     "sample-set-size": ("errors_by_size", "error by the images in a sample set"),
@@ -52,6 +53,7 @@ CHANGES = {"changes": ("changes", "which changes of a place are seen, and when a
 
 STUDIES = {**SCORES, **BOXES, **CHANGES}
 SEVERAL = ("transfer", "places")
+OF_DETECTORS = ("choose", "regressors")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     studies = parser.add_subparsers(dest="study", required=True, metavar="NAME", title="studies")
     for name, (_, text) in STUDIES.items():
         study = studies.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        if name == "choose":
+        if name in OF_DETECTORS:
             _add_tables(study)
         elif name in SCORES:
             _add_scores(study, several=name in SEVERAL)
@@ -102,7 +104,7 @@ def _report(args: argparse.Namespace) -> StudyReport:
         return make(*observe_named_changes(args), **_options(make, args))
     if args.study in BOXES:
         return make(*_observe(args), **_options(make, args))
-    if args.study == "choose":
+    if args.study in OF_DETECTORS:
         return make(_tables(args.of), **_options(make, args))
     if args.study in SEVERAL:
         tables = [_pairs(path) for path in args.scores]
@@ -225,7 +227,7 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
     if name == "labels":
         _add_label_options(study)
         return
-    if name == "choose":
+    if name in OF_DETECTORS:
         study.add_argument("--draws", type=int, default=2, help="of few families (%(default)s)")
         return
     if name in CHANGES:

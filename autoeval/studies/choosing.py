@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.errors import InputError
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
 from autoeval.estimation.pairs.pair_table import FEATURES, OF_BOXES
 from autoeval.estimation.regression import Prior
+from autoeval.estimation.score_table import SEED
 from autoeval.studies import transfer
 
 SIZES = (1, 3, 8)
@@ -96,6 +99,7 @@ def judge_all(
     sizes: Sequence[int] = SIZES,
     draws: int = 2,
     seed: int = 0,
+    estimator: Callable[..., Any] = PairEstimator,
 ) -> pd.DataFrame:
     """Judge a choice on every detector, in every way that its table allows.
 
@@ -108,7 +112,8 @@ def judge_all(
     """
     rows = []
     for detector, table in tables.items():
-        options = {"features": _read(choice, table), "prior": choice.prior}
+        options: dict[str, Any] = {"features": _read(choice, table), "prior": choice.prior}
+        options["estimator"] = estimator
         for way, judged in _ways(table, sizes, draws, seed, options):
             scored = judged.assign(loss=weighted_interval_score(judged))
             for category, own in scored.groupby("category", sort=False):
@@ -117,6 +122,14 @@ def judge_all(
                 loss = float(own.groupby(keys)["loss"].mean().mean())
                 rows.append({**named, "loss": loss, **transfer.figures(own)})
     return pd.DataFrame(rows)
+
+
+def check_families(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Make sure that every table holds places of three families or more."""
+    for name, table in tables.items():
+        n_families = table.loc[table["kind"] == SEED, "family"].nunique()
+        if n_families < 3:
+            raise InputError(f"{name}: expected places of 3 families or more, got {n_families}.")
 
 
 def weighted_interval_score(judged: pd.DataFrame) -> np.ndarray:

@@ -6,7 +6,7 @@ the categories of a labelled set, and return judged pairs: the columns of `judge
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,17 @@ def judge(
     level: float = 0.9,
     features: Sequence[str] | None = None,
     prior: Prior | None = None,
+    estimator: Callable[..., Any] = PairEstimator,
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others.
+
+    Parameters
+    ----------
+    known, asked : DataFrame
+    target, level, features, prior
+        As in `PairEstimator`.
+    estimator : callable
+        Makes what is fitted, of these four.
 
     Returns
     -------
@@ -50,15 +59,15 @@ def judge(
         ``upper``, ``constant`` (the mean of the known), and ``inside``: whether every score lies in
         the range of the known ones.
     """
-    estimator = PairEstimator(target=target, level=level, features=features, prior=prior)
-    told = estimator.fit(known).predict(asked)
-    x, seen = (values_of(rows, estimator.features_) for rows in (asked, estimator.rows_))
+    fitted = estimator(target=target, level=level, features=features, prior=prior).fit(known)
+    told = fitted.predict(asked)
+    x, seen = (values_of(rows, fitted.features_) for rows in (asked, fitted.rows_))
     return asked[KEYS].assign(
         true=asked[target],
         estimate=[t.value for t in told],
         lower=[t.lower for t in told],
         upper=[t.upper for t in told],
-        constant=float(estimator.rows_[target].mean()),
+        constant=float(fitted.rows_[target].mean()),
         inside=((x >= seen.min()) & (x <= seen.max())).all(axis=1),
     )
 

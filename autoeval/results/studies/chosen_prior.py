@@ -7,11 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.errors import InputError
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.runtime.progress import progress_bar
-from autoeval.studies.choosing import START, STEPS, Choice, Judged, mean_loss, nested, with_option
+from autoeval.studies.choosing import (
+    START,
+    STEPS,
+    Choice,
+    Judged,
+    check_families,
+    mean_loss,
+    nested,
+    with_option,
+)
 
 ALL = "none left out"
 FIGURES = ("error", "by_pair", "half_width", "coverage")
@@ -47,10 +55,7 @@ def choose_report(
     InputError
         If a table holds places of fewer than three families.
     """
-    for name, table in tables.items():
-        n_families = table.loc[table["kind"] == "seed", "family"].nunique()
-        if n_families < 3:
-            raise InputError(f"{name}: expected places of 3 families or more, got {n_families}.")
+    check_families(tables)
     with progress_bar(None, "judging choices", unit="choice") as bar:
         choices, judged = nested(tables, steps=steps, advance=bar.update, draws=draws, seed=seed)
         options = pd.DataFrame(_options(tables, choices[""], judged, steps))

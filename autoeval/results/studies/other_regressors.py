@@ -1,0 +1,83 @@
+"""What the default regressor buys over those of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from autoeval.report.parts import Part
+from autoeval.report.study_report import StudyReport
+from autoeval.runtime.progress import progress_bar
+from autoeval.studies.choosing import Choice, check_families, judge_all
+from autoeval.studies.plain_regressors import REGRESSORS
+
+FIGURES = ["error", "half_width", "coverage"]
+ABOUT = (
+    "The scores of the default and the same pairs, by other regressors. Every way of judging "
+    "leaves out the families that it judges; a family counts once. Means over ways and categories, "
+    "in points, coverage (nominal 90 %) in per cent, beside that of the worst way and category; "
+    "*loss*: the weighted interval score relative to that of the default; *few*: the error by one "
+    "and three families."
+)
+
+
+def regressors_report(
+    tables: Mapping[str, pd.DataFrame], *, draws: int = 2, seed: int = 0
+) -> StudyReport:
+    """Judge every regressor on every detector, in every way that its table allows.
+
+    Parameters
+    ----------
+    tables : mapping of str to DataFrame
+        Pair table of each detector: places, and maybe one labelled set.
+    draws, seed : int
+        How often few families are drawn, and from which seed.
+
+    Raises
+    ------
+    InputError
+        If a table holds places of fewer than three families.
+    """
+    check_families(tables)
+    parts = []
+    with progress_bar(len(REGRESSORS), "judging regressors", unit="regressor") as bar:
+        for name, estimator in REGRESSORS.items():
+            judged = judge_all(tables, Choice(), draws=draws, seed=seed, estimator=estimator)
+            parts.append(judged.assign(regressor=name))
+            bar.update()
+    every = pd.concat(parts, ignore_index=True)
+    part = Part("regressors", every, _for_people(every))
+    title = "The default regressor beside those of scikit-learn"
+    return StudyReport("regressors", title, ABOUT, _figure(every), [part])
+
+
+def _for_people(every: pd.DataFrame) -> pd.DataFrame:
+    by = every.groupby(["detector", "regressor"], sort=False)
+    few = every[every["way"].isin(["1", "3"])].groupby(["detector", "regressor"], sort=False)
+    loss = by["loss"].mean()
+    base = loss.xs("bayes", level="regressor")
+    points = (100 * by[FIGURES].mean()).round(1)
+    table = points.assign(
+        few=(100 * few["error"].mean()).round(1),
+        worst=(100 * by["coverage"].min()).round(0),
+        loss=(loss / base.reindex(loss.index.get_level_values(0)).to_numpy()).round(2),
+    ).reset_index()
+    order = ["detector", "regressor", "loss", "error", "few", "half_width", "coverage", "worst"]
+    return table[order].rename(columns={"half_width": "half width", "worst": "worst coverage"})
+
+
+def _figure(every: pd.DataFrame) -> Figure:
+    ways = list(dict.fromkeys(every["way"]))
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    for name, own in every.groupby("regressor", sort=False):
+        errors = own.groupby("way")["error"].mean().reindex(ways)
+        axes.plot(range(len(ways)), 100 * errors, "o-", ms=4, label=name)
+    axes.set_xticks(range(len(ways)), ways, fontsize=7)
+    axes.set_xlabel("families of places fitted on")
+    axes.set_ylabel("mean absolute error (points of mAP)")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=7)
+    return figure
