@@ -2,6 +2,7 @@
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -40,3 +41,11 @@ def test_the_coloured_dots_are_made_and_counted(tmp_path, monkeypatch):
     assert reads.count(image, "red dots").count == ignores.count(image, "green dots").count > 0
     assert reads.count(image, "green dots").count == 0
     sys.modules.pop("coloured_dots")
+
+
+def test_the_measures_stand_in_the_modules_that_are_named():
+    page = (DOCS / "counting" / "evaluate.md").read_text(encoding="utf-8")
+    table = page.split("| module | measures |")[1].split("\n\n")[0]
+    modules = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert modules
+    assert [m for m in modules if not find_spec(f"autoeval.counting.measures.{m}")] == []

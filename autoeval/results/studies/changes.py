@@ -269,6 +269,6 @@ def _figure(judged: pd.DataFrame, power: pd.DataFrame) -> Figure:
         heights = own.set_index("fall")["power"].reindex(falls) * 100
         right.bar(np.arange(len(falls)) + 0.38 * k, heights, 0.36, label=str(monitor))
     right.set_xticks(np.arange(len(falls)) + 0.19, [_fall_text(*fall) for fall in alarms.FALLS])
-    right.set(xlabel="true fall (points of mAP)", ylabel="streams with an alarm (%)")
-    right.legend()
+    right.set(xlabel="true fall (points of mAP)", ylabel="streams with an alarm (%)", ylim=(0, 110))
+    right.legend(loc="upper center", ncols=2, frameon=False)
     return figure
