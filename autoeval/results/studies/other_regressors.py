@@ -47,7 +47,9 @@ def regressors_report(
             judged = judge_all(tables, Choice(), draws=draws, seed=seed, estimator=estimator)
             parts.append(judged.assign(regressor=name))
             bar.update()
-    every = pd.concat(parts, ignore_index=True)
+    rank = {name: k for k, name in enumerate(tables)}
+    every = pd.concat(parts).sort_values("detector", key=lambda of: of.map(rank), kind="stable")
+    every = every.reset_index(drop=True)
     part = Part("regressors", every, _for_people(every))
     title = "The default regressor beside those of scikit-learn"
     return StudyReport("regressors", title, ABOUT, _figure(every), [part])
