@@ -61,7 +61,7 @@ class Plan(Section):
         return (
             f"A run observes {counted(self.n_observed, 'image')}: "
             f"{counted(self.n_sets, 'sample set')} of {families}, and the new images. "
-            "Each is seen once as it is and once in each repeat."
+            "Each is seen once as it is, once at half the size, and again in each repeat."
         )
 
     def _time(self) -> str:
