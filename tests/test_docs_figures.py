@@ -1,0 +1,104 @@
+"""Tables of measured results say what the files of figures beside them say."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.doc_pages import ROOT, prose_of
+
+RESULTS = ROOT / "docs" / "results"
+
+# Columns of tables, their columns in the files, and what those are multiplied by.
+WIDTHS = {"error": ("error", 100), "half width": ("half_width", 100)}
+COVERED = {**WIDTHS, "coverage %": ("coverage", 100), "constant": ("constant", 100)}
+TOLD = {**COVERED, "by pair": ("by_pair", 100), "pairs": ("pairs", 1)}
+PASSES = {**WIDTHS, "coverage": ("coverage", 100), "passes": ("passes", 1)}
+OPTIONS = {name: (name, 1) for name in ("yolox_nano", "yolo26n", "retinanet")}
+CHANGES = {
+    **WIDTHS,
+    "changes": ("changes", 1),
+    "over 3 points": ("large", 1),
+    "true mean": ("fell", 100),
+    "nothing": ("nothing", 100),
+    "sign %": ("sign", 100),
+    "coverage %": ("coverage", 100),
+}
+LABELS = {name: (name, 100) for name in ("error", "bias", "coverage")}
+LABELS |= {"half-width": ("half_width", 100), "worth": ("worth", 1), "k": ("k", 1)}
+SKILL = {"n": ("n", 1), "right": ("right", 100), "brier": ("brier", 1), "off": ("calibration", 100)}
+ORDER = {"n": ("n", 1), "told": ("told", 100), "true": ("true", 100)}
+
+
+def tables_of(page, first):
+    """The tables of a page whose first column is called `first`, cells as they stand."""
+    lines = [line.strip() for line in prose_of(page.read_text("utf-8")).splitlines()]
+    blocks = re.findall(r"(?:^\|.*\n)+", "\n".join(lines) + "\n", re.MULTILINE)
+    rows = [[row.strip("|").split("|") for row in block.splitlines()] for block in blocks]
+    cells = [[[cell.strip() for cell in row] for row in table] for table in rows]
+    return [pd.DataFrame(rows, columns=head) for head, _, *rows in cells if head[0] == first]
+
+
+def differing(shown, figures, columns):
+    """Cells that are not what the file says, to the digits that they are told with."""
+    if len(shown) != len(figures):
+        return [f"{len(shown)} rows, and {len(figures)} in the file"]
+    found = []
+    for name, (column, scale) in columns.items():
+        for cell, figure in zip(shown[name], scale * figures[column], strict=True):
+            told = cell.rstrip(" %").replace("–", "nan")
+            step = 10.0 ** -len(told.partition(".")[2])
+            if not np.isclose(float(told), figure, rtol=0, atol=0.501 * step, equal_nan=True):
+                found.append(f"{name}: {cell}, not {figure:g}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("page", "first", "which", "file", "columns"),
+    [
+        ("labels", "category", 0, "labels", LABELS),
+        ("changes", "kind", 0, "changes/change_by_kind", CHANGES),
+        ("changes", "kind", 1, "changes/change_apart", CHANGES),
+        ("changes", "severity", 0, "changes/change_by_severity", CHANGES),
+        ("places", "question", 0, "places/place_order_skill", SKILL),
+        ("places", "question", 1, "places/place_order", ORDER),
+        ("transfer", "fitted on", 0, "transfer/transfer", TOLD),
+        ("transfer", "families", 0, "transfer/transfer_sizes", TOLD),
+        ("transfer", "scores", 0, "transfer/transfer_evidence", TOLD),
+        ("transfer", "evidence", 0, "transfer/passes", PASSES),
+        ("transfer", "step", 0, "transfer/choose_options", OPTIONS),
+    ],
+)
+def test_the_table_is_that_of_the_file(page, first, which, file, columns):
+    shown = tables_of(RESULTS / f"{page}.md", first)[which]
+    assert differing(shown, pd.read_csv(RESULTS / f"{file}.csv"), columns) == []
+
+
+def test_the_page_on_labels_repeats_what_was_measured():
+    measured = pd.read_csv(RESULTS / "labels.csv").set_index(["category", "estimator", "k"])[
+        "error"
+    ]
+    (shown,) = tables_of(ROOT / "docs" / "labels.md", "labelled images")
+    names = {"labels alone, simply drawn": "labels", "combined": "combined"}
+    for words, *cells in shown.itertuples(index=False):
+        category, _, estimator = words.partition("s: ")
+        errors = [measured[category, names[estimator], int(k)] for k in shown.columns[1:]]
+        assert cells == [f"{100 * error:.1f}" for error in errors], words
+
+
+def test_the_means_of_binned_training_are_those_of_its_runs():
+    runs = pd.read_csv(RESULTS / "binned_training.csv").drop(columns="seed").groupby("training")
+    shown = tables_of(RESULTS / "binned_training.md", "training")[0].set_index("training")
+    mean, std = runs.mean(), runs.std()
+    for training, row in shown.iterrows():
+        told = [f"{mean.loc[training, c]:.2f} ± {std.loc[training, c]:.2f}" for c in row.index]
+        assert row.tolist() == told, training
+
+
+def test_a_figure_that_differs_is_named():
+    shown, columns = pd.DataFrame({"off": ["4.0", "5.2"]}), {"off": ("error", 100)}
+    assert differing(shown, pd.DataFrame({"error": [0.0404, 0.0515]}), columns) == []
+    wrong = differing(shown, pd.DataFrame({"error": [0.0406, 0.052]}), columns)
+    assert wrong == ["off: 4.0, not 4.06"]
+    assert differing(shown, pd.DataFrame({"error": [0.0404]}), columns)
