@@ -55,6 +55,11 @@ class Predictions:
         return float(self.scores.min()) if len(self) else float("nan")
 
     @cached_property
+    def highest(self) -> float:
+        """The highest score of all boxes, NaN without any."""
+        return float(self.scores.max()) if len(self) else float("nan")
+
+    @cached_property
     def most_boxes(self) -> int:
         """The largest number of boxes in one image."""
         return int(np.bincount(self.image).max()) if len(self) else 0

@@ -14,6 +14,7 @@ from autoeval.errors import InputError
 
 WORDS = ("category", "category_name", "label", "name")
 FEWEST_USABLE = 0.5
+MOST_BEYOND = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +47,19 @@ def read_entries(path: Path, content: Sequence[Any]) -> Entries:
     Raises
     ------
     InputError
-        If less than half of them can be used, or none.
+        If less than half of them can be used, or none, or scores are no confidences in [0, 1].
     """
+    if not content:
+        raise InputError(f"{path} holds no box: where nothing at all is found, nothing is told.")
     rows: list[dict] = [e if isinstance(e, dict) else {} for e in content]
     images = [(e.get("image_id"), e.get("file_name")) for e in rows]
     word = next((w for w in WORDS if any(w in e for e in rows[:100])), WORDS[0])
     categories = [(e.get("category_id"), e.get(word)) for e in rows]
     scores = _numbers([e.get("score") for e in rows], _score)
     xywh = _numbers([e.get("bbox") for e in rows], _box, 4)
+    _refuse_other_scale(path, scores)
     faults = _faults(images, categories, xywh, scores)
-    usable = ~np.any(list(faults.values()), axis=0) if rows else np.zeros(0, bool)
+    usable = ~np.any(list(faults.values()), axis=0)
     problems = tuple(_told(what, bad) for what, bad in faults.items() if bad.any())
     if usable.sum() <= FEWEST_USABLE * len(rows):
         raise InputError(
@@ -72,6 +76,16 @@ def read_entries(path: Path, content: Sequence[Any]) -> Entries:
         scores[kept].astype(np.float32),
         problems,
     )
+
+
+def _refuse_other_scale(path: Path, scores: np.ndarray) -> None:
+    beyond = np.isfinite(scores) & ((scores < 0) | (scores > 1))
+    if beyond.sum() > max(MOST_BEYOND * len(scores), 1):
+        raise InputError(
+            f"{path}: {beyond.sum()} of {len(scores)} scores are not in [0, 1] "
+            f"({np.nanmin(scores):.3g} to {np.nanmax(scores):.3g}). Expected confidences: divide "
+            "percentages by 100, and put logits through a sigmoid."
+        )
 
 
 def _faults(

@@ -89,7 +89,7 @@ def test_bad_entries_are_counted_and_left_out(tmp_path, bad, told):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ([], "0 of its 0 entries"),
+        ([], "holds no box"),
         ([box(), box(score=None)], "1 of its 2 entries"),  # half is not enough
         ({"boxes": []}, "expected a list of boxes"),
         (7, "expected a list of boxes"),
@@ -139,3 +139,10 @@ def test_two_detectors_in_one_file_are_refused(tmp_path):
     assert len(read_predictions(write(tmp_path, one), images=IMAGES, numbers={"1": "car"})) == 20
     with pytest.raises(InputError, match=r"40 of 40 boxes over .* lie on another one"):
         read_predictions(write(tmp_path, one + other), images=IMAGES, numbers={"1": "car"})
+
+
+@pytest.mark.parametrize("scores", [[98.0, 31.5, 0.7, 12.0], [-3.0, 2.5, 0.7, -1.0]])
+def test_percentages_and_logits_are_refused(tmp_path, scores):
+    path = write(tmp_path, [box(score=score) for score in scores])
+    with pytest.raises(InputError, match=r"3 of 4 scores are not in \[0, 1\] .*sigmoid"):
+        read_predictions(path, images=IMAGES, numbers={"1": "car"})
