@@ -162,6 +162,66 @@ def test_an_estimate_doubts_another_detector(world, tmp_path, capsys):
     assert "are of another detector" in capsys.readouterr().err
 
 
+def asked(world, tmp_path, predictions, *more):
+    options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
+    images = world / "val_labels.json"
+    assert main(["estimate", *words(tmp_path, images_list=images, **options), *more]) == 0
+    return json.loads((tmp_path / "result.json").read_text())["estimate"]
+
+
+def test_what_a_threshold_hides_widens_the_interval(world, tmp_path, capsys):
+    """From a full list to one from .175 on, half of what scores read is gone."""
+    full = asked(world, tmp_path, world / "val_predictions.json")
+    cut = asked(world, tmp_path, changed(world, tmp_path, only_over(0.175)))
+    assert re.search(r"5\d% of the confidence that scores read", capsys.readouterr().out)
+    spread = PredictionsEstimator.load(world / "fit/estimator.parquet").pairs_.spread_
+    reach = [(e["source_upper"] - e["source_lower"]) / 2 for e in (full, cut)]
+    assert reach[1] == pytest.approx(np.hypot(reach[0], 1.645 * spread / 2), rel=0.15)
+    each = [e["per_category"]["thing 0"] for e in (full, cut)]
+    assert each[1]["upper"] - each[1]["lower"] > 1.3 * (each[0]["upper"] - each[0]["lower"])
+
+
+def test_a_list_of_sure_boxes_does_not_compare_with_a_full_one(world, tmp_path, capsys):
+    options = {"estimator": world / "fit/estimator.parquet"}
+    options["predictions"] = changed(world, tmp_path, only_over(0.4))
+    assert main(["estimate", *words(tmp_path, **options), "--truncated"]) == 2
+    assert "the scores do not compare" in capsys.readouterr().err
+
+
+def test_copies_of_an_image_count_once(world, tmp_path, capsys):
+    entries = json.loads((world / "val_predictions.json").read_text())
+    names = sorted({entry["image_id"] for entry in entries})
+    copied = [{**e, "image_id": f"{e['image_id']} {k}"} for k in range(3) for e in entries]
+    (tmp_path / "copied.json").write_text(json.dumps(copied))
+    estimator = world / "fit/estimator.parquet"
+    for path in (tmp_path / "copied.json", world / "val_predictions.json"):
+        assert main(["estimate", *words(tmp_path, estimator=estimator, predictions=path)]) == 0
+        estimate = json.loads((tmp_path / "result.json").read_text())["estimate"]
+        assert estimate["n_images"] == len(names)
+    assert f"the boxes of another, left out: {2 * len(names)}" in capsys.readouterr().out
+
+
+def test_doubts_of_the_fit_come_with_every_estimate(world, tmp_path, capsys):
+    """Labels of every other object only: half of the confident boxes look wrong."""
+    document = json.loads((world / "val_labels.json").read_text())
+    document["annotations"] = document["annotations"][::3]
+    (tmp_path / "labels.json").write_text(json.dumps(document))
+    files = {"labels": tmp_path / "labels.json", "predictions": world / "val_predictions.json"}
+    assert main(["fit", *words(tmp_path / "fit", **files)]) == 0
+    assert "note: labels: " in capsys.readouterr().out
+    options = {"estimator": tmp_path / "fit/estimator.parquet"}
+    options["predictions"] = world / "val_predictions.json"
+    assert main(["estimate", *words(tmp_path, **options)]) == 0
+    assert "do the labels miss objects" in capsys.readouterr().out
+
+
+def test_scores_that_are_never_high_are_refused(world, tmp_path, capsys):
+    files = {"labels": world / "val_labels.json"}
+    files["predictions"] = changed(world, tmp_path, lambda e: {**e, "score": e["score"] / 4})
+    assert main(["fit", *words(tmp_path, **files)]) == 2
+    assert "what the scores tell begins at 0.3" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", [["label", "plan"], ["monitor"], ["estimate-map"]])
 def test_what_runs_a_detector_refuses_an_estimator_of_predictions(world, tmp_path, command, capsys):
     cv2.imwrite(str(tmp_path / "1.png"), np.zeros((32, 32, 3), np.uint8))

@@ -24,6 +24,7 @@ from autoeval.estimation.regression import (
     Mixture,
     Pairs,
     Prior,
+    Scaling,
     Told,
     tell,
     without_each_family,
@@ -114,14 +115,30 @@ class PairEstimator:
         """Whether all pairs are of one category."""
         return len(self.categories_) == 1
 
-    def predict(self, rows: pd.DataFrame) -> list[Told]:
-        """Estimate each row, a category of one new place."""
-        return tell(self.distribution(rows), self.level)
+    def predict(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> list[Told]:
+        """Estimate each row, a category of one new place.
 
-    def predict_mean(self, rows: pd.DataFrame) -> Told:
-        """Estimate the mean over the rows, which are categories of one new place."""
+        Parameters
+        ----------
+        rows : DataFrame
+        unseen : float
+            How much of what scores read is missing, in [0, 1]. An error of that share of how far
+            accuracies differ, `spread_`, is added, which the categories of a place have in common.
+        """
+        blurred = self.distribution(rows).blurred(unseen * self.spread_)
+        return tell(blurred, self.level)
+
+    def predict_mean(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> Told:
+        """Estimate the mean over the rows, which are categories of one new place; see `predict`."""
         average = np.full((1, len(rows)), 1 / len(rows))
-        return tell(self.distribution(rows, average), self.level)[0]
+        blurred = self.distribution(rows, average).blurred(unseen * self.spread_)
+        return tell(blurred, self.level)[0]
+
+    @property
+    def spread_(self) -> float:
+        """Standard deviation of accuracies, by the pairs and a first guess: anything in [0, 1]."""
+        anything = Scaling(np.array([0.5]), np.array([12**-0.5]), self.prior.guess)
+        return float(anything.learn(self._true[:, None]).scale[0])
 
     def held_out(self) -> pd.DataFrame:
         """Estimate every pair by what the other families say.

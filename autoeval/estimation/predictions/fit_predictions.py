@@ -14,11 +14,15 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.errors import InputError
+from autoeval.estimation.predictions.category_precision import rank_categories
+from autoeval.estimation.predictions.doubts.labelled_twice import labelled_twice
+from autoeval.estimation.predictions.doubts.lost_words import lost_words
+from autoeval.estimation.predictions.doubts.surer_than_right import surer_than_right
 from autoeval.estimation.predictions.memory import Memory, check_floor
 from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
-from autoeval.estimation.predictions.prediction_pairs import labelled_pairs
+from autoeval.estimation.predictions.prediction_pairs import CONFIDENT, labelled_pairs
 from autoeval.estimation.predictions.truth import Truth
-from autoeval.estimation.predictions.unseen_error import held_out_pairs
+from autoeval.estimation.predictions.unseen_error import held_out_pairs, worse_than_constant
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import SeedSetFiles, Task
@@ -181,6 +185,7 @@ class _Place:
             read = self._read(files.half_size, files)
             problems += read.problems
             half = read.as_categories(categories, dict(words) or {n: n for n in categories})
+        ranked = rank_categories(mine, truth)
         table = labelled_pairs(
             mine,
             truth,
@@ -188,10 +193,14 @@ class _Place:
             family=self.family,
             half=half,
             everywhere=everywhere,
+            ranked=ranked,
         )
+        doubts = [*surer_than_right(mine, ranked), *labelled_twice(truth)]
+        doubts += () if words else lost_words(found, truth)
         problems += [*truth.problems, *_hopeless(table, files)]
-        told = [f"{self.name}: {problem}" for problem in problems]
-        return table, Memory.of(found, half_size=half is not None), told
+        told, doubted = ([f"{self.name}: {p}" for p in of] for of in (problems, doubts))
+        memory = Memory.of(found, half_size=half is not None).doubting(*doubted)
+        return table, memory, [*told, *doubted]
 
     def _read(self, path: PathLike, files: Files) -> Predictions:
         content = self.content
@@ -252,13 +261,22 @@ def _joined(memories: Sequence[Memory]) -> Memory:
         min(memory.floor for memory in memories),
         max(memory.most_boxes for memory in memories),
         all(memory.half_size for memory in memories),
+        max(memory.highest for memory in memories),
+        sum(memory.unseen for memory in memories) / len(memories),
     )
 
 
 def _fit(
     table: pd.DataFrame, memory: Memory, problems: Sequence[str], target: str, level: float
 ) -> PredictionsFit:
+    if memory.highest <= CONFIDENT:
+        raise InputError(
+            f"The highest score is {memory.highest:.3g}, and what the scores tell begins at "
+            f"{CONFIDENT}: expected confidences in [0, 1] that are high where a box is right."
+        )
     table = table.reset_index(drop=True)
     estimator = PredictionsEstimator(target=target, level=level).fit(table, memory)
     held_out = held_out_pairs(estimator.pairs_.rows_, target=target, level=level)
-    return PredictionsFit(estimator, held_out, tuple(problems))
+    useless = worse_than_constant(held_out)
+    estimator.memory_ = memory.doubting(*useless)
+    return PredictionsFit(estimator, held_out, (*problems, *useless))

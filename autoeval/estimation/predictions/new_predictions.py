@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_image_list, read_predictions
+from autoeval.data.predictions.copies import copies
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.predictions.doubts.unseen_range import unseen_share
 from autoeval.estimation.predictions.fit_predictions import Files, PathLike
 from autoeval.estimation.predictions.memory import check_floor
 from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
@@ -75,14 +79,21 @@ def ask(
         )
     known = None if images is None else read_image_list(images)
     read = _read(files.clean, files, estimator, known, str(images))
-    doubts = [*memory.differences(read), *check_floor(read, "the file", truncated=files.truncated)]
+    doubts = [*memory.doubts, *memory.differences(read)]
+    doubts += check_floor(read, "the file", truncated=files.truncated)
     if known is None:
         doubts.append(
             "images without a box are not known, and count as if there were none: list all images"
         )
+    unseen = unseen_share(read)
     half = None
     if files.half_size is not None:
         half = _read(files.half_size, files, estimator, read.images, str(files.clean))
+    later = copies(read)
+    if len(later):
+        doubts.append(f"images with exactly the boxes of another, left out: {len(later)}")
+        kept = np.setdiff1d(np.arange(len(read.images)), later)
+        read, half = read.on_images(kept), half and half.on_images(kept)
     if categories:
         doubts += _check_words(categories, {*memory.categories, *read.categories})
         names, words = list(categories), _words(categories)
@@ -92,7 +103,8 @@ def ask(
         half = half.as_categories(read.categories, {word: word for word in read.categories})
     pairs = (pairs_everywhere if categories else pairs_where_found)(read, half)
     problems = (*read.problems, *(half.problems if half else ()))
-    return Asked(estimator.estimate(pairs, doubts=doubts), read, problems)
+    estimate = estimator.estimate(pairs, doubts=doubts, unseen=unseen)
+    return Asked(estimate, read, problems)
 
 
 def _read(

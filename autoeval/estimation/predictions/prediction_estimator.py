@@ -17,6 +17,7 @@ from autoeval.estimation.guards import guards
 from autoeval.estimation.intervals import Interval, widened
 from autoeval.estimation.pairs.pair_estimator import PairEstimator
 from autoeval.estimation.pairs.tightness import tightness
+from autoeval.estimation.predictions.doubts.unseen_range import told as unseen_told
 from autoeval.estimation.predictions.image_spread import sampling_std
 from autoeval.estimation.predictions.memory import Memory
 from autoeval.estimation.predictions.prediction_pairs import Pair
@@ -64,7 +65,9 @@ class PredictionsEstimator:
         self.memory_ = memory
         return self
 
-    def estimate(self, pairs: Sequence[Pair], *, doubts: Sequence[str] = ()) -> Estimate:
+    def estimate(
+        self, pairs: Sequence[Pair], *, doubts: Sequence[str] = (), unseen: float = 0.0
+    ) -> Estimate:
         """Estimate the mean accuracy over the categories of a new place, and that of each.
 
         Parameters
@@ -72,6 +75,9 @@ class PredictionsEstimator:
         pairs : sequence of Pair
         doubts : sequence of str
             Reasons for doubt that are known already.
+        unseen : float
+            How much of what scores read is missing in these predictions, see `unseen_share`; what
+            was missing in the fit counts, too.
 
         Raises
         ------
@@ -84,7 +90,8 @@ class PredictionsEstimator:
                 "Name those to be expected with --category."
             )
         rows = pd.DataFrame([pair.row() for pair in pairs])
-        told, n_images = self.pairs_.predict_mean(rows), len(pairs[0].parts.above)
+        unseen = max(unseen, self.memory_.unseen)
+        told, n_images = self.pairs_.predict_mean(rows, unseen=unseen), len(pairs[0].parts.above)
         features = {name: float(rows[name].mean()) for name in self.pairs_.features_}
         spread = sampling_std(self.pairs_, pairs, rows)
         found = Interval(told.lower, told.upper, _method(told))
@@ -99,7 +106,8 @@ class PredictionsEstimator:
             backbone=BACKBONE,
             doubtful=target.doubtful,
         )
-        beside = {name: _bounds(of.predict_mean(rows)) for name, of in self.beside_.items()}
+        others = self.beside_.items()
+        beside = {n: _bounds(of.predict_mean(rows, unseen=unseen)) for n, of in others}
         values = {self.target: told.value, **{name: of["value"] for name, of in beside.items()}}
         tight = tightness(self.pairs_.rows_, values)
         return Estimate(
@@ -113,11 +121,11 @@ class PredictionsEstimator:
             method=METHOD,
             n_images=n_images,
             features=features,
-            guards=(*doubts, *_outside(told), *doubted, *tight),
+            guards=(*doubts, *unseen_told(unseen), *_outside(told), *doubted, *tight),
             sampling_std=spread,
             source_lower=told.lower,
             source_upper=told.upper,
-            per_category=self._each(rows) if len(pairs) > 1 else {},
+            per_category=self._each(rows, unseen) if len(pairs) > 1 else {},
             raw=told.raw,
             beside=beside,
             advice=advice(told, plan="autoeval label plan, which needs the detector itself"),
@@ -148,8 +156,8 @@ class PredictionsEstimator:
         estimator = cls(target=settings["target"], level=settings["level"])
         return estimator.fit(table, Memory.from_dict(memory))
 
-    def _each(self, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-        told = self.pairs_.predict(rows)
+    def _each(self, rows: pd.DataFrame, unseen: float) -> dict[str, dict[str, float]]:
+        told = self.pairs_.predict(rows, unseen=unseen)
         return {name: _bounds(t) for name, t in zip(rows["category"], told, strict=True)}
 
     def _training_range(self) -> dict[str, tuple[float, float]]:

@@ -86,6 +86,7 @@ def labelled_pairs(
     family: str | None = None,
     half: Predictions | None = None,
     everywhere: bool = False,
+    ranked: Sequence[Ranking] | None = None,
 ) -> pd.DataFrame:
     """Score and judge the categories of a labelled set.
 
@@ -103,6 +104,8 @@ def labelled_pairs(
     everywhere : bool
         Whether categories are to be expected in all images; else each is judged on those that hold
         it.
+    ranked : sequence of Ranking, optional
+        What `rank_categories` says of both, where that is known already.
 
     Returns
     -------
@@ -117,15 +120,15 @@ def labelled_pairs(
         If no category is left.
     """
     rows = []
-    whole = rank_categories(found, truth)
-    images = [np.flatnonzero(ranked.n_true) for ranked in whole]
+    whole = rank_categories(found, truth) if ranked is None else ranked
+    images = [np.flatnonzero(of.n_true) for of in whole]
     if everywhere:
         images = [np.arange(len(found.images))] * len(whole)
-    for pair, ranked in zip(_pairs(found, half, images), whole, strict=True):
-        held, n_boxes = np.count_nonzero(ranked.n_true), int(ranked.n_true.sum())
+    for pair, of in zip(_pairs(found, half, images), whole, strict=True):
+        held, n_boxes = np.count_nonzero(of.n_true), int(of.n_true.sum())
         if not everywhere and (held < FEWEST_IMAGES or n_boxes < FEWEST_BOXES):
             continue
-        precision = ranked.take(pair.images).precision()
+        precision = of.take(pair.images).precision()
         rows.append({**pair.row(), "n_boxes": n_boxes, **summarise(precision)})
     if not rows:
         raise InputError(

@@ -48,6 +48,24 @@ def held_out_pairs(table: pd.DataFrame, *, target: str, level: float) -> pd.Data
     )
 
 
+def worse_than_constant(held_out: pd.DataFrame) -> tuple[str, ...]:
+    """Doubt an estimator that misses what it has not seen by more than a constant does.
+
+    Parameters
+    ----------
+    held_out : DataFrame
+        See `held_out_pairs`.
+    """
+    if not len(held_out) or held_out["error"].mean() < held_out["constant_error"].mean():
+        return ()
+    error, constant = (100 * held_out[name].mean() for name in ("error", "constant_error"))
+    return (
+        f"what was not seen in the fit is missed by {error:.1f} points on average, by a constant "
+        f"that ignores the images by {constant:.1f}: either all that is labelled is as accurate "
+        "as all else, or these scores tell nothing, as where labels are wrong",
+    )
+
+
 def by_family(table: pd.DataFrame) -> bool:
     """Say whether there are families enough to leave one out."""
     return table["family"].nunique() >= FEWEST_FAMILIES

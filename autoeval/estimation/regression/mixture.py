@@ -41,6 +41,10 @@ class Mixture:
         """Standard deviation of each quantity, (N,)."""
         return np.sqrt(self.weights @ (self.stds**2 + (self.means - self.mean) ** 2))
 
+    def blurred(self, std: float) -> Mixture:
+        """Add an independent error of a standard deviation to each quantity."""
+        return Mixture(self.weights, self.means, np.hypot(self.stds, std))
+
     def cdf(self, values: np.ndarray) -> np.ndarray:
         """Probability of each quantity to be below its value, (N,)."""
         return self.weights @ ndtr((values - self.means) / self.stds)

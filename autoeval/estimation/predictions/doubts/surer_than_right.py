@@ -1,0 +1,51 @@
+"""Whether a detector is surer of its boxes than they are right by the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from autoeval.data.predictions import Predictions
+from autoeval.estimation.predictions.coco_matching import best_of_each_image
+from autoeval.estimation.predictions.features import SURE
+from autoeval.estimation.predictions.ranking import Ranking
+
+FEWEST_BOXES = 50
+SURER = 0.1
+
+
+def surer_than_right(found: Predictions, ranked: Sequence[Ranking]) -> tuple[str, ...]:
+    """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
+
+    Parameters
+    ----------
+    found : Predictions
+    ranked : sequence of Ranking
+        What `rank_categories` says of them, one a category.
+
+    Returns
+    -------
+    tuple of str
+        One doubt where confidence exceeds precision by more than .1, over 50 boxes or more.
+    """
+    best = best_of_each_image(found)
+    sure = best.where(best.scores > np.float32(SURE))
+    right, scores = [], []
+    for k, of in enumerate(ranked):
+        mine = np.sort(sure.scores[sure.label == k])[::-1]
+        counts = of.counted[0, : len(mine)].astype(bool)
+        right.append(of.right[0, : len(mine)][counts])
+        scores.append(mine[counts])
+    n_boxes = sum(map(len, scores))
+    if n_boxes < FEWEST_BOXES:
+        return ()
+    precision, confidence = float(np.concatenate(right).mean()), np.concatenate(scores).mean()
+    if confidence - precision <= SURER:
+        return ()
+    return (
+        f"{precision:.0%} of the {n_boxes} boxes over {SURE} are right by the labels (IoU .5), "
+        f"while their mean score is {confidence:.2f}: do the labels miss objects, or are they "
+        "drawn elsewhere? If not, the detector is surer than it is right, other than those on "
+        "which intervals were measured",
+    )
