@@ -9,7 +9,7 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_image_list, read_predictions
-from autoeval.data.predictions.copies import copies
+from autoeval.data.predictions.same_boxes import copies
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
