@@ -103,11 +103,9 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILURE
-    except KeyboardInterrupt:
-        print(
-            "\nInterrupted. Give the same command again: what its folder keeps is not done again.",
-            file=sys.stderr,
-        )
+    except KeyboardInterrupt as interrupt:
+        kept = str(interrupt) or "what its folder keeps is not done again"
+        print(f"\nInterrupted. Give the same command again: {kept}.", file=sys.stderr)
         return INTERRUPTED
 
 

@@ -135,6 +135,7 @@ def _run_any(args: argparse.Namespace) -> int:
         load_named_detector(args),
         categories=named_categories(args.category) or None,
         teacher=load_named_teacher(args),
+        work_dir=args.work_dir,
     )
     by_category = ByCategory(estimate.per_category, find_target(estimate.target))
     report = Report(

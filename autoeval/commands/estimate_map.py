@@ -131,6 +131,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
+    from autoeval.estimation.observation.kept_observer import keeping
     from autoeval.metasets.overlap import shared_with_sources
     from autoeval.report.sections import written_files
     from autoeval.results.estimate.map_report import map_report
@@ -157,10 +158,13 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     observed = None
     if used.images is not None:
         shared = shared_with_sources(used.seed_sets, [image.path for image in used.images])
-        if args.executor != "local":
+        observer = used.observer
+        if args.executor == "local":
+            observer = keeping(observer, work_dir(args, task))
+        else:
             load = partial(load_named_detector, args)
-            shards = share_out(used.observer, used.images, make_executor(args), load=load)
-        observed = observe_unlabelled(used.observer, used.estimator, used.images, shards=shards)
+            shards = share_out(observer, used.images, make_executor(args), load=load)
+        observed = observe_unlabelled(observer, used.estimator, used.images, shards=shards)
         observed = observed.cautioned(shared)
     if not shards.leads:
         return 0

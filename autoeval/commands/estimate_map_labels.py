@@ -62,6 +62,7 @@ def tell_with_labels(
         named_labels(args),
         words=translation(args.words),
         teacher=teacher,
+        work_dir=folder,
         batch_size=args.batch_size,
     )
     sections = list(label_report(estimate).sections)

@@ -90,6 +90,7 @@ def _run_labelled(args: argparse.Namespace) -> int:
         teacher=load_named_teacher(args),
         target=args.target,
         level=args.level,
+        work_dir=args.work_dir,
     )
     files = [args.work_dir / ESTIMATOR, args.work_dir / "scores.parquet"]
     args.work_dir.mkdir(parents=True, exist_ok=True)

@@ -95,6 +95,7 @@ def _plan(args: argparse.Namespace, images: Sequence[Any]) -> LabelPlan:
         teacher=teacher,
         pseudo_labels=args.pseudo_labels,
         pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
+        work_dir=args.out,
         batch_size=args.batch_size,
     )
     return plan

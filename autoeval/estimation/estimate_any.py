@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.fit_labelled import scores_of
 from autoeval.estimation.observation.category_tally import CategoryTally
+from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import light
@@ -24,7 +26,6 @@ from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.pairs.pair_regression import PairRegression
 from autoeval.estimation.remembered import check_teacher
 from autoeval.metasets.task import Task
-from autoeval.runtime.progress import announced_bar
 
 SEEN, FEWEST_IMAGES = 0.1, 5
 NOTHING = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
@@ -37,6 +38,7 @@ def estimate_any(
     *,
     categories: Mapping[str, Sequence[str]] | None = None,
     teacher: Teacher | None = None,
+    work_dir: Path | None = None,
     batch_size: int = 4,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> Estimate:
@@ -55,6 +57,8 @@ def estimate_any(
         which five images or more have a box over .1, each on those images.
     teacher : Teacher, optional
         The one that it was fitted with, if any.
+    work_dir : Path, optional
+        Keeps what is observed: the same call goes on where one was interrupted.
     batch_size : int
         Changes no number.
     watch : callable
@@ -75,13 +79,13 @@ def estimate_any(
     check_teacher(regression.features_, teacher)
     named = categories or {word: [word] for word in detector.categories}
     settings, task = replace(light(), teacher=teacher), any_task(named, detector.categories)
-    observer = Observer(detector, task, settings, batch_size=batch_size)
+    observer = keeping(Observer(detector, task, settings, batch_size=batch_size), work_dir)
     estimator.check_detector(detector)
     samples, log = UnlabelledSamples(list_images(images)), PassLog()
     names = tuple(named)
     tally = CategoryTally(names, scores_of(regression.features_), observer.settings.stability)
     n_images = 0
-    with announced_bar(len(samples), "observing images") as bar:
+    with observer.bar(samples, len(samples)) as bar:
         for _, evidence in observer.each(samples, log=log):
             expected = np.arange(len(names)) if categories else _seen(evidence)
             tally.update_on(expected, evidence, *NOTHING)

@@ -31,7 +31,6 @@ from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.remembered import fitted_repeats, recall_pass
 from autoeval.estimation.sampling import RESAMPLED, RESAMPLES
-from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.scores.registry import needs_of, of_domain
 
@@ -229,7 +228,7 @@ class MapEstimator:
         self.check_context(observer.context())
         samples, shards = UnlabelledSamples(list_images(images)), shards or Undivided()
         mine = len(shards.part(len(samples)))
-        with announced_bar(mine, "observing images", disable=not shards.leads) as bar:
+        with observer.bar(samples, mine, disable=not shards.leads) as bar:
             rows = observer.rows(
                 samples, advance=bar.update, watch=watch, shards=shards, resamples=RESAMPLES
             )

@@ -15,6 +15,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import MapEstimator
 from autoeval.estimation.observation.category_tally import MIN_BOXES, MIN_IMAGES, CategoryTally
+from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import Teacher
@@ -27,7 +28,6 @@ from autoeval.estimation.pairs.pair_table import (
 from autoeval.metasets import SampleSet, own_images
 from autoeval.metasets.seed_set import load_seed_set
 from autoeval.metasets.task import Task
-from autoeval.runtime.progress import announced_bar
 from autoeval.scores.registry import score_of
 
 FEWEST = 3
@@ -63,6 +63,7 @@ def fit_labelled(
     level: float = 0.9,
     min_images: int = MIN_IMAGES,
     min_boxes: int = MIN_BOXES,
+    work_dir: Path | None = None,
     batch_size: int = 4,
 ) -> LabelledFit:
     """Observe a labelled set once and fit on all its categories that occur often enough.
@@ -85,6 +86,8 @@ def fit_labelled(
         As in `MapEstimator`.
     min_images, min_boxes : int
         What a category needs; the others are named.
+    work_dir : Path, optional
+        Keeps what is observed: the same call goes on where one was interrupted.
     batch_size : int
         Changes no number.
 
@@ -100,11 +103,12 @@ def fit_labelled(
     seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
     settings = replace(light(), teacher=teacher)
     observer = Observer(detector, Task(name, categories, ()), settings, batch_size=batch_size)
+    observer = keeping(observer, work_dir)
     samples = SampleSet(seed_set, own_images(seed_set))
     kept = (*FEATURES, *OF_THE_SAME_PASSES, *((WITH_TEACHER,) if teacher else ()))
     names = scores_of(kept)
     tally = CategoryTally(categories, names, settings.stability)
-    with announced_bar(len(samples), f"observing {name}") as bar:
+    with observer.bar(samples, len(samples), f"observing {name}") as bar:
         for sample, evidence in observer.each(samples):
             tally.update(evidence, sample.boxes, sample.labels, sample.iscrowd)
             bar.update()

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from autoeval.data.file_stamp import path_stamp
 from autoeval.data.image_header import read_header
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.wording import listed
@@ -16,6 +17,8 @@ from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.seed_set import ImageRecord, SeedSet
 from autoeval.metasets.seeds import named_rng
 from autoeval.metasets.transforms import apply_step
+
+NO_PIXELS = np.zeros((0, 0, 3), np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,18 @@ class Samples(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int, /) -> Sample: ...
+
+
+class FileSamples(Samples, Protocol):
+    """Samples of which something is known without reading their files."""
+
+    def stamp(self, index: int, /) -> str:
+        """Return what changes when the pixels of a sample may have changed."""
+        ...
+
+    def unread(self, index: int, /) -> Sample:
+        """Return a sample without its pixels."""
+        ...
 
 
 class SampleSet:
@@ -113,6 +128,24 @@ class SampleSet:
             image, boxes, left = apply_step(step, image, boxes, rng=rng, min_visibility=visible)
             kept = kept[left]
         return Sample(record.image_id, image, boxes, record.labels[kept], record.iscrowd[kept])
+
+    def stamp(self, index: int) -> str:
+        """Return what changes with the file of an image, or with the size that its labels give."""
+        record = self.records[index]
+        return f"{record.width} x {record.height} {path_stamp(record.path)}"
+
+    def unread(self, index: int) -> Sample:
+        """Return the labels of an image of a recipe without steps, and no pixels.
+
+        Raises
+        ------
+        ValueError
+            If there are steps: where labels go depends on the pixels.
+        """
+        if self.recipe.steps:
+            raise ValueError(f"Recipe {self.recipe.recipe_id} changes its images: read them.")
+        record = self.records[index]
+        return Sample(record.image_id, NO_PIXELS, record.boxes, record.labels, record.iscrowd)
 
 
 def _read(record: ImageRecord) -> np.ndarray:

@@ -25,6 +25,8 @@ class Forecast:
         Name of several items.
     say : callable
         Takes a line.
+    kept : int
+        How many of them are there already.
     clock : callable
         Seconds that never run backwards.
 
@@ -41,13 +43,16 @@ class Forecast:
     what: str
     items: str
     say: Callable[[str], object]
+    kept: int = 0
     clock: Callable[[], float] = time.monotonic
     _done: int = field(default=0, init=False)
     _first: tuple[int, float] | None = field(default=None, init=False)
     _said: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self.say(f"{self.what}: {self.total} {self.items}")
+        self._done = self.kept
+        kept = f", {self.kept} of them kept" if self.kept else ""
+        self.say(f"{self.what}: {self.total} {self.items}{kept}")
 
     def update(self, n: int) -> None:
         """Count `n` more items as done."""

@@ -60,29 +60,37 @@ def run_jobs(
         As raised by ``work``: the user's input is wrong, so no other job can do better.
     OSError
         If rows cannot be written; what was written before stays.
+    KeyboardInterrupt
+        Saying how much is kept.
     """
     store.write_manifest(jobs, what)
     finished = store.finished(job.key for job in jobs)
     waiting = [job for job in jobs if job.key not in finished]
-    run = _Run(store, store.claims(), len(finished))
-    with announced_bar(sum(job.size for job in waiting), what) as bar, run.claims.kept():
-        while waiting:
-            started = (executor or LocalExecutor()).run(run.claimable(waiting), work, bar.update)
-            for job, outcome in started:
-                run.record(job, outcome)
-            waiting = run.pop_busy()
-            if waiting:
-                time.sleep(POLL_S)
+    total, left = (sum(job.size for job in some) for some in (jobs, waiting))
+    run = _Run(store, store.claims(), len(finished), total - left)
+    try:
+        with announced_bar(total, what, kept=run.kept) as bar, run.claims.kept():
+            while waiting:
+                claimed = run.claimable(waiting)
+                for job, outcome in (executor or LocalExecutor()).run(claimed, work, bar.update):
+                    run.record(job, outcome)
+                waiting = run.pop_busy()
+                if waiting:
+                    time.sleep(POLL_S)
+    except KeyboardInterrupt:
+        kept = f"it goes on from the {run.kept} of {total} images that {store.folder} keeps"
+        raise KeyboardInterrupt(kept) from None
     return JobCounts(run.reused, run.done, run.failed)
 
 
 @dataclass
 class _Run:
-    """What one process has to say of the jobs it saw."""
+    """What one process has to say of the jobs it saw, and the number of items that are kept."""
 
     store: RowStore
     claims: Claims
     reused: int
+    kept: int
     done: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     busy: list[Job] = field(default_factory=list)
@@ -95,6 +103,7 @@ class _Run:
             elif self.store.finished([job.key]):
                 self.claims.release(job.key)
                 self.reused += 1
+                self.kept += job.size
             else:
                 self.store.clear(job.key)
                 yield job
@@ -106,8 +115,9 @@ class _Run:
             error = f"{outcome.error}\n{outcome.detail}"
             self.store.write_failure(job.key, error, job_s=outcome.seconds, **job.columns)
         else:
-            self.done += 1
             self.store.write(job.key, [{**row, "job_s": outcome.seconds} for row in outcome.rows])
+            self.done += 1
+            self.kept += job.size
         self.claims.release(job.key)
 
     def pop_busy(self) -> list[Job]:

@@ -29,7 +29,13 @@ def progress_bar(total: int | None, what: str, *, unit: str = "img", **options: 
 
 
 def announced_bar(
-    total: int, what: str, *, items: str = "images", unit: str = "img", disable: bool = False
+    total: int,
+    what: str,
+    *,
+    kept: int = 0,
+    items: str = "images",
+    unit: str = "img",
+    disable: bool = False,
 ) -> tqdm:
     """Make such a bar for what may take long: two lines beside it stay, see `Forecast`.
 
@@ -39,6 +45,8 @@ def announced_bar(
         With none to do, nothing is said.
     what : str
         What is being done.
+    kept : int
+        How many of them are done already.
     items : str
         Name of several items.
     unit : str
@@ -46,16 +54,18 @@ def announced_bar(
     disable : bool
         Show and say nothing.
     """
-    if disable or not total:
-        return progress_bar(total, what, unit=unit, disable=disable)
-    return _AnnouncedBar(items, total=total, desc=what, unit=unit, delay=2, leave=False)
+    options = {"initial": kept, "unit": unit}
+    if disable or kept == total:
+        return progress_bar(total, what, disable=disable, **options)
+    return _AnnouncedBar(items, total=total, desc=what, delay=2, leave=False, **options)
 
 
 class _AnnouncedBar(tqdm):
     def __init__(self, items: str, **options: Any) -> None:
         # Before there is a bar, which a line written later would draw.
         say = partial(tqdm.write, file=sys.stderr)
-        self._forecast = Forecast(options["total"], options["desc"], items, say)
+        total, what, kept = (options[name] for name in ("total", "desc", "initial"))
+        self._forecast = Forecast(total, what, items, say, kept)
         super().__init__(**options)
 
     def update(self, n: float | None = 1) -> bool | None:

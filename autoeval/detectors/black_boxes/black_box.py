@@ -49,6 +49,8 @@ class BlackBoxDetector:
 
     Attributes
     ----------
+    file_digest : str
+        Hash of the Python file that it was loaded from, if any.
     n_outside : int
         Boxes without area in their image that were dropped so far; others are clipped to it.
 
@@ -77,6 +79,7 @@ class BlackBoxDetector:
         self.find = find
         self.categories = tuple(categories)
         self.name = name
+        self.file_digest = ""
         self.n_outside = 0
         self._settings = dict(settings or {})
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import runpy
+from pathlib import Path
 
 from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
 from autoeval.errors import InputError
@@ -42,4 +44,5 @@ def load_black_box(text: str) -> BlackBoxDetector:
             f"Expected {named['file']} to define {named['name']} as a BlackBoxDetector but found "
             f"{type(found).__name__}."
         )
+    found.file_digest = hashlib.sha256(Path(named["file"]).read_bytes()).hexdigest()
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -25,6 +26,7 @@ from autoeval.estimation.labels.pool import pool_of_evidence
 from autoeval.estimation.labels.pseudo_labels import read_pseudo_labels
 from autoeval.estimation.labels.value_with_error import ValueWithError
 from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
+from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.pairs.pair_regression import PairRegression
@@ -41,6 +43,7 @@ def plan_labels(
     teacher: Teacher | None = None,
     pseudo_labels: str | os.PathLike[str] | None = None,
     pseudo_words: Mapping[str, str] | None = None,
+    work_dir: Path | None = None,
     batch_size: int = 4,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> tuple[LabelPlan, Estimate]:
@@ -67,6 +70,8 @@ def plan_labels(
         where the estimator was fitted with such.
     pseudo_words : mapping of str to str, optional
         Category for each of its words that counts; by default equal words.
+    work_dir : Path, optional
+        Keeps what is observed: the same call goes on where one was interrupted.
     batch_size : int
         Changes no number.
     watch : callable
@@ -86,7 +91,7 @@ def plan_labels(
     """
     aid = _aid(estimator)
     listed, seen = list_images(images), list[Evidence]()
-    observer = _observer(estimator, detector, aid, teacher, batch_size)
+    observer = keeping(_observer(estimator, detector, aid, teacher, batch_size), work_dir)
 
     def keep(evidence: Evidence) -> None:
         seen.append(replace(evidence, logits=None, candidates=None, features=None, views=()))
@@ -124,13 +129,14 @@ def estimate_labelled(
     teacher: Teacher | None = None,
     pseudo_labels: str | os.PathLike[str] | None = None,
     pseudo_words: Mapping[str, str] | None = None,
+    work_dir: Path | None = None,
     batch_size: int = 4,
 ) -> LabelledEstimate:
     """Estimate with labels that no plan drew; they are taken as a simple random draw, and said so.
 
     Parameters
     ----------
-    estimator, images, detector, teacher, pseudo_labels, pseudo_words, batch_size
+    estimator, images, detector, teacher, pseudo_labels, pseudo_words, work_dir, batch_size
         See `plan_labels`.
     labels : LabelSet
         Of some of the images; see `autoeval.data.labels.any_format.load_labels`.
@@ -145,6 +151,7 @@ def estimate_labelled(
         teacher=teacher,
         pseudo_labels=pseudo_labels,
         pseudo_words=pseudo_words,
+        work_dir=work_dir,
         batch_size=batch_size,
     )
     return estimate_with_labels(plan, labels, words=words, planned=False)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from tqdm import tqdm
 
 from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
@@ -19,7 +20,10 @@ from autoeval.estimation.observation.tally import Tally, merged
 from autoeval.estimation.sampling import N_BLOCKS, RESAMPLED
 from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metasets.task import Task
+from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.shards import Shards, Undivided
+
+OBSERVING = "observing images"
 
 
 class ImageDetector(Protocol):
@@ -94,6 +98,12 @@ class Observer(Generic[D]):
     def lookup(self) -> np.ndarray:
         """Task category of each detector category, -1 for none; of shape (K,), int."""
         return self.task.lookup(self.detector.categories)
+
+    def bar(
+        self, samples: Samples, total: int, what: str = OBSERVING, *, disable: bool = False
+    ) -> tqdm:
+        """Make the bar of a pass over ``total`` of the samples; see `announced_bar`."""
+        return announced_bar(total, what, disable=disable)
 
     def each(
         self, samples: Samples, numbers: Iterable[int] | None = None, *, log: PassLog | None = None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from autoeval.data.file_stamp import path_stamp
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.time_blocks import time_blocks
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.metasets.sample_set import Sample, Samples
+from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples
 from autoeval.runtime.ahead import Ahead
 
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
@@ -39,6 +41,16 @@ class UnlabelledSamples:
         """Read one image."""
         image = self.images[index]
         return Sample(image.image_id, image.read(), *NO_BOXES)
+
+    def stamp(self, index: int) -> str:
+        """Return what changes with the file of an image; of one in memory, with its pixels."""
+        image = self.images[index]
+        path = getattr(image, "path", None)
+        return path_stamp(path) if path else hashlib.sha256(image.read().tobytes()).hexdigest()
+
+    def unread(self, index: int) -> Sample:
+        """Return the name of an image, and no pixels."""
+        return Sample(self.images[index].image_id, NO_PIXELS, *NO_BOXES)
 
 
 def blocks_of_read(samples: Samples, unreadable: Collection[int]) -> np.ndarray:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from autoeval.data.file_stamp import file_stamp
 from autoeval.data.image_folder import ImageFile
 
 ROOT = "."
@@ -21,7 +21,7 @@ class PlaceImage:
     group : str
         The place; see `place_of`.
     stamp : str
-        Size and time of the last change of the file: another one means another image.
+        See `file_stamp`: another one means another image.
     """
 
     file: ImageFile
@@ -55,11 +55,10 @@ def place_images(
     images, vanished = [], []
     for file in files:
         try:
-            status = os.stat(file.path)
+            stamp = file_stamp(file.path)
         except OSError:
             vanished.append(file.image_id)
             continue
-        stamp = f"{status.st_size}-{status.st_mtime_ns}"
         images.append(PlaceImage(file, place_of(file.image_id, depth), stamp))
     return images, vanished
 

@@ -1,0 +1,145 @@
+"""An observer that keeps what it has seen, so that a pass goes on where it was interrupted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from autoeval.detections import Evidence
+from autoeval.estimation.observation.evidence_bytes import pack_evidence, unpack_evidence
+from autoeval.estimation.observation.observing import OBSERVING, D, Observer
+from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.pieces import pieces
+from autoeval.metasets.sample_set import FileSamples, Sample
+from autoeval.runtime.job import Advance, Job, Rows
+from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.store import MANIFEST, RowStore
+from autoeval.version import __version__
+
+OBSERVED, CONTENT = "observed", "evidence"
+OTHERWISE = "as another detector saw them, or the same with other settings or categories"
+
+
+class KeptObserver(Observer[D]):
+    """An observer whose pass is kept in a folder, piece by piece.
+
+    What it yields is always read from there, so that an interrupted pass ends with the same bits.
+    A piece counts as long as detector, settings, task and the files of its images are the same.
+    What cannot be observed is tried again by `each`, which then raises as any observer does.
+    Samples are `FileSamples`.
+
+    Parameters
+    ----------
+    observer : Observer
+    folder : Path
+        Pieces lie in its subfolder `OBSERVED`.
+    """
+
+    def __init__(self, observer: Observer[D], folder: Path) -> None:
+        size = observer.batch_size
+        super().__init__(observer.detector, observer.task, observer.settings, batch_size=size)
+        self.store = RowStore(folder / OBSERVED)
+
+    def bar(
+        self, samples: Any, total: int, what: str = OBSERVING, *, disable: bool = False
+    ) -> tqdm:
+        """Observe what is not kept yet; return a bar for going through it all."""
+        jobs = self._jobs(samples)
+        if unused := _unused(self.store, jobs):
+            _say(unused)
+        counts = run_jobs(jobs, self._observe_piece, self.store, what=what)
+        if counts.reused == len(jobs):
+            _say(f"{what}: all {len(samples)} images are kept in {self.store.folder}")
+        return progress_bar(total, "adding up", disable=disable)
+
+    def each(
+        self, samples: Any, numbers: Iterable[int] | None = None, *, log: PassLog | None = None
+    ) -> Iterator[tuple[Sample, Evidence]]:
+        """Yield what is kept, without reading images, and observe the rest; see `Observer.each`."""
+        log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
+        jobs = self._jobs(samples)
+        job_of = np.repeat(range(len(jobs)), [job.size for job in jobs])
+        for k, of_piece in groupby(numbers, key=job_of.__getitem__):
+            kept = self._kept(jobs[k], log)
+            for there, some in groupby(of_piece, key=kept.__contains__):
+                if there:
+                    yield from ((samples.unread(number), kept[number]) for number in some)
+                else:
+                    yield from super().each(samples, some, log=log)
+
+    def _jobs(self, samples: FileSamples) -> list[Job]:
+        names = [samples.unread(k).image_id for k in range(len(samples))]
+        return [self._job(samples, names, piece) for piece in pieces(names)]
+
+    def _job(self, samples: FileSamples, names: list[str], piece: range) -> Job:
+        images = [(names[k], samples.stamp(k)) for k in piece]
+        content = repr((self._made_with, images))
+        key = hashlib.sha256(content.encode()).hexdigest()[:20]
+        return Job(key, len(piece), (samples, piece), {"made_with": self._made_with})
+
+    @cached_property
+    def _made_with(self) -> str:
+        settings = self.settings
+        content = {
+            **self.context(),
+            "version": __version__,
+            "repeats": settings.repeats,
+            "wants": settings.wants,
+            "file": getattr(self.detector, "file_digest", ""),
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
+
+    def _observe_piece(self, job: Job, advance: Advance) -> Rows:
+        samples, piece = job.payload
+        log, seen = PassLog(), list[Evidence]()
+        for _, evidence in super().each(samples, piece, log=log):
+            seen.append(evidence)
+            advance(1)
+        if not seen:
+            raise OSError(f"none of {len(piece)} images can be read")
+        read = [number for number in piece if number not in log.unreadable]
+        told = {"numbers": [number - piece.start for number in read], "seconds": log.seconds}
+        return [{"told": json.dumps(told), CONTENT: pack_evidence(seen)}]
+
+    def _kept(self, job: Job, log: PassLog) -> dict[int, Evidence]:
+        """Return the evidence of a piece by the numbers of its images, and log the time it took."""
+        rows, start = self.store.read(job.key), job.payload[1].start
+        if rows is None or CONTENT not in rows:
+            return {}
+        told = json.loads(rows["told"].iloc[0])
+        for name, seconds in told["seconds"].items():
+            log.seconds[name] += seconds
+        evidence = unpack_evidence(rows[CONTENT].iloc[0])
+        return {start + n: one for n, one in zip(told["numbers"], evidence, strict=True)}
+
+
+def keeping(observer: Observer[D], folder: Path | None) -> Observer[D]:
+    """Return an observer that keeps what it has seen in a folder; the same one without a folder."""
+    return observer if folder is None else KeptObserver(observer, folder)
+
+
+def _say(line: str) -> None:
+    tqdm.write(line, file=sys.stderr)
+
+
+def _unused(store: RowStore, jobs: Sequence[Job]) -> str:
+    """Say how much the last run into a folder left there that these jobs are not about, and why."""
+    path, now = store.folder / MANIFEST, {job.key for job in jobs}
+    listed = json.loads(path.read_text(encoding="utf-8"))["jobs"] if path.exists() else []
+    others = {job["key"]: job for job in listed if job["key"] not in now}
+    kept = [others[key] for key in store.finished(others)]
+    if not kept:
+        return ""
+    same = {job.columns["made_with"] for job in jobs} & {job["made_with"] for job in kept}
+    why = "not asked for, or as they were before a change" if same else OTHERWISE
+    return f"note: {store.folder} also keeps {sum(job['size'] for job in kept)} images {why}"
