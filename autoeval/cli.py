@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -59,8 +60,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 on success, 1 on failure, 2 on bad input, 130 when interrupted.
+        0 on success, 1 on failure or when nobody reads the output any more, 2 on bad input, 130
+        when interrupted.
     """
+    try:
+        try:
+            return _main(argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # What the buffer holds goes nowhere, or the interpreter would complain of it in the end:
+        # https://docs.python.org/3/library/signal.html#note-on-sigpipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+
+
+def _main(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words == ["--version"]:
         print(f"autoeval {__version__}")
@@ -100,6 +115,8 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
             file=sys.stderr,
         )
         return BAD_INPUT
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILURE

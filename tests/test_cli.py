@@ -1,5 +1,8 @@
 """The program itself: its commands, and how it answers what is none of them."""
 
+import os
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -63,3 +66,14 @@ def test_an_unknown_command_is_answered_with_those_there_are(words, named, capsy
     assert main(words) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"error: no command {named}\n") and "usage: autoeval" in err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["list", "scores"]])
+@pytest.mark.parametrize("buffering", [[], ["-u"]])
+def test_output_that_nobody_reads_ends_the_program_quietly(words, buffering):
+    nobody, end = os.pipe()
+    os.close(nobody)
+    command = [sys.executable, *buffering, "-m", "autoeval.cli", *words]
+    ended = subprocess.run(command, stdout=end, stderr=subprocess.PIPE, text=True)
+    os.close(end)
+    assert (ended.returncode, ended.stderr) == (1, "")

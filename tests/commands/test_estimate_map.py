@@ -119,7 +119,7 @@ def test_an_interrupt_says_how_to_go_on(command, monkeypatch, capsys):
 
     monkeypatch.setattr(RectangleDetector, "observe", interrupted)
     assert main(command) == 130
-    assert "what its folder keeps is not done again" in capsys.readouterr().err
+    assert "it goes on from the 0 of 56 images that" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_told_without_a_traceback(command, monkeypatch, capsys):

@@ -40,6 +40,14 @@ def test_it_is_said_once():
     assert len(lines) == 2
 
 
+def test_what_is_kept_counts_as_done_but_not_for_the_rate():
+    lines, times = [], iter([60.0, 70.0])
+    forecast = Forecast(200, "work", "images", lines.append, 76, times.__next__)
+    for n in (4, 20):  # half a second each; 100 are left
+        forecast.update(n)
+    assert lines == ["work: 200 images, 76 of them kept", "work: about 50 seconds to go"]
+
+
 def test_a_run_says_how_much_it_has_to_do_and_a_finished_one_nothing(tmp_path, capsys):
     jobs = [Job("a", 30), Job("b", 12)]
     for expected in ("testing: 42 images", ""):

@@ -1,0 +1,74 @@
+"""Evidence comes back from bytes to the last bit, whatever of it there is."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from autoeval.detections import Candidates, Detections, Evidence
+from autoeval.estimation.observation.evidence_bytes import pack_evidence, unpack_evidence
+
+
+def boxes(rng, n):
+    return Detections(rng.normal(size=(n, 4)), rng.random(n), rng.integers(0, 80, n))
+
+
+def candidates(rng, n):
+    found = boxes(rng, n)
+    return Candidates(found.boxes, found.scores, found.labels, rng.random(n) < 0.5)
+
+
+def evidence(rng, name, n, **more):
+    return Evidence(name, (480, 641), boxes(rng, n), **more)
+
+
+def full(rng, name, n):
+    return evidence(
+        rng,
+        name,
+        n,
+        perturbed=tuple(boxes(rng, k) for k in (n, 0, 3)),
+        views=(boxes(rng, 2),),
+        half_size=boxes(rng, n + 1),
+        teacher=boxes(rng, 1),
+        candidates=candidates(rng, 7),
+        logits=rng.normal(size=(n, 5)).astype(np.float32),
+        features=rng.normal(size=9).astype(np.float16),
+    )
+
+
+def assert_same(one, other):
+    assert type(one) is type(other)
+    if isinstance(one, tuple) and not isinstance(one, str):
+        for a, b in zip(one, other, strict=True):
+            assert_same(a, b)
+    elif isinstance(one, np.ndarray):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert one.tobytes() == other.tobytes()
+    elif isinstance(one, Detections | Evidence):
+        for field in fields(one):
+            assert_same(getattr(one, field.name), getattr(other, field.name))
+    else:
+        assert one == other
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        [],  # none of a piece could be read
+        [evidence(RNG, "a", 0)],  # nothing found, nothing asked for
+        [evidence(RNG, "é/#1", 3, missing={"features": "no maps"})],
+        [full(RNG, "a", 4), full(RNG, "b", 0), full(RNG, "c", 1)],
+        [evidence(RNG, "a", 2), full(RNG, "b", 2), evidence(RNG, "c", 1)],  # given of some alone
+        # a head that does not tell its classes where it found nothing
+        [
+            evidence(RNG, "a", 0, logits=np.zeros((0, 0), np.float32)),
+            evidence(RNG, "b", 1, logits=np.ones((1, 4), np.float32)),
+        ],
+    ],
+)
+def test_there_and_back(images):
+    assert_same(tuple(unpack_evidence(pack_evidence(images))), tuple(images))
