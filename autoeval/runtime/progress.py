@@ -54,7 +54,7 @@ def announced_bar(
     disable : bool
         Show and say nothing.
     """
-    options = {"initial": kept, "unit": unit}
+    options: dict[str, Any] = {"initial": kept, "unit": unit}
     if disable or kept == total:
         return progress_bar(total, what, disable=disable, **options)
     return _AnnouncedBar(items, total=total, desc=what, delay=2, leave=False, **options)

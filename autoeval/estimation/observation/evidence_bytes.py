@@ -21,7 +21,7 @@ Stored = Mapping[str, np.ndarray]
 def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
     """Write evidence, in the order of images; `unpack_evidence` gives it back to the last bit."""
     described = json.dumps([(e.image_id, e.image_size, dict(e.missing)) for e in evidence])
-    arrays = {"described": np.frombuffer(described.encode(), np.uint8)}
+    arrays: dict[str, Any] = {"described": np.frombuffer(described.encode(), np.uint8)}
     for name in (*BOXES, *ARRAYS):
         values = [getattr(e, name) for e in evidence]
         each = [v if name in SEVERAL else () if v is None else (v,) for v in values]
