@@ -87,6 +87,18 @@ def test_the_page_on_labels_repeats_what_was_measured():
         assert cells == [f"{100 * error:.1f}" for error in errors], words
 
 
+def test_the_comparison_is_that_of_its_two_files():
+    tasks = ("vehicle_22", "person_19")
+    files = [pd.read_csv(RESULTS / f"comparison/{t}.csv", index_col="method") for t in tasks]
+    shown = tables_of(RESULTS / "comparison.md", "method")[0].set_index("method")
+    places = [file.loc[shown.index, :"mean abs. error"].iloc[:, :-1] for file in files]
+    means = {"all": pd.concat(places, axis=1).mean(axis=1)}
+    means |= {n: f["mean abs. error"] for n, f in zip(("vehicles", "persons"), files, strict=True)}
+    for name, mean in means.items():
+        columns = {name: ("figure", 1)}
+        assert differing(shown, mean[shown.index].to_frame("figure"), columns) == [], name
+
+
 def test_the_means_of_binned_training_are_those_of_its_runs():
     runs = pd.read_csv(RESULTS / "binned_training.csv").drop(columns="seed").groupby("training")
     shown = tables_of(RESULTS / "binned_training.md", "training")[0].set_index("training")
