@@ -85,7 +85,7 @@ def estimate_any(
     names = tuple(named)
     tally = CategoryTally(names, scores_of(regression.features_), observer.settings.stability)
     n_images = 0
-    with observer.bar(samples, len(samples)) as bar:
+    with observer.begin(samples, len(samples)) as bar:
         for _, evidence in observer.each(samples, log=log):
             expected = np.arange(len(names)) if categories else _seen(evidence)
             tally.update_on(expected, evidence, *NOTHING)

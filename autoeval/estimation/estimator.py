@@ -228,7 +228,7 @@ class MapEstimator:
         self.check_context(observer.context())
         samples, shards = UnlabelledSamples(list_images(images)), shards or Undivided()
         mine = len(shards.part(len(samples)))
-        with observer.bar(samples, mine, disable=not shards.leads) as bar:
+        with observer.begin(samples, mine, disable=not shards.leads) as bar:
             rows = observer.rows(
                 samples, advance=bar.update, watch=watch, shards=shards, resamples=RESAMPLES
             )

@@ -108,7 +108,7 @@ def fit_labelled(
     kept = (*FEATURES, *OF_THE_SAME_PASSES, *((WITH_TEACHER,) if teacher else ()))
     names = scores_of(kept)
     tally = CategoryTally(categories, names, settings.stability)
-    with observer.bar(samples, len(samples), f"observing {name}") as bar:
+    with observer.begin(samples, len(samples), f"observing {name}") as bar:
         for sample, evidence in observer.each(samples):
             tally.update(evidence, sample.boxes, sample.labels, sample.iscrowd)
             bar.update()

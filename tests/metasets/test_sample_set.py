@@ -1,6 +1,8 @@
 import hashlib
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,6 +36,30 @@ def test_own_images_are_the_files(street):
         np.testing.assert_array_equal(sample.image, read_image(record.path))
         np.testing.assert_array_equal(sample.boxes, record.boxes)
     assert samples[0].labels.tolist() == [1, 1] and samples[0].iscrowd.tolist() == [False, True]
+
+
+def test_labels_are_known_unread_unless_they_move_with_the_pixels(street):
+    own = SampleSet(street, own_images(street))
+    for k, sample in enumerate(own):
+        unread = own.unread(k)
+        assert (unread.image_id, unread.image.size) == (sample.image_id, 0)
+        for name in ("boxes", "labels", "iscrowd"):
+            np.testing.assert_array_equal(getattr(unread, name), getattr(sample, name))
+    turned = Recipe("street", ("1",), (TransformStep("Rotate", 90.0),), 0)
+    with pytest.raises(ValueError, match="changes its images: read them"):
+        SampleSet(street, turned).unread(0)
+
+
+def test_a_stamp_changes_with_the_file_and_the_size_that_labels_give(street):
+    samples, record = SampleSet(street, own_images(street)), street.images[0]
+    before = samples.stamp(0)
+    samples.records = (replace(record, width=61), *samples.records[1:])
+    assert samples.stamp(0) == before.replace("60 x 40", "61 x 40") != before
+    samples.records = (record, *samples.records[1:])
+    os.utime(record.path, ns=(1, 1))
+    assert samples.stamp(0) != before and samples.stamp(0).endswith("-1")
+    record.path.unlink()
+    assert samples.stamp(0) == f"60 x 40 {record.path} absent"
 
 
 def test_steps_are_applied_in_order(street):

@@ -32,7 +32,7 @@ def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
         if name in ARRAYS:
             arrays |= _joined(name, flat)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
+    np.savez(buffer, **arrays)
     return buffer.getvalue()
 
 

@@ -50,7 +50,7 @@ class KeptObserver(Observer[D]):
         super().__init__(observer.detector, observer.task, observer.settings, batch_size=size)
         self.store = RowStore(folder / OBSERVED)
 
-    def bar(
+    def begin(
         self, samples: Any, total: int, what: str = OBSERVING, *, disable: bool = False
     ) -> tqdm:
         """Observe what is not kept yet; return a bar for going through it all."""
@@ -58,7 +58,7 @@ class KeptObserver(Observer[D]):
         if unused := _unused(self.store, jobs):
             _say(unused)
         counts = run_jobs(jobs, self._observe_piece, self.store, what=what)
-        if counts.reused == len(jobs):
+        if jobs and counts.reused == len(jobs):
             _say(f"{what}: all {len(samples)} images are kept in {self.store.folder}")
         return progress_bar(total, "adding up", disable=disable)
 

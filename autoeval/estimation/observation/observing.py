@@ -99,10 +99,10 @@ class Observer(Generic[D]):
         """Task category of each detector category, -1 for none; of shape (K,), int."""
         return self.task.lookup(self.detector.categories)
 
-    def bar(
+    def begin(
         self, samples: Samples, total: int, what: str = OBSERVING, *, disable: bool = False
     ) -> tqdm:
-        """Make the bar of a pass over ``total`` of the samples; see `announced_bar`."""
+        """Begin a pass over ``total`` of the samples: return its bar; see `announced_bar`."""
         return announced_bar(total, what, disable=disable)
 
     def each(
