@@ -1,0 +1,222 @@
+"""Do intervals hold where scores mean something else, or lists are cut? Tables of docs/results.
+
+    python -m benchmarks.odd_predictions DATA PREDICTIONS > tables.md
+
+DATA and PREDICTIONS are those of `benchmarks.foreign_predictions`. Confidences are put through a
+function that keeps their order, so that average precision stays what it is, or boxes are left out,
+so that it falls; accuracies are always those of the boxes that are left. Fitted on 164 images of
+``all/coco_mini``, or on some families of places; asked about all places of other families.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+
+from autoeval.data.coco import read_coco
+from autoeval.data.predictions import Predictions
+from autoeval.errors import InputError
+from autoeval.estimation.pairs.pair_estimator import PairEstimator
+from autoeval.estimation.predictions.category_precision import rank_categories
+from autoeval.estimation.predictions.doubts.surer_than_right import surer_than_right
+from autoeval.estimation.predictions.doubts.unseen_range import told as unseen_told
+from autoeval.estimation.predictions.doubts.unseen_range import unseen_share
+from autoeval.estimation.predictions.memory import Memory, check_floor
+from autoeval.estimation.predictions.prediction_pairs import labelled_pairs
+from autoeval.estimation.predictions.truth import Truth
+from autoeval.report.tables import format_cells, to_markdown
+from benchmarks.foreign_predictions import TASKS, WORDS, family, read, split
+
+Change = Callable[[Predictions], Predictions]
+DRAWS, FEW, MORE = 10, 3, 8
+ALIKE = "The labelled set alone, changed as the places are"
+UNLIKE = "The labelled set as it is, the places changed"
+OF_LABELS = "coco"  # family of the labelled set, whose places are never judged
+CALIBRATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "as they are": lambda s: s,
+    "squared": lambda s: s**2,
+    "cubed": lambda s: s**3,
+    "square root": lambda s: s ** (1 / 2),
+    "cube root": lambda s: s ** (1 / 3),
+    "times .5": lambda s: 0.5 * s,
+    "times .7": lambda s: 0.7 * s,
+    "temperature .5": lambda s: expit(logit(s) / 0.5),
+    "temperature 2": lambda s: expit(logit(s) / 2),
+    "temperature 3": lambda s: expit(logit(s) / 3),
+    "logit - 2": lambda s: expit(logit(s) - 2),
+    "logit - 1": lambda s: expit(logit(s) - 1),
+    "logit + 1": lambda s: expit(logit(s) + 1),
+    "logit + 2": lambda s: expit(logit(s) + 2),
+    ".3 + .7 s": lambda s: 0.3 + 0.7 * s,
+}
+
+
+def rescaled(function: Callable[[np.ndarray], np.ndarray], found: Predictions) -> Predictions:
+    """Put scores through a function."""
+    scores = np.clip(found.scores.astype(np.float64), 1e-6, 1 - 1e-6)
+    return replace(found, scores=function(scores).astype(np.float32))
+
+
+def over(least: float, found: Predictions) -> Predictions:
+    """Keep boxes over a score."""
+    return found.where(found.scores > least)
+
+
+def best(most: int, found: Predictions) -> Predictions:
+    """Keep the best boxes of each image."""
+    order = np.lexsort((-found.scores, found.image))
+    image = found.image[order]
+    rank = np.arange(len(order)) - np.searchsorted(image, image)
+    return found.where(order[rank < most])
+
+
+CHANGES: dict[str, Change] = {
+    **{name: partial(rescaled, function) for name, function in CALIBRATIONS.items()},
+    **{f"over {least}": partial(over, least) for least in (0.05, 0.1, 0.2, 0.25, 0.3, 0.5)},
+    **{f"best {most}": partial(best, most) for most in (20, 10, 5)},
+    "two decimals": partial(rescaled, lambda s: s.round(2)),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A labelled set and what was found there."""
+
+    name: str
+    found: Predictions
+    truth: Truth
+    everywhere: bool = True
+
+    def pairs(self, change: Change) -> pd.DataFrame:
+        """Score and judge it after a change; ``unseen`` is told of all categories together."""
+        found = change(self.found)
+        rows = labelled_pairs(
+            found,
+            self.truth,
+            source=self.name,
+            family=family(self.name),
+            everywhere=self.everywhere,
+        )
+        return rows.assign(unseen=unseen_share(found))
+
+
+def places(data: Path, predictions: Path) -> Iterator[Place]:
+    """Read all places."""
+    for task, categories in TASKS.items():
+        for path in sorted((predictions / task).glob("*.json")):
+            content = read_coco(data / task / path.stem / "annotations.json")
+            found = read(path, content, categories, WORDS)
+            yield Place(path.stem, found, Truth.of(content, categories))
+
+
+def told(training: pd.DataFrame, asked: pd.DataFrame, *, widened: bool) -> pd.DataFrame:
+    """Estimate pairs, each as of a new place."""
+    estimator = PairEstimator().fit(training)
+    known = training.drop_duplicates("source")["unseen"].mean()
+    unseen = np.maximum(asked["unseen"], known) if widened else np.zeros(len(asked))
+    found = [
+        estimator.predict(asked.iloc[[k]], unseen=float(share))[0] for k, share in enumerate(unseen)
+    ]
+    return asked.assign(
+        estimate=[t.value for t in found],
+        lower=[t.lower for t in found],
+        upper=[t.upper for t in found],
+    )
+
+
+def by_families(table: pd.DataFrame, n_families: int, *, widened: bool) -> pd.DataFrame:
+    """Estimate by some families of places all pairs of the others, drawn again and again."""
+    rng = np.random.default_rng(0)
+    names = table["family"].unique()
+    parts = []
+    for _ in range(DRAWS):
+        known = table["family"].isin(rng.choice(names, n_families, replace=False))
+        parts.append(told(table[known], table[~known], widened=widened))
+    return pd.concat(parts)
+
+
+def figures(judged: pd.DataFrame, plain: pd.DataFrame) -> dict[str, object]:
+    """Return one line of a table, in points; where nothing is told counts as refused."""
+    line: dict[str, object] = {}
+    for category, part in judged.groupby("category", sort=False):
+        answered = part[part["estimate"].notna()]
+        before = plain[(plain["category"] == category) & plain["estimate"].notna()]
+        line[f"{category} error"] = 100 * (answered["estimate"] - answered["mAP"]).abs().mean()
+        line[f"{category} coverage % (unwidened)"] = f"{_inside(answered)} ({_inside(before)})"
+        line[f"{category} half-width"] = 50 * (answered["upper"] - answered["lower"]).median()
+        line[f"{category} refused %"] = 100 * part["estimate"].isna().mean()
+    return line
+
+
+def _inside(rows: pd.DataFrame) -> str:
+    inside = (rows["lower"] <= rows["mAP"]) & (rows["mAP"] <= rows["upper"])
+    return f"{100 * inside.mean():.0f}" if len(rows) else "–"
+
+
+def doubts_of_fit(val: Place, change: Change) -> dict[str, object]:
+    """Say whether a fit on the changed labelled set gives a reason for doubt."""
+    found = change(val.found)
+    doubts = (
+        *check_floor(found, "the file", truncated=True),
+        *unseen_told(unseen_share(found)),
+        *surer_than_right(found, rank_categories(found, val.truth)),
+    )
+    return {"doubted": "yes" if doubts else "no"}
+
+
+def noticed(full: Predictions, changed: Sequence[Predictions]) -> dict[str, object]:
+    """Return how many places a fit on a full list doubts, and how many it refuses to compare."""
+    doubted, refused = 0, 0
+    for found in changed:
+        memory = replace(Memory.of(full), categories=found.categories)
+        try:
+            told = memory.differences(found) or check_floor(found, "the file")
+            doubted += bool(told or unseen_told(unseen_share(found)))
+        except InputError:
+            refused += 1
+    share = {"doubted %": doubted, "not compared %": refused}
+    return {name: 100 * number / len(changed) for name, number in share.items()}
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("predictions", type=Path)
+    args = parser.parse_args()
+    there = [p for p in places(args.data, args.predictions) if family(p.name) != OF_LABELS]
+    labelled, _, truth = split(args.data, args.predictions, None, "val")
+    val = Place(OF_LABELS, labelled, truth, everywhere=False)
+    full = val.pairs(CHANGES["as they are"])
+    tables: dict[str, list[dict[str, object]]] = {}
+    for name, change in CHANGES.items():
+        asked = pd.concat([place.pairs(change) for place in there], ignore_index=True)
+        found = [change(place.found) for place in there]
+        ways = {
+            ALIKE: (
+                partial(told, val.pairs(change), asked),
+                {"doubted": doubts_of_fit(val, change)},
+            ),
+            f"{FEW} families of places, all changed": (partial(by_families, asked, FEW), {}),
+            f"{MORE} families of places, all changed": (partial(by_families, asked, MORE), {}),
+            UNLIKE: (partial(told, full, asked), noticed(labelled, found)),
+        }
+        for title, (ask, more) in ways.items():
+            line = {"scores": name, **figures(ask(widened=True), ask(widened=False)), **more}
+            tables.setdefault(title, []).append(line)
+    for title, lines in tables.items():
+        shown = pd.DataFrame(lines)
+        numbers = shown.select_dtypes("number")
+        formats = {n: "{:.0f}" if "%" in n else "{:.1f}" for n in numbers}
+        print(f"## {title}\n\n{to_markdown(format_cells(shown, formats))}\n")
+
+
+if __name__ == "__main__":
+    main()
