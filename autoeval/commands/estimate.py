@@ -101,17 +101,19 @@ def _run_detector(args: argparse.Namespace) -> int:
     estimate_map.add_arguments(parser)
     defaults = vars(parser.parse_args([]))
     loading = recall_detector(Path(args.estimator), args)
-    if args.category or _of_labelled_set(args.estimator):
+    if args.category or _of_categories(args.estimator):
         return _run_any(argparse.Namespace(**{**defaults, **vars(args), **loading}))
     return estimate_map.run(argparse.Namespace(**{**defaults, **vars(args), **loading}))
 
 
-def _of_labelled_set(path: str) -> bool:
+def _of_categories(path: str) -> bool:
+    """Whether pairs of several categories tell of any: of a labelled set, or of joined fits."""
     from autoeval.estimation.artefact import read_artefact
     from autoeval.estimation.pairs.pair_table import CATEGORY
 
     table = read_artefact(path)[0]
-    return "kind" in table and bool((table["kind"] == CATEGORY).any())
+    several = "category" in table and table["category"].nunique() > 1
+    return several or ("kind" in table and bool((table["kind"] == CATEGORY).any()))
 
 
 def _run_any(args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import add_detector_options
+from autoeval.commands.fit_join import ESTIMATOR, run_join
 from autoeval.commands.predictions_options import (
     add_predictions_options,
     files_by_source,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from autoeval.estimation.predictions.fit_predictions import PredictionsFit
 
 WORK_DIR = Path("work_dirs/fit")
-ESTIMATOR = "estimator.parquet"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     labels.add_argument("--task", metavar="FILE", help="such as configs/tasks/vehicle.py")
     labels.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
+    labels.add_argument(
+        "--join",
+        nargs="+",
+        metavar="DIR",
+        help="instead: work dirs of fits of one detector, on any number of labelled sets and tasks",
+    )
     add_detector_options(parser)
     add_teacher_options(parser)
     add_predictions_options(parser, "COCO results; with --task a folder of them, one a source")
@@ -47,6 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit, tell how far off the estimator is on what it has not seen, and save it."""
+    if args.join:
+        return run_join(args)
+    if args.labels and args.task:
+        raise InputError("One at a time: fit --labels and --task by themselves, then --join both.")
     if args.family and args.task:
         raise InputError("--family is that of --labels; a task names those of its sources itself.")
     if args.detector or args.config:

@@ -117,7 +117,7 @@ def fit_labelled(
         raise InputError(
             f"{labels}: only {len(rows)} of {len(categories)} categories occur in {min_images} "
             f"images and {min_boxes} boxes or more, at least {FEWEST} are needed: label more, "
-            "or add labelled places (--task)."
+            "or fit on labelled places (--task)."
         )
     table = pd.DataFrame(rows).assign(
         source=name, family=family or name, kind=CATEGORY, repeat=0, sample_set=name

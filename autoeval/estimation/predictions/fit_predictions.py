@@ -13,7 +13,9 @@ import pandas as pd
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.estimation.pairs.joined_pairs import joined_rows
 from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.doubts.labelled_twice import labelled_twice
 from autoeval.estimation.predictions.doubts.lost_words import lost_words
@@ -157,6 +159,34 @@ def fit_sources(
     return _fit(pd.concat(tables), _joined(memories), problems, target, level)
 
 
+def join_predictions(
+    fits: Mapping[str, PredictionsEstimator], *, target: str = "mAP", level: float = 0.9
+) -> PredictionsFit:
+    """Fit on all pairs that some fits of one detector rest on.
+
+    Parameters
+    ----------
+    fits : mapping of str to PredictionsEstimator
+        By a name for messages.
+    target, level
+        As in `fit_labels`.
+
+    Raises
+    ------
+    InputError
+        If two of them share no word of the detector, or a pair is in two of them.
+    """
+    memories = [fit.memory_ for fit in fits.values()]
+    for name, memory in zip(fits, memories, strict=True):
+        if not set(memory.categories) & set(memories[0].categories):
+            raise InputError(
+                f"{name} knows {listed(memory.categories, 10)}, the first fit "
+                f"{listed(memories[0].categories, 10)}: they are of other detectors."
+            )
+    rows = joined_rows({name: fit.pairs_.rows_ for name, fit in fits.items()})
+    return _fit(rows, _joined(memories), _unlike(memories, list(fits)), target, level)
+
+
 @dataclass(frozen=True)
 class _Place:
     """A labelled place."""
@@ -269,7 +299,7 @@ def _joined(memories: Sequence[Memory]) -> Memory:
 def _fit(
     table: pd.DataFrame, memory: Memory, problems: Sequence[str], target: str, level: float
 ) -> PredictionsFit:
-    if memory.highest <= CONFIDENT:
+    if 0 < memory.highest <= CONFIDENT:
         raise InputError(
             f"The highest score is {memory.highest:.3g}, and what the scores tell begins at "
             f"{CONFIDENT}: expected confidences in [0, 1] that are high where a box is right."

@@ -1,0 +1,91 @@
+"""Fits of one detector, joined without running it again."""
+
+import json
+
+import pandas as pd
+import pytest
+from estimation.test_fit_labelled import BrightnessDetector, write_table
+from predicted_world import write_world
+
+import autoeval.detectors
+from autoeval.cli import main
+from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.fit_labelled import fit_labelled
+from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
+
+
+def fit_on_predictions(folder, name, *, seed):
+    labels, predictions = write_world(folder, name, seed=seed)
+    files = ["--labels", str(labels), "--predictions", str(predictions)]
+    assert main(["fit", *files, "--work-dir", str(folder / name)]) == 0
+    return str(folder / name)
+
+
+def join(*folders, to):
+    return main(["fit", "--join", *map(str, folders), "--work-dir", str(to)])
+
+
+def test_three_labelled_sets_are_left_out_in_turn_and_no_row_is_lost(tmp_path):
+    folders = [fit_on_predictions(tmp_path, name, seed=k) for k, name in enumerate("abc")]
+    assert join(*folders, to=tmp_path / "all") == 0
+    parts = [pd.read_parquet(f"{folder}/scores.parquet") for folder in folders]
+    joined = PredictionsEstimator.load(tmp_path / "all/estimator.parquet")
+    columns = ["source", "category", "atc@0.30", "mAP"]
+    expected = pd.concat(parts, ignore_index=True)[columns]
+    pd.testing.assert_frame_equal(joined.pairs_.rows_[columns], expected)
+    result = json.loads((tmp_path / "all/result.json").read_text())
+    assert len(result["per_source"]) == len(expected)
+    assert set(joined.pairs_.families_) == {"a_labels", "b_labels", "c_labels"}
+    new = ["--predictions", str(tmp_path / "a_predictions.json"), "--work-dir", str(tmp_path / "n")]
+    assert main(["estimate", "--estimator", str(tmp_path / "all/estimator.parquet"), *new]) == 0
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    """Two labelled tables, fitted by a command with a stand-in detector."""
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *_, **__: BrightnessDetector())
+    (tmp_path / "weights.pth").touch()
+    for name in ("one", "two"):
+        labels, images = write_table(tmp_path / name)
+        labels = labels.rename(labels.with_name(f"{name}.json"))
+        of = ["--labels", str(labels), "--img-dir", str(images)]
+        detector = ["--detector", "brightness", "--checkpoint", str(tmp_path / "weights.pth")]
+        assert main(["fit", *detector, *of, "--work-dir", str(tmp_path / f"fit_{name}")]) == 0
+    return tmp_path
+
+
+def test_joined_fits_remember_the_detector_and_estimate_any_category(tables):
+    assert join(tables / "fit_one", tables / "fit_two", to=tables / "all") == 0
+    estimator = ["--estimator", str(tables / "all/estimator.parquet")]
+    saved = MapEstimator.load(estimator[1])
+    assert len(saved.table_) == 16 and set(saved.table_["source"]) == {"one", "two"}
+    where = ["--category", "cup", "--work-dir", str(tables / "new")]
+    assert main(["estimate", str(tables / "one/images"), *estimator, *where]) == 0
+    told = json.loads((tables / "new/result.json").read_text())["estimate"]
+    assert told["lower"] < told["value"] < told["upper"]
+
+
+def test_what_does_not_go_together_is_refused(tables, capsys):
+    one, two, to = tables / "fit_one", tables / "fit_two", tables / "all"
+    on_boxes = fit_on_predictions(tables, "val", seed=0)
+    other = BrightnessDetector()
+    other.settings = {"score_thr": 0.5}
+    labels = (tables / "two/two.json", tables / "two/images")
+    fit_labelled(other, *labels).estimator.save(tables / "other.parquet")
+    again = tables / "again"
+    again.mkdir()
+    MapEstimator.load(one / "estimator.parquet").save(again / "estimator.parquet")
+    capsys.readouterr()
+    for folders, words in (
+        ((one, on_boxes), "fits with a detector are not joined"),
+        ((one, tables / "other.parquet"), "score_thr"),
+        ((one, again), "cup of one"),
+        ((one, one), "two work dirs or more"),
+        ((one, tables / "absent"), "there is no such file"),
+    ):
+        assert join(*folders, to=to) == 2
+        assert words in capsys.readouterr().err
+    assert main(["fit", "--join", str(one), str(two), "--labels", "x.json"]) == 2
+    assert "--labels is for a fit" in capsys.readouterr().err
+    assert main(["fit", "--labels", "x.json", "--task", "t.py"]) == 2
+    assert "then --join both" in capsys.readouterr().err
