@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -25,6 +25,22 @@ def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
             if _digest(path) in known:
                 same.append(path)
     return same
+
+
+def later_copies(files: Sequence[Path]) -> list[int]:
+    """Return the numbers of the files whose content is, byte by byte, that of an earlier one."""
+    by_size: defaultdict[int, list[int]] = defaultdict(list)
+    for k, path in enumerate(files):
+        by_size[_size(path)].append(k)
+    later = []
+    for size, alike in by_size.items():
+        seen: set[bytes] = set()
+        for k in alike if size > 0 and len(alike) > 1 else ():
+            digest = _digest(files[k])
+            if digest in seen:
+                later.append(k)
+            seen.add(digest)
+    return sorted(later)
 
 
 def _size(path: Path) -> int:

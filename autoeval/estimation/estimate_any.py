@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from autoeval.data.copied_files import without_copies
 from autoeval.data.unlabelled import Images, list_images
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
@@ -81,7 +82,8 @@ def estimate_any(
     settings, task = replace(light(), teacher=teacher), any_task(named, detector.categories)
     observer = keeping(Observer(detector, task, settings, batch_size=batch_size), work_dir)
     estimator.check_detector(detector)
-    samples, log = UnlabelledSamples(list_images(images)), PassLog()
+    distinct, copied = without_copies(list_images(images))
+    samples, log = UnlabelledSamples(distinct), PassLog()
     names = tuple(named)
     tally = CategoryTally(names, scores_of(regression.features_), observer.settings.stability)
     n_images = 0
@@ -99,7 +101,7 @@ def estimate_any(
             "tell accuracy by. Name the categories to expect, or take more images."
         )
     estimate = regression.predict_rows(pd.DataFrame(rows), backbone=detector.backbone)
-    guards = (*estimate.guards, *_unread(log, len(samples)))
+    guards = (*estimate.guards, *copied, *_unread(log, len(samples)))
     return replace(estimate, n_images=n_images, guards=guards)
 
 
