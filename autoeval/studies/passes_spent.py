@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.pairs.pair_table import FEATURES, OF_BOXES, WITH_DROPOUT
+from autoeval.estimation.pairs.pair_table import FEATURES, OF_BOXES, ONLY, WITH_DROPOUT
 from autoeval.estimation.score_table import SAMPLE, SEED, families
 from autoeval.studies import transfer
 
@@ -50,6 +50,7 @@ def errors_by_passes(
     """
     rows = table[table["repeat"] == table["repeat"].min()]
     rows = rows.assign(family=rows["source"].map(families(rows)))
+    rows = rows if "category" in rows else rows.assign(category=ONLY)
     sets = rows[rows["kind"] == SAMPLE]
     numbers = [n for n in numbers if not n or n <= _fewest(sets)]
     kinds = {name: of for name, of in EVIDENCE.items() if set(of[0]) <= set(rows)}
@@ -83,7 +84,7 @@ def _cells(
                     transfer.judge(
                         known[known["family"] != family], of, target=target, features=features
                     )
-                    for family, of in own.assign(category="all").groupby("family", sort=False)
+                    for family, of in own.groupby("family", sort=False)
                 ],
                 ignore_index=True,
             )
