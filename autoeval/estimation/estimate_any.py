@@ -78,8 +78,10 @@ def estimate_any(
             "Any category takes one of the method 'bayes': fit again."
         )
     check_teacher(regression.features_, teacher)
-    named = categories or {word: [word] for word in detector.categories}
-    settings, task = replace(light(), teacher=teacher), any_task(named, detector.categories)
+    words = {word: [word] for word in detector.categories}
+    named = categories or words
+    lookup = any_task(named, detector.categories).lookup(detector.categories)
+    settings, task = replace(light(), teacher=teacher), any_task(words, detector.categories)
     observer = keeping(Observer(detector, task, settings, batch_size=batch_size), work_dir)
     estimator.check_detector(detector)
     distinct, copied = without_copies(list_images(images))
@@ -88,7 +90,8 @@ def estimate_any(
     tally = CategoryTally(names, scores_of(regression.features_), observer.settings.stability)
     n_images = 0
     with observer.begin(samples, len(samples)) as bar:
-        for _, evidence in observer.each(samples, log=log):
+        for _, in_words in observer.each(samples, log=log):
+            evidence = in_words.relabel(lookup)
             expected = np.arange(len(names)) if categories else _seen(evidence)
             tally.update_on(expected, evidence, *NOTHING)
             watch(evidence)

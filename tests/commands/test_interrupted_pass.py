@@ -48,7 +48,10 @@ def places(tmp_path_factory):
     detector, task = write_detector(folder), write_task(folder)
     words = ["--detector", detector, "--task", task, "--work-dir", folder / "work"]
     assert main(["estimate-map", *map(str, words)]) == 0
-    return folder / "work/estimator.parquet", write_colours(folder / "new", 2, n_images=N)
+    new = write_colours(folder / "new", 2, n_images=N)
+    for k, path in enumerate(sorted((new / "images").iterdir())):
+        path.write_bytes(path.read_bytes() + bytes([k]))  # copies would be left out
+    return folder / "work/estimator.parquet", new
 
 
 def run(words, limit=10**9):
@@ -146,3 +149,15 @@ def test_a_black_box_of_another_file_is_another_detector(stopped_box, places, tm
     file.write_text(file.read_text() + "# changed\n")
     assert run(words) == 0 and CtrlC.seen == 2 * N
     assert f"also keeps {N} images as another detector saw them" in capsys.readouterr().err
+
+
+def test_another_category_of_the_same_images_observes_nothing_anew(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *_, **__: StoppedDetector())
+    (tmp_path / "weights.pth").touch()
+    fitted = ["--work-dir", tmp_path / "fit", "--checkpoint", tmp_path / "weights.pth"]
+    assert run([*table, *fitted]) == 0
+    words = ["estimate", table[4], "--estimator", tmp_path / "fit/estimator.parquet", "--category"]
+    assert run([*words, "drink=cup,mug", "--work-dir", tmp_path / "new"]) == 0 and CtrlC.seen == N
+    assert run([*words, "pan", "--work-dir", tmp_path / "new"]) == 0 and CtrlC.seen == 0
+    assert run([*words, "pan", "--work-dir", tmp_path / "alone"]) == 0
+    assert_equal_files(tmp_path / "alone", tmp_path / "new", ["result.json"])
