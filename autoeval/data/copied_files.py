@@ -26,11 +26,23 @@ def without_copies(
     doubts : tuple of str
         Which files were left out, in one sentence, if any.
     """
-    files = [(k, image.path) for k, image in enumerate(images) if isinstance(image, ImageFile)]
-    copies = {files[n][0] for n in later_copies([path for _, path in files])}
-    if not copies:
-        return tuple(images), ()
+    copies = _copies(images)
     kept = tuple(image for k, image in enumerate(images) if k not in copies)
-    lost = [images[k].image_id for k in sorted(copies)]
-    told = f"{len(lost)} of {len(images)} images are copies of another, byte by byte, and were left"
-    return kept, (f"{told} out: {listed(lost)}",)
+    return kept, tuple(f"{told}, and were left out" for told in _told(images, copies))
+
+
+def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[str, ...]:
+    """Doubt an estimate that counts files which are byte by byte an earlier one; see above."""
+    told = _told(images, _copies(images))
+    return tuple(f"{t}, and count as images of their own: leave them out" for t in told)
+
+
+def _copies(images: Sequence[UnlabelledImage]) -> list[int]:
+    files = [(k, image.path) for k, image in enumerate(images) if isinstance(image, ImageFile)]
+    return [files[n][0] for n in later_copies([path for _, path in files])]
+
+
+def _told(images: Sequence[UnlabelledImage], copies: Sequence[int]) -> list[str]:
+    names = listed([images[k].image_id for k in copies])
+    told = f"{len(copies)} of {len(images)} images are copies of another, byte by byte ({names})"
+    return [told] if copies else []

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.data.copied_files import without_copies
+from autoeval.data.copied_files import copies_taken
 from autoeval.data.unlabelled import Images, list_images
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
@@ -215,8 +215,7 @@ class MapEstimator:
         Returns
         -------
         estimate : Estimate
-            Its guards also count the images that could not be read, and name copies, which are
-            left out.
+            Its guards also count the images that could not be read, and those given twice.
         row : dict
             What the pass says, such as ``n_unreadable`` and ``unreadable``; scores are means over
             the repeats.
@@ -228,8 +227,7 @@ class MapEstimator:
             read.
         """
         self.check_context(observer.context())
-        distinct, copied = without_copies(list_images(images))
-        samples, shards = UnlabelledSamples(distinct), shards or Undivided()
+        samples, shards = UnlabelledSamples(list_images(images)), shards or Undivided()
         mine = len(shards.part(len(samples)))
         with observer.begin(samples, mine, disable=not shards.leads) as bar:
             rows = observer.rows(
@@ -242,8 +240,8 @@ class MapEstimator:
         lost = rows[0]["n_unreadable"]
         if lost:
             reason = f"{lost} of {len(samples)} images could not be read and were left out"
-            copied = (*copied, reason)
-        estimate = replace(estimate, guards=(*estimate.guards, *copied))
+            estimate = replace(estimate, guards=(*estimate.guards, reason))
+        estimate = replace(estimate, guards=(*estimate.guards, *copies_taken(samples.images)))
         row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
         return estimate, row | table.select_dtypes("float").mean().to_dict()
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from autoeval.data.copied_files import without_copies
+from autoeval.data.copied_files import copies_taken, without_copies
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.same_files import later_copies, same_content
 from autoeval.data.unlabelled import ImageArray
@@ -26,5 +26,8 @@ def test_of_copies_the_first_is_kept(tmp_path):
     images = [*(ImageFile(path.name, path) for path in paths), array, array]
     kept, (told,) = without_copies(images)
     assert [image.image_id for image in kept] == ["a", "b", "d", "f", "missing", "gone", "g", "g"]
-    assert told.startswith("2 of 10 images are copies") and told.endswith("out: c, e")
-    assert without_copies(kept) == (kept, ())
+    assert told.startswith("2 of 10 images are copies") and told.endswith(
+        "(c, e), and were left out"
+    )
+    assert without_copies(kept) == (kept, ()) and copies_taken(kept) == ()
+    assert copies_taken(images)[0].startswith("2 of 10 images are copies")

@@ -25,6 +25,8 @@ from autoeval.estimation.labels.needed import FEWEST_LABELS, Outlook, outlook_af
 from autoeval.estimation.labels.plan import LabelPlan
 from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.estimation.predictions.category_precision import rank_categories
+from autoeval.estimation.predictions.doubts.labelled_twice import labelled_twice
+from autoeval.estimation.predictions.doubts.surer_than_right import surer_than_right
 
 GOALS = (0.05, 0.03)
 FIRST, STEP = 5, 5
@@ -189,7 +191,12 @@ def estimate_with_labels(
         len(measured),
         outlook if whole.difference.known else plan.outlook(),
         tuple(history),
-        (*plan.problems, *given.doubts, *_doubts(plan, whole, categories, k)),
+        (
+            *plan.problems,
+            *given.doubts,
+            *_of_labels(plan, given),
+            *_doubts(plan, whole, categories, k),
+        ),
     )
 
 
@@ -261,6 +268,13 @@ def _as_random(given: Given) -> Given:
         "images chosen for what they show are not"
     )
     return replace(given, doubts=(*given.doubts, doubt))
+
+
+def _of_labels(plan: LabelPlan, given: Given) -> tuple[str, ...]:
+    """Doubt labels that the confident boxes, or each other, speak against."""
+    found = plan.found.on_images(given.images)
+    surer = surer_than_right(found, rank_categories(found, given.truth))
+    return (*labelled_twice(given.truth), *surer)
 
 
 def _doubts(

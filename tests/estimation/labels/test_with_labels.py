@@ -2,11 +2,12 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from label_worlds import label_set, make_place
+from label_worlds import SIDE, label_set, make_place
 
 from autoeval.errors import InputError
 from autoeval.estimation.labels.aid import LabelAid
@@ -85,6 +86,24 @@ def test_few_labels_come_near_the_truth(plan, place):
     assert found.history[-1][1].combined == found.whole["mAP"].combined
     assert found.more_labels(0.02) > found.more_labels(0.03)
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_labels_that_confident_boxes_speak_against_are_doubted(plan, place):
+    labels = label_set(place, plan.drawn)
+
+    def doubts(boxes):
+        return " ".join(estimate_with_labels(plan, replace(labels, boxes=tuple(boxes))).doubts)
+
+    assert "labelled boxes lie" not in doubts(labels.boxes)
+    assert "are right by the labels" not in doubts(labels.boxes)
+    n = len(labels.boxes)
+    assert f"{2 * n} of {2 * n} labelled boxes lie" in doubts([*labels.boxes, *labels.boxes])
+    assert "do the labels miss objects" in doubts(labels.boxes[::2])
+    small = np.array([box.xywh for box in labels.boxes]) / SIDE
+    assert re.search(
+        "0% of the .* are right by the labels",
+        doubts(replace(b, xywh=tuple(s)) for b, s in zip(labels.boxes, small, strict=True)),
+    )
 
 
 def test_a_plan_survives_its_file_and_grows(plan, place, tmp_path):

@@ -8,7 +8,7 @@ from autoeval.data.predictions import Predictions
 from autoeval.estimation.predictions.features import COUNTED
 
 NO_LOWER = 1e-3
-ANOTHER_FLOOR = 3.0
+ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
 ANOTHER_TOP = 0.6
 ENOUGH_BOXES = 100
 
@@ -27,12 +27,13 @@ def another_scale(found: Predictions, floor: float, highest: float) -> Iterator[
         Lowest and highest score in the fit; 0 for a highest that is not known.
     """
     low, high = sorted((max(found.floor, NO_LOWER), max(floor, NO_LOWER)))
-    if high > ANOTHER_FLOOR * low and high > COUNTED:
+    another = high > (ANOTHER_FLOOR if len(found) >= ENOUGH_BOXES else OF_FEW_BOXES) * low
+    if another and high > COUNTED:
         yield (
             f"the lowest score is {found.floor:.3g}, in the fit it was {floor:.3g}: "
             "export both with one threshold, or the scores do not compare"
         )
-    elif high > ANOTHER_FLOOR * low and len(found) >= ENOUGH_BOXES:
+    elif another and len(found) >= ENOUGH_BOXES:
         yield (
             f"the lowest score is {found.floor:.2g}, in the fit it was {floor:.2g}: another "
             "threshold does no harm there, but scores on another scale (another temperature, "

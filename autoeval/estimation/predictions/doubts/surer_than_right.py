@@ -11,7 +11,7 @@ from autoeval.estimation.predictions.coco_matching import best_of_each_image
 from autoeval.estimation.predictions.features import SURE
 from autoeval.estimation.predictions.ranking import Ranking
 
-FEWEST_BOXES = 50
+FEWEST_BOXES = 20
 SURER = 0.1
 
 
@@ -27,7 +27,8 @@ def surer_than_right(found: Predictions, ranked: Sequence[Ranking]) -> tuple[str
     Returns
     -------
     tuple of str
-        One doubt where confidence exceeds precision by more than .1, over 50 boxes or more.
+        One doubt where confidence exceeds precision by more than .1 and by more than two standard
+        errors, over 20 boxes or more.
     """
     best = best_of_each_image(found)
     sure = best.where(best.scores > np.float32(SURE))
@@ -40,12 +41,12 @@ def surer_than_right(found: Predictions, ranked: Sequence[Ranking]) -> tuple[str
     n_boxes = sum(map(len, scores))
     if n_boxes < FEWEST_BOXES:
         return ()
-    precision, confidence = float(np.concatenate(right).mean()), np.concatenate(scores).mean()
-    if confidence - precision <= SURER:
+    precision, confidence = (float(np.concatenate(of).mean()) for of in (right, scores))
+    if confidence - precision <= max(SURER, 2 * np.sqrt(confidence * (1 - confidence) / n_boxes)):
         return ()
     return (
         f"{precision:.0%} of the {n_boxes} boxes over {SURE} are right by the labels (IoU .5), "
         f"while their mean score is {confidence:.2f}: do the labels miss objects, or are they "
-        "drawn elsewhere? If not, the detector is surer than it is right, other than those on "
-        "which intervals were measured",
+        "drawn elsewhere, or of other images? If not, the detector is surer than it is right, and "
+        "what its scores tell is doubtful",
     )

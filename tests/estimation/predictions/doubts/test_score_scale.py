@@ -25,7 +25,11 @@ FIT = np.linspace(0.01, 0.98, 200)
         (lambda s: 0.9 * s, ""),
         (lambda s: s**2, "the lowest score is 0.0001, in the fit it was 0.01"),
         (lambda s: s**0.5, "the lowest score is 0.1, in the fit it was 0.01: export both"),
-        (lambda s: 0.5 * s, "the highest score is 0.49, in the fit it was 0.98"),
+        (lambda s: np.minimum(s, 0.49), "the highest score is 0.49, in the fit it was 0.98"),
+        (
+            lambda s: 0.65 * s,
+            "the lowest score is 0.0065, in the fit it was 0.01: another threshold",
+        ),
     ],
 )
 def test_both_ends(scale, said):
@@ -39,4 +43,4 @@ def test_few_boxes_need_not_reach_either_end():
 
 
 def test_a_highest_that_an_older_file_does_not_know():
-    assert not list(another_scale(made(0.5 * FIT), 0.01, 0.0))
+    assert not list(another_scale(made(np.minimum(FIT, 0.49)), 0.01, 0.0))
