@@ -19,7 +19,7 @@ from autoeval.commands.teacher_options import add_teacher_options, load_named_te
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.estimation.predictions.fit_predictions import PredictionsFit
+    from autoeval.estimation.predictions.prediction_fit import PredictionsFit
 
 WORK_DIR = Path("work_dirs/fit")
 

@@ -65,7 +65,7 @@ def _join_detector(paths: list[Path], args: argparse.Namespace) -> Report:
 
 
 def _join_predictions(paths: list[Path], args: argparse.Namespace) -> Report:
-    from autoeval.estimation.predictions.fit_predictions import join_predictions
+    from autoeval.estimation.predictions.join_predictions import join_predictions
     from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
     from autoeval.results.predictions.predictions_report import fit_report
     from autoeval.runtime.writers import write_table

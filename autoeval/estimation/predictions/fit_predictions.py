@@ -13,18 +13,20 @@ import pandas as pd
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.pairs.joined_pairs import joined_rows
 from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.doubts.labelled_twice import labelled_twice
 from autoeval.estimation.predictions.doubts.lost_words import lost_words
 from autoeval.estimation.predictions.doubts.surer_than_right import surer_than_right
 from autoeval.estimation.predictions.memory import Memory, check_floor
-from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
-from autoeval.estimation.predictions.prediction_pairs import CONFIDENT, labelled_pairs
+from autoeval.estimation.predictions.prediction_fit import (
+    PredictionsFit,
+    fit_pairs,
+    joined,
+    unlike,
+)
+from autoeval.estimation.predictions.prediction_pairs import labelled_pairs
 from autoeval.estimation.predictions.truth import Truth
-from autoeval.estimation.predictions.unseen_error import held_out_pairs, worse_than_constant
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import SeedSetFiles, Task
@@ -53,24 +55,6 @@ class Files:
     half_size: PathLike | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     truncated: bool = False
-
-
-@dataclass(frozen=True)
-class PredictionsFit:
-    """A fitted estimator with the evidence for and against it.
-
-    Parameters
-    ----------
-    estimator : PredictionsEstimator
-    held_out : DataFrame
-        See `held_out_pairs`.
-    problems : tuple of str
-        What was left out on the way, or is doubtful.
-    """
-
-    estimator: PredictionsEstimator
-    held_out: pd.DataFrame
-    problems: tuple[str, ...] = ()
 
 
 def fit_labels(
@@ -113,7 +97,7 @@ def fit_labels(
             "categories, so nothing can be learnt from them. Are they of the same images, and do "
             "image ids and category numbers mean the same in both?"
         )
-    return _fit(table, memory, problems, target, level)
+    return fit_pairs(table, memory, problems, target, level)
 
 
 def fit_sources(
@@ -155,36 +139,8 @@ def fit_sources(
         tables.append(own[0])
         memories.append(own[1])
         problems += own[2]
-    problems += _unlike(memories, [seed_set.name for seed_set in task.seed_sets])
-    return _fit(pd.concat(tables), _joined(memories), problems, target, level)
-
-
-def join_predictions(
-    fits: Mapping[str, PredictionsEstimator], *, target: str = "mAP", level: float = 0.9
-) -> PredictionsFit:
-    """Fit on all pairs that some fits of one detector rest on.
-
-    Parameters
-    ----------
-    fits : mapping of str to PredictionsEstimator
-        By a name for messages.
-    target, level
-        As in `fit_labels`.
-
-    Raises
-    ------
-    InputError
-        If two of them share no word of the detector, or a pair is in two of them.
-    """
-    memories = [fit.memory_ for fit in fits.values()]
-    for name, memory in zip(fits, memories, strict=True):
-        if not set(memory.categories) & set(memories[0].categories):
-            raise InputError(
-                f"{name} knows {listed(memory.categories, 10)}, the first fit "
-                f"{listed(memories[0].categories, 10)}: they are of other detectors."
-            )
-    rows = joined_rows({name: fit.pairs_.rows_ for name, fit in fits.items()})
-    return _fit(rows, _joined(memories), _unlike(memories, list(fits)), target, level)
+    problems += unlike(memories, [seed_set.name for seed_set in task.seed_sets])
+    return fit_pairs(pd.concat(tables), joined(memories), problems, target, level)
 
 
 @dataclass(frozen=True)
@@ -269,44 +225,3 @@ def _hopeless(table: pd.DataFrame, files: Files) -> list[str]:
         f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "
         "and image ids mean what the labels mean? Write words and file names into it"
     ]
-
-
-def _unlike(memories: Sequence[Memory], names: Sequence[str]) -> list[str]:
-    """Say which sources' files look as if they came from another detector than the others."""
-    floors = pd.Series([memory.floor for memory in memories], index=names)
-    odd = floors[(floors > 3 * floors.median()) & (floors > 0.05)]
-    return [
-        f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
-        "another threshold, or another detector?"
-        for name, floor in odd.items()
-    ]
-
-
-def _joined(memories: Sequence[Memory]) -> Memory:
-    words = dict.fromkeys(word for memory in memories for word in memory.categories)
-    numbers = {k: word for memory in memories for k, word in memory.numbers.items()}
-    return Memory(
-        tuple(words),
-        numbers,
-        min(memory.floor for memory in memories),
-        max(memory.most_boxes for memory in memories),
-        all(memory.half_size for memory in memories),
-        max(memory.highest for memory in memories),
-        sum(memory.unseen for memory in memories) / len(memories),
-    )
-
-
-def _fit(
-    table: pd.DataFrame, memory: Memory, problems: Sequence[str], target: str, level: float
-) -> PredictionsFit:
-    if 0 < memory.highest <= CONFIDENT:
-        raise InputError(
-            f"The highest score is {memory.highest:.3g}, and what the scores tell begins at "
-            f"{CONFIDENT}: expected confidences in [0, 1] that are high where a box is right."
-        )
-    table = table.reset_index(drop=True)
-    estimator = PredictionsEstimator(target=target, level=level).fit(table, memory)
-    held_out = held_out_pairs(estimator.pairs_.rows_, target=target, level=level)
-    useless = worse_than_constant(held_out)
-    estimator.memory_ = memory.doubting(*useless)
-    return PredictionsFit(estimator, held_out, (*problems, *useless))

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from autoeval.estimation.pairs.pair_table import FEATURES
-from autoeval.estimation.predictions.fit_predictions import PredictionsFit
 from autoeval.estimation.predictions.new_predictions import Asked
 from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
+from autoeval.estimation.predictions.prediction_fit import PredictionsFit
 from autoeval.estimation.predictions.unseen_error import by_family
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
