@@ -202,7 +202,7 @@ def main() -> None:
         ways = {
             ALIKE: (
                 partial(told, val.pairs(change), asked),
-                {"doubted": doubts_of_fit(val, change)},
+                doubts_of_fit(val, change),
             ),
             f"{FEW} families of places, all changed": (partial(by_families, asked, FEW), {}),
             f"{MORE} families of places, all changed": (partial(by_families, asked, MORE), {}),
