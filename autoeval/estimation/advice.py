@@ -7,7 +7,9 @@ from autoeval.estimation.regression import Told
 TOO_WIDE = 0.15
 
 
-def advice(told: Told, *, plan: str = "autoeval label plan") -> tuple[str, ...]:
+def advice(
+    told: Told, *, plan: str = "autoeval label plan", measured: tuple[int, int] = (17, 15)
+) -> tuple[str, ...]:
     """Say that an interval is too wide to act on, and what helps, as it was measured.
 
     The figures are those of ``docs/results/transfer.md`` (``autoeval study transfer``).
@@ -17,12 +19,15 @@ def advice(told: Told, *, plan: str = "autoeval label plan") -> tuple[str, ...]:
     told : Told
     plan : str
         How images to label are drawn.
+    measured : tuple of int
+        Half-width from one labelled set, and from forty places, in points.
     """
     if told.reach <= TOO_WIDE:
         return ()
+    by_set, by_places = measured
     return (
         f"too wide to act on: ±{100 * told.reach:.0f} points. More labelled places help little "
-        "(measured: ±17 from one labelled set, ±15 from forty places), twenty labelled images of "
-        f"this place help most ({plan}). What can still be told: which of several "
-        "places is better, and whether a place has changed",
+        f"(measured: ±{by_set} from one labelled set, ±{by_places} from forty places), twenty "
+        f"labelled images of this place help most ({plan}). What can still be told: which of "
+        "several places is better, and whether a place has changed",
     )

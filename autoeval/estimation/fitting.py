@@ -17,7 +17,7 @@ from autoeval.estimation.labels.recording import BOXES_FILE, apart, learn_from
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import PassSettings, preset
+from autoeval.estimation.observation.presets import PassSettings, light
 from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import seed_rows, sources
@@ -65,7 +65,7 @@ def fit(
     task: Task,
     *,
     work_dir: str | os.PathLike[str],
-    methods: Sequence[str] = ("fused",),
+    methods: Sequence[str] = ("bayes",),
     target: str = "mAP",
     level: float = 0.9,
     meta_set: MetaSetConfig | None = None,
@@ -85,9 +85,11 @@ def fit(
     methods, target, level
         See `fit_task`.
     meta_set : MetaSetConfig, optional
-        Number, size and transforms of the sample sets; those of the paper by default.
+        Number, size and transforms of sample sets (`MetaSetConfig()` are the paper's); by default
+        none, since ``bayes`` reads a source's own images alone.
     settings : PassSettings, optional
-        From `autoeval.estimation.observation.presets.preset`; those of the paper by default.
+        From `autoeval.estimation.observation.presets.preset`; by default each image once, and once
+        at half the size.
     batch_size : int
         Changes no number.
 
@@ -102,9 +104,9 @@ def fit(
         As `fit_task`, and if a seed set cannot be read.
     """
     return fit_task(
-        Observer(detector, task, settings or preset("paper"), batch_size=batch_size),
+        Observer(detector, task, settings or light(), batch_size=batch_size),
         task.load_seed_sets(),
-        meta_set=meta_set or MetaSetConfig(),
+        meta_set=meta_set,
         work_dir=Path(work_dir),
         methods=methods,
         target=target,

@@ -171,3 +171,10 @@ def test_one_call_fits_as_the_parts_do(detector, task, tmp_path):
         "<Fit of <MapEstimator of mAP by 'bos', level 0.9, fitted on 4 sources>, "
         "judged: 'bos', 'constant', left out: 0>"
     )
+
+
+def test_without_options_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
+    result = autoeval.fit(detector, task, work_dir=tmp_path)
+    assert result.estimator.method == "bayes"
+    assert set(result.table["kind"]) == {"seed"} and "atc@0.30" in result.table
+    assert not [name for name in result.table if name.startswith("bos")]

@@ -27,6 +27,8 @@ from autoeval.targets import find_target
 METHOD = "pairs"
 TARGETS = ("mAP", "mAP50", "mAP75")
 BACKBONE = "black box"
+PLAN = "autoeval label plan, which needs the detector itself"
+FROM_FILES = (20, 17)  # half-widths, see docs/results/transfer.md
 
 
 class PredictionsEstimator:
@@ -128,7 +130,7 @@ class PredictionsEstimator:
             per_category=self._each(rows, unseen) if len(pairs) > 1 else {},
             raw=told.raw,
             beside=beside,
-            advice=advice(told, plan="autoeval label plan, which needs the detector itself"),
+            advice=advice(told, plan=PLAN, measured=FROM_FILES),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

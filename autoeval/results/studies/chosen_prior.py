@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from textwrap import fill
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -120,9 +121,9 @@ def _points(worth: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure(options: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(8, 0.22 * len(options) + 1), layout="constrained")
+    figure = Figure(figsize=(9, 0.26 * len(options) + 1), layout="constrained")
     axes = figure.subplots()
-    names = options["step"] + ": " + options["option"]
+    names = [fill(name, 60) for name in options["step"] + ": " + options["option"]]
     for detector in options.columns.drop(["step", "option"]):
         axes.plot(options[detector], range(len(options)), "o", ms=4, label=detector)
     axes.set_yticks(range(len(options)), names, fontsize=7)

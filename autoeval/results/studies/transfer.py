@@ -220,4 +220,6 @@ def _figure(few: pd.DataFrame) -> Figure:
     left.set_ylim(bottom=0)
     right.set(xlabel="families of places fitted on", ylabel="truth inside the interval (%)")
     right.set_ylim(50, 101)
+    for axes in (left, right):
+        axes.set_xticks(sorted(few["m"].unique()))
     return figure
