@@ -84,12 +84,9 @@ def _run_labelled(args: argparse.Namespace) -> int:
     from autoeval.commands.detector_options import detector_name, load_named_detector
     from autoeval.commands.remembered_detector import remember_detector
     from autoeval.estimation.fit_labelled import fit_labelled
-    from autoeval.report.sections import Report, written_files
-    from autoeval.results.estimate.doubts import LeftOut
-    from autoeval.results.estimate.labelled_pairs import LabelledPairs
-    from autoeval.results.predictions.predictions_report import Cautions
+    from autoeval.report.sections import written_files
+    from autoeval.results.estimate.pairs_report import pairs_report
     from autoeval.runtime.writers import write_table
-    from autoeval.targets import find_target
 
     detector = load_named_detector(args)
     fit = fit_labelled(
@@ -107,10 +104,9 @@ def _run_labelled(args: argparse.Namespace) -> int:
     fit.estimator.save(files[0])
     remember_detector(files[0], args)
     write_table(files[1], fit.table)
-    pairs = LabelledPairs(fit.table, fit.estimator.regression_.features_, find_target(args.target))
     title = f"{detector_name(args)} on the categories of {Path(args.labels).name}"
     seen = _seen_in_training(detector, args)
-    report = Report(title, [*map(Cautions, [seen] if seen else []), LeftOut(fit.problems), pairs])
+    report = pairs_report(title, fit.estimator, doubts=seen, problems=fit.problems)
     written = [*files, *report.write(args.work_dir)]
     for problem in fit.problems:
         print(f"note: {problem}", file=sys.stderr)

@@ -52,7 +52,7 @@ def _join_detector(paths: list[Path], args: argparse.Namespace) -> Report:
     from autoeval.estimation.artefact import read_artefact, write_artefact
     from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.joining import join_fits
-    from autoeval.results.estimate.joined_report import joined_report
+    from autoeval.results.estimate.pairs_report import pairs_report
     from autoeval.runtime.writers import write_table
 
     fits = {str(path): MapEstimator.load(path) for path in paths}
@@ -61,7 +61,7 @@ def _join_detector(paths: list[Path], args: argparse.Namespace) -> Report:
     table, metadata = read_artefact(file)
     write_artefact(file, table, {**metadata, NOTE: read_artefact(paths[0])[1].get(NOTE)})
     write_table(args.work_dir / "scores.parquet", table)
-    return joined_report(_title(paths), joined)
+    return pairs_report(_title(paths), joined)
 
 
 def _join_predictions(paths: list[Path], args: argparse.Namespace) -> Report:

@@ -7,13 +7,19 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from autoeval.report.numerals import counted
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
 from autoeval.report.sections import Section
-from autoeval.report.tables import format_cells, to_terminal
 from autoeval.targets import Target
 
-NAMES = ["category", "source", "n_images", "n_boxes"]
+PAIR, COUNTS = ("category", "source"), ("n_images", "n_boxes")
+ONE_SET = (
+    "One labelled set tells how far categories stray, not how far another place does: that is in "
+    "the intervals from what was measured on 41 pairs of place and category "
+    "(docs/results/transfer.md). Images that it was trained on judge a detector too well: the set "
+    "should hold none."
+)
 
 
 @dataclass(frozen=True)
@@ -40,21 +46,16 @@ class LabelledPairs(Section):
             part.show(page, f"Every category is a source; {self.target.name} in {self.target.unit}")
 
     def text(self) -> str:
-        """Return the table, and what was not judged."""
-        (part,) = self.parts()
-        note = (
-            "One labelled set tells how far categories stray, not how far another place does: that "
-            "is in the intervals from what was measured on 41 pairs of place and category "
-            "(docs/results/transfer.md). Images that it was trained on judge a detector too well: "
-            "the set should hold none."
-        )
-        return f"{to_terminal(format_cells(part.for_people, part.formats))}\n\n{note}"
+        """Say how many there are, and what a single set cannot tell: each is told when left out."""
+        families = self.table["family"].nunique()
+        told = f"{len(self.table)} pairs of place and category, of {counted(families, 'origin')}."
+        return told if families > 1 else f"{told} {ONE_SET}"
 
     def parts(self) -> list[Part]:
         """Return the table."""
-        names = [name for name in (*NAMES, *self.features, self.target.name) if name in self.table]
-        table = self.table[names].sort_values(self.target.name, ascending=False)
+        names = [n for n in (*PAIR, self.target.name, *COUNTS, *self.features) if n in self.table]
+        table = self.table[names].sort_values(self.target.name, ascending=False, ignore_index=True)
         shown = table.assign(**{self.target.name: self.target.scale * table[self.target.name]})
         formats = dict.fromkeys(self.features, "{:.3f}") | {self.target.name: self.target.format}
-        formats |= {name: "{:.0f}" for name in ("n_images", "n_boxes") if name in table}
+        formats |= {name: "{:.0f}" for name in COUNTS if name in table}
         return [Part("pairs", table, shown, formats)]
