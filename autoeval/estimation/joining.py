@@ -23,7 +23,7 @@ def join_fits(
     ----------
     fits : mapping of str to MapEstimator
         By a name for messages. The first says for which categories the images of `predict` are
-        looked at.
+        looked at, and what few labels of them are helped by.
     target, level
         As in `MapEstimator`.
 
@@ -42,7 +42,7 @@ def join_fits(
     context = dict(one.context_)
     if not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
         context["pass"] = _without(context["pass"], TEACHER)
-    return MapEstimator(target=target, level=level).fit_rows(rows, context=context)
+    return MapEstimator(target=target, level=level).fit_rows(rows, context=context, aid=one.aid_)
 
 
 def _check_alike(first: str, one: MapEstimator, name: str, other: MapEstimator) -> None:
