@@ -190,7 +190,7 @@ def _aid(estimator: MapEstimator) -> LabelAid:
             "This estimator knows nothing of how its detector's boxes go wrong: it was fitted on "
             "one labelled set (`autoeval fit --labels`), on too few labelled images, or by an "
             "older version. Name places of at least two families with 20 images each in a task: "
-            "`autoeval fit --task FILE --detector ALIAS`."
+            "`autoeval fit --task FILE --detector ALIAS`; of joined fits the first tells it."
         )
     return aid
 
