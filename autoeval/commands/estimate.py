@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from autoeval.commands.detector_options import add_detector_options
@@ -66,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and tell."""
     from autoeval.estimation.predictions.new_predictions import ask
     from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
-    from autoeval.report.sections import written_files
+    from autoeval.report.sections import told
     from autoeval.results.predictions.predictions_report import estimate_report
     from autoeval.results.predictions.tool_files import export
 
@@ -85,10 +84,7 @@ def run(args: argparse.Namespace) -> int:
     written = report.write(args.work_dir)
     if args.export:
         written += export(args.export, asked.found, asked.estimate)
-    if args.json:
-        print(json.dumps(report.to_dict(), indent=2))
-    else:
-        print(f"{report.text()}\n\n{written_files(written)}")
+    print(told(report, written, as_json=args.json))
     return 0
 
 
@@ -123,7 +119,7 @@ def _run_any(args: argparse.Namespace) -> int:
     from autoeval.commands.teacher_options import load_named_teacher
     from autoeval.estimation.estimate_any import estimate_any
     from autoeval.estimation.estimator import MapEstimator
-    from autoeval.report.sections import Report, written_files
+    from autoeval.report.sections import Report, told
     from autoeval.results.estimate.answer import Answer
     from autoeval.results.estimate.by_category import ByCategory
     from autoeval.results.estimate.doubts import ReasonsForDoubt
@@ -144,11 +140,7 @@ def _run_any(args: argparse.Namespace) -> int:
         f"Estimate on {args.images}", [Answer(estimate), ReasonsForDoubt(estimate), by_category]
     )
     written = report.write(args.work_dir)
-    print(
-        json.dumps(report.to_dict(), indent=2)
-        if args.json
-        else f"{report.text()}\n\n{written_files(written)}"
-    )
+    print(told(report, written, as_json=args.json))
     return 0
 
 

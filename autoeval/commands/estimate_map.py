@@ -6,7 +6,6 @@ With --target count_mae and the like, its counting error instead: how far it mis
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -133,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.estimation.observation.kept_observer import keeping
     from autoeval.metasets.overlap import shared_with_sources
-    from autoeval.report.sections import written_files
+    from autoeval.report.sections import told
     from autoeval.results.estimate.map_report import map_report
     from autoeval.results.estimate.new_images import observe_unlabelled
     from autoeval.results.estimate.shared_out import share_out
@@ -173,10 +172,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     )
     files = report.write(work_dir(args, task), args.report)
     written = [*(used.fit.files if used.fit else ()), *files]
-    if args.json:
-        print(json.dumps(report.to_dict(), indent=2))
-    else:
-        print(f"{report.text()}\n\n{written_files(written)}")
+    print(told(report, written, as_json=args.json))
     return 0
 
 

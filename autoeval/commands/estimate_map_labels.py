@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,7 +50,7 @@ def tell_with_labels(
 ) -> None:
     """Estimate with the labels, and write and print what they say, and the fit."""
     from autoeval.estimation.labels.planning import estimate_labelled
-    from autoeval.report.sections import Report, written_files
+    from autoeval.report.sections import Report, told
     from autoeval.results.estimate.map_report import map_report
     from autoeval.results.labels.estimate_report import label_report
 
@@ -70,5 +69,4 @@ def tell_with_labels(
         sections += map_report(title, estimator, fit=fit).sections
     report = Report(title, sections)
     written = [*(fit.files if fit else ()), *report.write(folder, args.report)]
-    told = f"{report.text()}\n\n{written_files(written)}"
-    print(json.dumps(report.to_dict(), indent=2) if args.json else told)
+    print(told(report, written, as_json=args.json))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ def run_on_predictions(args: argparse.Namespace) -> int:
     from autoeval.estimation.predictions.fit_predictions import fit_sources
     from autoeval.estimation.predictions.new_predictions import ask
     from autoeval.metasets.task import load_task
-    from autoeval.report.sections import written_files
+    from autoeval.report.sections import told
     from autoeval.results.predictions.predictions_report import task_report
 
     task = load_task(args.task, args.data_root)
@@ -32,8 +31,5 @@ def run_on_predictions(args: argparse.Namespace) -> int:
         asked = ask(fit.estimator, files, images=args.images, categories=words)
     report = task_report(f"{Path(args.predictions).name} on {task.name}", fit, asked)
     written = [work_dir / "estimator.parquet", *report.write(work_dir, args.report)]
-    if args.json:
-        print(json.dumps(report.to_dict(), indent=2))
-    else:
-        print(f"{report.text()}\n\n{written_files(written)}")
+    print(told(report, written, as_json=args.json))
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,8 @@ from autoeval.commands.teacher_options import add_teacher_options, load_named_te
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autoeval.estimation.predictions.prediction_fit import PredictionsFit
 
 WORK_DIR = Path("work_dirs/fit")
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--family is that of --labels; a task names those of its sources itself.")
     if args.detector or args.config:
         return _run_labelled(args) if args.labels else _run_detector(args)
-    from autoeval.report.sections import written_files
+    from autoeval.report.sections import told
     from autoeval.results.predictions.predictions_report import fit_report
     from autoeval.runtime.writers import write_table
 
@@ -72,10 +73,7 @@ def run(args: argparse.Namespace) -> int:
     write_table(files[1], fit.estimator.pairs_.rows_)
     report = fit_report(f"Fit on {Path(args.predictions).name}", fit)
     written = [*files, *report.write(args.work_dir)]
-    if args.json:
-        print(json.dumps(report.to_dict(), indent=2))
-    else:
-        print(f"{report.text()}\n\n{written_files(written)}")
+    print(told(report, written, as_json=args.json))
     return 0
 
 
@@ -84,7 +82,7 @@ def _run_labelled(args: argparse.Namespace) -> int:
     from autoeval.commands.detector_options import detector_name, load_named_detector
     from autoeval.commands.remembered_detector import remember_detector
     from autoeval.estimation.fit_labelled import fit_labelled
-    from autoeval.report.sections import written_files
+    from autoeval.report.sections import told
     from autoeval.results.estimate.pairs_report import pairs_report
     from autoeval.runtime.writers import write_table
 
@@ -105,32 +103,26 @@ def _run_labelled(args: argparse.Namespace) -> int:
     remember_detector(files[0], args)
     write_table(files[1], fit.table)
     title = f"{detector_name(args)} on the categories of {Path(args.labels).name}"
-    seen = _seen_in_training(detector, args)
+    seen = _seen_in_training(detector, args.labels, fit.file_names)
     report = pairs_report(title, fit.estimator, doubts=seen, problems=fit.problems)
     written = [*files, *report.write(args.work_dir)]
     for problem in fit.problems:
         print(f"note: {problem}", file=sys.stderr)
     for reason in seen:
         print(f"caution: {reason}", file=sys.stderr)
-    print(
-        json.dumps(report.to_dict(), indent=2)
-        if args.json
-        else f"{report.text()}\n\n{written_files(written)}"
-    )
+    print(told(report, written, as_json=args.json))
     return 0
 
 
-def _seen_in_training(detector: Any, args: argparse.Namespace) -> list[str]:
+def _seen_in_training(detector: Any, labels: str, file_names: Sequence[str]) -> list[str]:
     """Say why the labelled images seem to be training images, and what follows."""
-    from autoeval.data.labels.any_format import load_labels
     from autoeval.detectors.building.training_images import trained_on
 
     if not hasattr(detector, "config"):  # a black box
         return []
-    names = [image.file_name for image in load_labels(args.labels, args.img_dir).images]
     return [
         f"{reason}: images that it has seen judge a detector too well, fit on others"
-        for reason in trained_on(detector.config, args.labels, names)
+        for reason in trained_on(detector.config, labels, file_names)
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ INSTEAD = ("labels", "img_dir", "family", "task", "detector", "config", "predict
 def run_join(args: argparse.Namespace) -> int:
     """Join the fits of some work dirs, tell how far off that is, and save it."""
     from autoeval.estimation.artefact import read_artefact
-    from autoeval.report.sections import written_files
+    from autoeval.report.sections import told
 
     given = [name for name in INSTEAD if getattr(args, name)]
     if given:
@@ -35,11 +34,7 @@ def run_join(args: argparse.Namespace) -> int:
     report = (_join_predictions if kinds[0] else _join_detector)(paths, args)
     written = [args.work_dir / ESTIMATOR, args.work_dir / "scores.parquet"]
     written += report.write(args.work_dir)
-    print(
-        json.dumps(report.to_dict(), indent=2)
-        if args.json
-        else f"{report.text()}\n\n{written_files(written)}"
-    )
+    print(told(report, written, as_json=args.json))
     return 0
 
 

@@ -6,7 +6,6 @@ Partial data gives partial tables, marked. Needs no converter: the sets are read
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Tell what is there and what it costs; run what is missing; print tables and figures."""
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.report.sections import Report, written_files
+    from autoeval.report.sections import Report, told
     from autoeval.results.reproduce.at_hand import data_at_hand
     from autoeval.results.reproduce.printed import load_printed
     from autoeval.results.reproduce.printed_figure import load_figures
@@ -100,10 +99,7 @@ def run(args: argparse.Namespace) -> int:
     ]
     report = Report("Box stability, printed and own", [*sections, cost, *data.values()])
     written = report.write(work_dir)
-    if args.json:
-        print(json.dumps(report.to_dict(), indent=2))
-    else:
-        print(f"{report.text()}\n\n{written_files(written)}")
+    print(told(report, written, as_json=args.json))
     return 0
 
 

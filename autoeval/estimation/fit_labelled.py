@@ -44,11 +44,14 @@ class LabelledFit:
         Pair table; see `autoeval.estimation.pairs.pair_table`.
     problems : tuple of str
         What was left out on the way, one sentence each.
+    file_names : tuple of str
+        The labelled images.
     """
 
     estimator: MapEstimator
     table: pd.DataFrame
     problems: tuple[str, ...]
+    file_names: tuple[str, ...]
 
 
 def fit_labelled(
@@ -126,7 +129,8 @@ def fit_labelled(
         table = pd.concat([table, places], ignore_index=True)
     estimator = MapEstimator(target=target, level=level).fit_rows(table, context=observer.context())
     problems = [*seed_set.problems, *_left_out(rare, min_images, min_boxes)]
-    return LabelledFit(estimator, table, tuple(problems))
+    file_names = tuple(image.file_name for image in content.images)
+    return LabelledFit(estimator, table, tuple(problems), file_names)
 
 
 def scores_of(features: Sequence[str]) -> set[str]:

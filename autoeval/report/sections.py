@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +94,13 @@ class Report:
                 write_figure(beside / f"{name}.png", figure)
         self.page().write(page)
         return [page, beside, write_json(folder / "result.json", self.to_dict())]
+
+
+def told(report: Report, written: Iterable[Path], *, as_json: bool = False) -> str:
+    """Return what a command prints: the report and the files it wrote, or the result as JSON."""
+    if as_json:
+        return json.dumps(report.to_dict(), indent=2)
+    return f"{report.text()}\n\n{written_files(written)}"
 
 
 def written_files(paths: Iterable[Path]) -> str:

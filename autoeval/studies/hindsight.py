@@ -17,8 +17,9 @@ def in_hindsight(
 ) -> pd.DataFrame:
     """Judge places by the line with the least absolute error on themselves, a family counting once.
 
-    No line of these scores errs less on these places, whatever it was fitted on: a bound, and an
-    optimistic one, since one more score than there are places would pass through all of them.
+    No one line of these scores errs less on these places, whatever it was fitted on: a bound for
+    what is told by one fit and within [0, 1], and an optimistic one, since it knows every truth.
+    Who fits anew for each family, or cuts at 0, could in principle err less.
     Source: Koenker & Bassett 1978 (median regression), by scikit-learn.
 
     Returns

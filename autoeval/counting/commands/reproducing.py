@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autoeval.report.printed_beside import Beside
 from autoeval.report.remarks import Remarks
-from autoeval.report.sections import Report, written_files
+from autoeval.report.sections import Report, told
 
 
 def add_common(parser: argparse.ArgumentParser, tables: str, work_dir: str) -> None:
@@ -45,11 +44,8 @@ def deliver(
     """Print tables with what is missing, and write page, CSV, JSON and Markdown."""
     lacking = [f"{name}: {text}" for name, texts in missing.items() for text in texts]
     sources = [f"Get the {what} from {where}" for what, where in downloads.items()]
-    told = Remarks("missing", "What is missing", [*lacking, *(sources if lacking else [])])
-    report = Report(title, [*tables, told])
+    remarks = Remarks("missing", "What is missing", [*lacking, *(sources if lacking else [])])
+    report = Report(title, [*tables, remarks])
     written = report.write(args.work_dir)
-    if args.json:
-        print(json.dumps(report.to_dict(), indent=2))
-    else:
-        print(f"{report.text()}\n\n{written_files(written)}")
+    print(told(report, written, as_json=args.json))
     return 0

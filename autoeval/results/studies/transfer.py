@@ -26,7 +26,7 @@ ABOUT = (
     "count once (*error*); *by pair* each place and category counts the same. Where nothing is "
     "told (*refused*), the constant's error counts. A labelled set's own family is never judged by "
     "it. *In hindsight*: the line of least absolute error on the very places it is judged by; no "
-    "line of these scores errs less on them, whatever it is fitted on."
+    "one line of these scores errs less on them, whatever it is fitted on."
 )
 
 
