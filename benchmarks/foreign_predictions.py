@@ -19,11 +19,11 @@ import pandas as pd
 
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.prediction_pairs import labelled_pairs, pairs_where_found
-from autoeval.estimation.predictions.truth import Truth
+from autoeval.metrics.by_category import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
@@ -133,7 +133,7 @@ def many_categories(*folders: Path | None) -> list[dict[str, object]]:
         found, half, truth = split(*folders, new)
         pairs = pd.DataFrame([pair.row() for pair in pairs_where_found(found, half)])
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
-        precision = [ranked.precision().mean() for ranked in rank_categories(found, truth)]
+        precision = [ranked.average_precision().mean() for ranked in rank_categories(found, truth)]
         by_name = dict(zip(truth.categories, precision, strict=True))
         true = np.array([by_name[name] for name in pairs["category"]])
         error = np.abs([t.value for t in each] - true)

@@ -20,6 +20,7 @@ import pandas as pd
 
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.truth import Truth
 from autoeval.detectors import load_detector
 from autoeval.estimation.fitting import fit_task
 from autoeval.estimation.labels.draw import balanced_order
@@ -28,9 +29,8 @@ from autoeval.estimation.labels.planning import plan_labels
 from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
-from autoeval.estimation.predictions.category_precision import rank_categories
-from autoeval.estimation.predictions.truth import Truth
 from autoeval.metasets.task import SeedSetFiles, Task
+from autoeval.metrics.by_category import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 
 PARTS = ("a", "b", "new")
@@ -75,7 +75,7 @@ def draws(plan: LabelPlan, labels: LabelSet, k: int, n_draws: int) -> Iterator[L
 def table(plan: LabelPlan, labels: LabelSet, sizes: list[int], n_draws: int) -> pd.DataFrame:
     """Return one row a number of labels: errors in points of mAP, and how many categories count."""
     truth = Truth.of(labels, plan.found.categories)
-    each = [ranking.precision().mean() for ranking in rank_categories(plan.found, truth)]
+    each = [ranking.average_precision().mean() for ranking in rank_categories(plan.found, truth)]
     true, rows = float(np.nanmean(each)), []
     for k in sizes:
         told = list(draws(plan, labels, k, n_draws))

@@ -21,16 +21,16 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from autoeval.data.coco import read_coco
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.doubts.surer_than_right import surer_than_right
 from autoeval.estimation.predictions.doubts.unseen_range import told as unseen_told
 from autoeval.estimation.predictions.doubts.unseen_range import unseen_share
 from autoeval.estimation.predictions.memory import Memory, check_floor
 from autoeval.estimation.predictions.prediction_pairs import labelled_pairs
-from autoeval.estimation.predictions.truth import Truth
+from autoeval.metrics.by_category import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 from benchmarks.foreign_predictions import TASKS, WORDS, family, read, split
 

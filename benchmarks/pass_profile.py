@@ -25,8 +25,9 @@ from autoeval.detectors import detector
 from autoeval.detectors.capturing import logits
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.forward import branches, passes
-from autoeval.estimation.observation import mean_ap, tally
+from autoeval.estimation.observation import tally
 from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
+from autoeval.metrics import mean_ap
 from autoeval.scores import matching
 from benchmarks.subjects import (
     LabelledFiles,

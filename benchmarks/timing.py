@@ -22,7 +22,7 @@ import torch
 from autoeval.runtime.files import write_text
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
-PACKAGES = ("autoeval", "torch", "mmdet", "mmengine", "numpy", "scipy", "faster-coco-eval")
+PACKAGES = ("autoeval", "torch", "mmdet", "mmengine", "numpy", "scipy")
 Rounds = list[dict[str, dict[str, float]]]
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.labels.pool import pool_of_predictions
-from autoeval.estimation.predictions.truth import Truth
 
 SIDE = 200
 

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[1]
 # Floors from the bottom; a room may import what is on a lower floor, and its own.
 FLOORS = [
     {"errors", "boxes", "version"},
-    {"detections", "targets", "runtime", "box_pairs", "pair_rounds"},
-    {"data", "report"},
+    {"detections", "targets", "runtime", "box_pairs"},
+    {"data", "metrics", "report"},
     {"detectors", "metasets", "scores"},
     {"estimation"},
     {"monitoring"},

@@ -13,11 +13,11 @@ from autoeval.demo.roadworld.dataset import CATEGORY
 from autoeval.demo.roadworld.environments import ENVIRONMENTS
 from autoeval.demo.roadworld.picture import make_picture
 from autoeval.detectors import Detector
-from autoeval.estimation.observation.mean_ap import MeanAP
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.task import Task
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.runtime.progress import progress_bar
 
@@ -124,7 +124,7 @@ and are there to be hard. Weights: `configs/detectors/roadworld_nano.pth` (half 
 ## Accuracy
 
 Vehicles of all kinds are one category. Images: seed {seed}, none of them used in training. mAP is
-COCO's, by faster-coco-eval, not rounded before this table.
+COCO's, not rounded before this table.
 
 {table}
 

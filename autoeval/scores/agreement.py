@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Detections, Evidence
-from autoeval.scores.average_precision import average_precision
+from autoeval.metrics.average_precision import average_precision
 from autoeval.scores.base import Score
 from autoeval.scores.matched_passes import BITS, CONFIDENT, MatchedPasses
 
@@ -89,7 +89,12 @@ class Agreement(Score):
             counted, at, true_at = every.counted[:, true], every.at[ranked], every.true_at[true]
             by_category.append(
                 [
-                    average_precision(hits, counted @ weights[true_at], weights[at]).mean(axis=1)
+                    average_precision(
+                        hits * weights[at],
+                        weights[at],
+                        (counted @ weights[true_at])[:, None],
+                        interpolation="all-point",
+                    ).mean(axis=1)
                     for weights in counts
                 ]
             )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoeval.errors import InputError
-from autoeval.estimation.observation.mean_ap import MeanAP
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.scores.box_stability import box_stability
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.studies.observed import Observations, ObservedImage

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.observation.mean_ap import MeanAP
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.runtime.progress import progress_bar
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.score_set import ScoreSet

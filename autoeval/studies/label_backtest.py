@@ -15,7 +15,7 @@ from autoeval.estimation.labels.fit_aid import Lesson, fit_aid
 from autoeval.estimation.labels.places import LabelledPlace, true_influence
 from autoeval.estimation.labels.sequential import BATCH, stretched
 from autoeval.estimation.labels.value_with_error import ValueWithError
-from autoeval.estimation.predictions.ranking import Ranking
+from autoeval.metrics.ranked_detections import RankedDetections
 
 SIZES = (5, 10, 20, 30, 50)
 FEWEST_IMAGES = 60
@@ -30,7 +30,7 @@ class Held:
     Parameters
     ----------
     name, category : str
-    ranking : Ranking
+    ranking : RankedDetections
         With its labels.
     predicted : ndarray of shape (N,)
         Influence of each image, predicted.
@@ -43,7 +43,7 @@ class Held:
 
     name: str
     category: str
-    ranking: Ranking
+    ranking: RankedDetections
     predicted: np.ndarray
     aid: LabelAid
     pseudo_labels: bool
@@ -52,7 +52,7 @@ class Held:
     @property
     def truth(self) -> float:
         """The mAP of all images."""
-        return float(self.ranking.precision().mean())
+        return float(self.ranking.average_precision().mean())
 
 
 def held_out_places(

@@ -11,10 +11,10 @@ from predicted_world import write_world
 
 from autoeval.cli import main
 from autoeval.data.coco import read_coco
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import read_predictions
-from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
-from autoeval.estimation.predictions.truth import Truth
+from autoeval.metrics.by_category import rank_categories
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def truth_of(labels, predictions):
     numbers = dict(zip(content.numbers, content.categories, strict=True))
     found = read_predictions(predictions, images=content.images, numbers=numbers)
     return {
-        name: ranked.precision().mean()
+        name: ranked.average_precision().mean()
         for name, ranked in zip(truth.categories, rank_categories(found, truth), strict=True)
     }
 

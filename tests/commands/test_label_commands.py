@@ -13,12 +13,12 @@ from autoeval import MapEstimator, plan_labels
 from autoeval.cli import main
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.any_format import load_labels
+from autoeval.data.labels.truth import Truth
 from autoeval.detectors.black_boxes.python_file import load_black_box
 from autoeval.errors import InputError
 from autoeval.estimation.labels.places import true_influence
 from autoeval.estimation.labels.plan_file import load_plan
-from autoeval.estimation.predictions.category_precision import rank_categories
-from autoeval.estimation.predictions.truth import Truth
+from autoeval.metrics.by_category import rank_categories
 
 POOL = 40
 

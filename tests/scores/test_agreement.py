@@ -5,9 +5,7 @@ import pytest
 from made import computed, evidence, found, random_detections, random_evidence, shaken
 
 from autoeval.detections import Detections
-from autoeval.estimation.observation.mean_ap import MeanAP
-from autoeval.scores.average_precision import average_precision
-from autoeval.scores.greedy_matching import match_greedily
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.scores.scale_ap import ScaleAP
 from autoeval.scores.scale_count import ScaleCount
 from autoeval.scores.stability_ap import StabilityAP
@@ -37,12 +35,6 @@ def test_a_case_worked_out_by_hand():
     )
 
 
-def test_a_box_is_matched_once_and_the_more_confident_one_first():
-    same = np.zeros(2, int)
-    matched = match_greedily(np.array([A, A]), same, np.array([A]), same[:1], np.array([[True]]))
-    assert matched[0, :, 0].all() and not matched[0, :, 1].any()
-
-
 def test_categories_are_matched_and_averaged_apart():
     clean = found(A, B, B, labels=[0, 1, 1])
     swapped = found(A, B, scores=[0.9, 0.8], labels=[0, 0])
@@ -65,15 +57,6 @@ def test_it_is_close_to_the_average_precision_of_an_independent_evaluation():
     expected = reference.compute()["mAP"]
     assert 0.1 < expected < 0.9
     assert score.compute()["stability_ap@0.30"] == pytest.approx(expected, abs=0.01)
-
-
-def test_area_below_the_highest_precision():
-    matched = np.array([[[False, True, True, False]]])
-    # Precision is 0, 1/2, 2/3, 1/2; of 4 true boxes 2 are found, both where it reaches 2/3.
-    assert average_precision(matched, np.array([4]), np.ones(4))[0, 0] == pytest.approx(
-        2 / 4 * 2 / 3
-    )
-    assert np.isnan(average_precision(matched, np.array([0]), np.ones(4))).all()
 
 
 def test_nothing_confident_gives_no_agreement():
@@ -146,3 +129,21 @@ def test_with_a_teacher_for_truth_it_is_the_accuracy_by_its_boxes():
 
 def test_a_pass_without_a_teacher_has_no_agreement_with_one():
     assert "without teacher" in TeacherAP().absence(evidence(0, found(A)))
+
+
+def test_how_many_images_are_matched_together_changes_no_bit():
+    """150 images are matched in three parts as they come, and one by one where they are merged."""
+    rng = np.random.default_rng(3)
+    whole, merged = ScaleAP(), ScaleAP()
+    for k in range(150):
+        clean = random_detections(rng, k % 9)
+        image = evidence(k, clean, half_size=shaken(rng, clean)[1:])
+        alone = ScaleAP()
+        for score in (whole, alone):
+            score.update(image)
+        merged.merge(alone)
+    assert 0.1 < whole.compute()["scale_ap@0.30"] < 0.9
+    assert whole.compute() == merged.compute()
+    counts = rng.integers(0, 3, (4, 150))
+    for name, values in whole.resample(counts).items():
+        np.testing.assert_array_equal(values, merged.resample(counts)[name])

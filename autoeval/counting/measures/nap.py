@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial import KDTree
 
+from autoeval.metrics.average_precision import average_precision, pool_ties
+
 DELTAS = tuple(float(delta) for delta in np.round(np.arange(1, 11) * 0.05, 2))
 
 
@@ -128,30 +130,9 @@ class NormalisedAveragePrecision:
         if not self.n_target:
             return {**{f"nAP@{delta:g}": np.nan for delta in self.deltas}, "nAP": np.nan}
         scores, hits = np.concatenate(self.scores), np.concatenate(self.hits, axis=1)
-        values = [average_precision(scores, hit, self.n_target) for hit in hits]
+        # Equal scores enter the curve together, in any order.
+        values = average_precision(
+            *pool_ties(scores, hits), self.n_target, interpolation="all-point"
+        ).tolist()
         named = {f"nAP@{delta:g}": v for delta, v in zip(self.deltas, values, strict=True)}
         return {**named, "nAP": float(np.mean(values))}
-
-
-def average_precision(scores: np.ndarray, hits: np.ndarray, n_target: int) -> float:
-    """Area under the precision-recall curve; equal scores enter together, in any order.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (M,)
-    hits : ndarray of shape (M,), bool
-        Whether each prediction is a true positive.
-    n_target : int
-        Number of true points, at least 1.
-
-    Examples
-    --------
-    >>> average_precision(np.array([.9, .8, .7]), np.array([True, False, True]), 2)
-    0.8333333333333333
-    """
-    order = np.argsort(-scores, kind="stable")
-    last_of_score = np.append(np.diff(scores[order]) != 0, True)[: len(order)]
-    true = np.cumsum(hits[order])[last_of_score]
-    taken = np.arange(1, len(order) + 1)[last_of_score]
-    precision = np.maximum.accumulate((true / taken)[::-1])[::-1]
-    return float((np.diff(true, prepend=0) * precision).sum() / n_target)

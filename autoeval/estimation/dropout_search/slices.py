@@ -13,10 +13,10 @@ from autoeval.detections import Detections, Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.dropout_search.grid import list_stages
 from autoeval.estimation.dropout_search.searchable import SearchableDetector
-from autoeval.estimation.observation.mean_ap import MeanAP
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.sample_set import Sample, Samples
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.scores.box_stability import image_stabilities
 from autoeval.scores.context import ScoreContext
 

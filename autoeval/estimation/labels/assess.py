@@ -10,11 +10,11 @@ import numpy as np
 
 from autoeval.estimation.labels.aid import Mix
 from autoeval.estimation.labels.difference import difference_estimate
-from autoeval.estimation.labels.influence import average_precision
 from autoeval.estimation.labels.optimism import less_optimism
 from autoeval.estimation.labels.prior import Combined, combine
 from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
-from autoeval.estimation.predictions.ranking import Ranking
+from autoeval.metrics.influence import influence_function
+from autoeval.metrics.ranked_detections import RankedDetections
 
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
 FEWEST_HOLDING = 3  # labelled images with an object, for a category to be measured
@@ -100,19 +100,19 @@ class FromLabels:
     measured: bool
 
 
-def look(ranking: Ranking, target: str = "mAP", weights: np.ndarray | None = None) -> Seen:
+def look(ranking: RankedDetections, target: str = "mAP", weights: np.ndarray | None = None) -> Seen:
     """Measure one category on the labelled images.
 
     Parameters
     ----------
-    ranking : Ranking
+    ranking : RankedDetections
         Of the k labelled images.
     target : {"mAP", "mAP50", "mAP75"}
     weights : ndarray of shape (k,), optional
     """
     levels = LEVELS[target]
-    value = float(ranking.precision(weights)[levels].mean())
-    influence = average_precision(ranking, weights).influence[levels].mean(axis=0)
+    value = float(ranking.average_precision(weights)[levels].mean())
+    influence = influence_function(ranking, weights)[levels].mean(axis=0)
     return Seen(value, influence, int(ranking.n_true.sum()), int((ranking.n_true > 0).sum()))
 
 

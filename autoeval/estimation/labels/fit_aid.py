@@ -26,7 +26,7 @@ from autoeval.estimation.labels.places import (
 )
 from autoeval.estimation.labels.proxies import MODEL, PSEUDO, SoftLabels, proxies_of
 from autoeval.estimation.labels.spread import Spread, fit_spread
-from autoeval.estimation.predictions.coco_matching import match_all
+from autoeval.metrics.by_category import match_categories
 
 MOST_BOXES = 1000  # of a place, drawn by a seed
 RIDGE = 0.02  # relative to the variance that predictions explain
@@ -69,7 +69,7 @@ class Lesson:
     def boxes(self) -> tuple[np.ndarray, np.ndarray]:
         """Features (n, F) of at most `MOST_BOXES` boxes, and which are right (10, n)."""
         pool, truth = self.place.pool, self.place.truth
-        right, ignored = match_all(pool.found, truth)
+        right, ignored = match_categories(pool.found, truth)
         usable = np.flatnonzero(~ignored[0])
         if len(usable) > MOST_BOXES:
             usable = np.random.default_rng(0).choice(usable, MOST_BOXES, replace=False)
@@ -201,7 +201,7 @@ def _images(
     right = probability(model, place.pool.features)
     for k in place.known_categories():
         mine, ranking = found.label == k, place.rankings[k]
-        hits = np.bincount(ranking.image, ranking.right[0], minlength=len(ranking))
+        hits = np.bincount(ranking.image, ranking.hits[0], minlength=len(ranking))
         missed = np.maximum(ranking.n_true - hits, 0)
         columns = (right[0, mine], found.scores[mine], found.image[mine], len(ranking))
         share = np.full(len(ranking), 1 / (1 + missed.mean()))

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from autoeval.data.labels.content import LabelledImage, LabelSet
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.predictions.truth import Truth
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.labels.influence import average_precision
 from autoeval.estimation.labels.pool import Pool
-from autoeval.estimation.predictions.category_precision import rank_categories
-from autoeval.estimation.predictions.ranking import Ranking
-from autoeval.estimation.predictions.truth import Truth
+from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.influence import influence_function
+from autoeval.metrics.ranked_detections import RankedDetections
 
 FEWEST_IMAGES, FEWEST_BOXES = 20, 10
 DRAWN = (10, 20)
@@ -42,7 +42,7 @@ class LabelledPlace:
     pseudo_labels: Predictions | None = None
 
     @cached_property
-    def rankings(self) -> list[Ranking]:
+    def rankings(self) -> list[RankedDetections]:
         """Boxes of each category beside the truth."""
         return rank_categories(self.pool.found, self.truth)
 
@@ -53,19 +53,19 @@ class LabelledPlace:
                 yield k
 
 
-def true_influence(ranking: Ranking) -> np.ndarray:
+def true_influence(ranking: RankedDetections) -> np.ndarray:
     """Influence of each image on mAP, (N,)."""
-    return average_precision(ranking).influence.mean(axis=0)
+    return influence_function(ranking).mean(axis=0)
 
 
 def excess_of_small_sets(
-    ranking: Ranking, *, draws: int = 40, seed: int = 0
+    ranking: RankedDetections, *, draws: int = 40, seed: int = 0
 ) -> tuple[float, float]:
     """Measure by how much the mAP of a few images exceeds that of all, on average.
 
     Parameters
     ----------
-    ranking : Ranking
+    ranking : RankedDetections
         Of N images.
     draws : int
         Sets of each size in `DRAWN`, simple random draws.
@@ -80,11 +80,11 @@ def excess_of_small_sets(
         `autoeval.estimation.labels.optimism`.
     """
     rng, n = np.random.default_rng(seed), len(ranking)
-    whole = ranking.precision().mean()
+    whole = ranking.average_precision().mean()
     found = []
     for k in (k for k in DRAWN if k < n for _ in range(draws)):
         few = ranking.take(rng.choice(n, k, replace=False))
         if few.n_true.any():
-            found.append((few.precision().mean() - whole, (1 - k / n) / few.n_true.sum()))
+            found.append((few.average_precision().mean() - whole, (1 - k / n) / few.n_true.sum()))
     excess, scale = np.mean(found, axis=0) if found else (0.0, 0.0)
     return float(excess), float(scale)

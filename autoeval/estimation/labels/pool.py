@@ -12,7 +12,7 @@ from autoeval.data.predictions import Predictions
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.labels.box_features import box_features, feature_names
-from autoeval.estimation.predictions.coco_matching import best_of_each_image
+from autoeval.metrics.coco_matching import top_detections
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) ->
     if not evidence:
         raise InputError("Expected a pool of at least one image but got none.")
     images = tuple(LabelledImage(e.image_id, e.image_id, e.image_size) for e in evidence)
-    found = best_of_each_image(_columns(images, [e.clean for e in evidence], categories))
+    found = _top(_columns(images, [e.clean for e in evidence], categories))
     dropout = all(e.perturbed for e in evidence)
     half_size = all(e.half_size is not None for e in evidence)
     features = [
@@ -84,7 +84,7 @@ def pool_of_predictions(found: Predictions) -> Pool:
     InputError
         If the size of an image is not known.
     """
-    found = best_of_each_image(found)
+    found = _top(found)
     unknown = [image.file_name for image in found.images if image.size is None]
     if unknown:
         raise InputError(
@@ -96,6 +96,10 @@ def pool_of_predictions(found: Predictions) -> Pool:
         for k, image in enumerate(found.images)
     ]
     return Pool(found, np.concatenate(features), feature_names(dropout=False, half_size=False))
+
+
+def _top(found: Predictions) -> Predictions:
+    return found.where(top_detections(found.image, found.label, found.scores))
 
 
 def _columns(

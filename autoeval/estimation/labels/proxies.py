@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.labels.box_model import (
     LinearPredictors,
@@ -16,11 +17,10 @@ from autoeval.estimation.labels.box_model import (
     image_features,
     probability_right,
 )
-from autoeval.estimation.labels.influence import average_precision
 from autoeval.estimation.labels.pool import Pool
-from autoeval.estimation.predictions.category_precision import rank_categories
-from autoeval.estimation.predictions.ranking import Ranking
-from autoeval.estimation.predictions.truth import Truth
+from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.influence import influence_function
+from autoeval.metrics.ranked_detections import RankedDetections
 
 MODEL, PSEUDO = "model", "pseudo"
 SURE = 0.3  # pseudo-labels over it stand for the truth
@@ -44,20 +44,20 @@ class SoftLabels:
     right: LinearPredictors
     missed: LinearPredictors
 
-    def rankings(self, pool: Pool) -> list[Ranking]:
+    def rankings(self, pool: Pool) -> list[RankedDetections]:
         """Rank the boxes of each category, with probabilities in place of labels."""
         found = pool.found
         columns = [pool.names.index(name) for name in self.names]
         right = probability_right(self.right, pool.features[:, columns])
         return [self._ranking(found, right, found.label == k) for k in range(len(found.categories))]
 
-    def _ranking(self, found: Predictions, right: np.ndarray, mine: np.ndarray) -> Ranking:
+    def _ranking(self, found: Predictions, right: np.ndarray, mine: np.ndarray) -> RankedDetections:
         n_images = len(found.images)
         scores, image, own = found.scores[mine], found.image[mine], right[:, mine]
         described = image_features(own[0], scores, image, n_images)
         missed = expected_missed(self.missed, described)
         n_true = np.bincount(image, own[0], minlength=n_images) + missed
-        return Ranking.of(scores, image, own, n_true)
+        return RankedDetections.of(scores, image, own, n_true)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""
@@ -101,8 +101,8 @@ def proxies_of(
     return proxies
 
 
-def _influence(ranking: Ranking) -> np.ndarray:
-    return np.nan_to_num(average_precision(ranking).influence)
+def _influence(ranking: RankedDetections) -> np.ndarray:
+    return np.nan_to_num(influence_function(ranking))
 
 
 def _as_spread(values: np.ndarray, like: np.ndarray) -> np.ndarray:

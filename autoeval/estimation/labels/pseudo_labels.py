@@ -10,7 +10,7 @@ from pathlib import Path
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.data.predictions.of_place import file_of
 from autoeval.estimation.labels.places import LabelledPlace
-from autoeval.estimation.predictions.coco_matching import best_of_each_image
+from autoeval.metrics.coco_matching import top_detections
 
 
 def read_pseudo_labels(
@@ -40,7 +40,8 @@ def read_pseudo_labels(
     found = read_predictions(file, images=pool.images, where="the pool")
     words = words or {name: name for name in pool.categories}
     known = {word: name for word, name in words.items() if name in pool.categories}
-    return best_of_each_image(found.as_categories(pool.categories, known))
+    own = found.as_categories(pool.categories, known)
+    return own.where(top_detections(own.image, own.label, own.scores))
 
 
 def with_pseudo_labels(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from autoeval.data.labels.truth import Truth
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.labels.aid import LabelAid
@@ -18,7 +19,6 @@ from autoeval.estimation.labels.pool import pool_of_evidence
 from autoeval.estimation.labels.pseudo_labels import with_pseudo_labels
 from autoeval.estimation.labels.stored import pack_place, unpack_place
 from autoeval.estimation.observation.samples import Samples
-from autoeval.estimation.predictions.truth import Truth
 from autoeval.metasets.sample_set import Sample
 
 LABELLED = "labelled_boxes"

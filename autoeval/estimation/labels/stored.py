@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.labels.places import LabelledPlace
 from autoeval.estimation.labels.pool import Pool
-from autoeval.estimation.predictions.truth import Truth
 
 COLUMNS = ("image", "label", "boxes", "scores")
 TRUE = ("image", "label", "boxes", "crowd")

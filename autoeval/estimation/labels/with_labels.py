@@ -24,9 +24,9 @@ from autoeval.estimation.labels.given import Given, given_labels
 from autoeval.estimation.labels.needed import FEWEST_LABELS, Outlook, outlook_after
 from autoeval.estimation.labels.plan import LabelPlan
 from autoeval.estimation.labels.value_with_error import NOTHING, ValueWithError
-from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.doubts.labelled_twice import labelled_twice
 from autoeval.estimation.predictions.doubts.surer_than_right import surer_than_right
+from autoeval.metrics.by_category import rank_categories
 
 GOALS = (0.05, 0.03)
 FIRST, STEP = 5, 5

@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
-from autoeval.estimation.observation.mean_ap import MeanAP
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.score_set import ScoreSet
 

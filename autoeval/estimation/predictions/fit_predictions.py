@@ -12,9 +12,9 @@ import pandas as pd
 
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.errors import InputError
-from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.doubts.labelled_twice import labelled_twice
 from autoeval.estimation.predictions.doubts.lost_words import lost_words
 from autoeval.estimation.predictions.doubts.surer_than_right import surer_than_right
@@ -26,7 +26,7 @@ from autoeval.estimation.predictions.prediction_fit import (
     unlike,
 )
 from autoeval.estimation.predictions.prediction_pairs import labelled_pairs
-from autoeval.estimation.predictions.truth import Truth
+from autoeval.metrics.by_category import rank_categories
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import SeedSetFiles, Task

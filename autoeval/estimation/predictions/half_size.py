@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
-from autoeval.estimation.predictions.category_precision import rank_categories
-from autoeval.estimation.predictions.ranking import Ranking
-from autoeval.estimation.predictions.truth import Truth
-from autoeval.scores.average_precision import average_precision
+from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.ranked_detections import RankedDetections
 
 AGREEMENT = "scale_ap@0.30"
 CONFIDENT = 0.3
 
 
-def rank_half_size(found: Predictions, half: Predictions) -> list[Ranking]:
+def rank_half_size(found: Predictions, half: Predictions) -> list[RankedDetections]:
     """Judge the boxes found at half the size, the confident ones of the clean pass being the truth.
 
     Parameters
@@ -25,7 +24,7 @@ def rank_half_size(found: Predictions, half: Predictions) -> list[Ranking]:
 
     Returns
     -------
-    list of Ranking
+    list of RankedDetections
         One a category.
 
     Raises
@@ -43,12 +42,12 @@ def rank_half_size(found: Predictions, half: Predictions) -> list[Ranking]:
     return rank_categories(half, truth)
 
 
-def agreement(ranked: Ranking, times: np.ndarray) -> np.ndarray:
+def agreement(ranked: RankedDetections, times: np.ndarray) -> np.ndarray:
     """Average precision of sets of images in which each counts so often, as `ScaleAP` has it.
 
     Parameters
     ----------
-    ranked : Ranking
+    ranked : RankedDetections
     times : ndarray of shape (B, n_images)
 
     Returns
@@ -56,9 +55,5 @@ def agreement(ranked: Ranking, times: np.ndarray) -> np.ndarray:
     ndarray of shape (B,)
         0 where nothing is confident.
     """
-    hits = ranked.right[None]
-    values = [
-        average_precision(hits, row[None] @ ranked.n_true, row[ranked.image]).mean()
-        for row in times
-    ]
+    values = [ranked.average_precision(row, interpolation="all-point").mean() for row in times]
     return np.nan_to_num(np.array(values))

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.pairs.pair_table import CATEGORY
-from autoeval.estimation.predictions.category_precision import rank_categories, summarise
 from autoeval.estimation.predictions.features import COUNTED, FEATURES, ImageParts, image_parts
 from autoeval.estimation.predictions.half_size import AGREEMENT, agreement, rank_half_size
-from autoeval.estimation.predictions.ranking import Ranking
-from autoeval.estimation.predictions.truth import Truth
 from autoeval.estimation.score_table import SEED
+from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.mean_ap import coco_summary
+from autoeval.metrics.ranked_detections import RankedDetections
 
 FEWEST_IMAGES, FEWEST_BOXES = 5, 8
 CONFIDENT = 0.3
@@ -34,14 +35,14 @@ class Pair:
         Which of the place's M images it is judged on.
     parts : ImageParts
         Of all M images.
-    again : Ranking, optional
+    again : RankedDetections, optional
         What was found at half the size.
     """
 
     category: str
     images: np.ndarray
     parts: ImageParts
-    again: Ranking | None = None
+    again: RankedDetections | None = None
 
     def scores(self, times: np.ndarray) -> dict[str, np.ndarray]:
         """Return each score where images count so often, (B, M), as (B,)."""
@@ -86,7 +87,7 @@ def labelled_pairs(
     family: str | None = None,
     half: Predictions | None = None,
     everywhere: bool = False,
-    ranked: Sequence[Ranking] | None = None,
+    ranked: Sequence[RankedDetections] | None = None,
 ) -> pd.DataFrame:
     """Score and judge the categories of a labelled set.
 
@@ -104,7 +105,7 @@ def labelled_pairs(
     everywhere : bool
         Whether categories are to be expected in all images; else each is judged on those that hold
         it.
-    ranked : sequence of Ranking, optional
+    ranked : sequence of RankedDetections, optional
         What `rank_categories` says of both, where that is known already.
 
     Returns
@@ -128,8 +129,8 @@ def labelled_pairs(
         held, n_boxes = np.count_nonzero(of.n_true), int(of.n_true.sum())
         if not everywhere and (held < FEWEST_IMAGES or n_boxes < FEWEST_BOXES):
             continue
-        precision = of.take(pair.images).precision()
-        rows.append({**pair.row(), "n_boxes": n_boxes, **summarise(precision)})
+        precision = of.take(pair.images).average_precision()
+        rows.append({**pair.row(), "n_boxes": n_boxes, **coco_summary(precision)})
     if not rows:
         raise InputError(
             f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "

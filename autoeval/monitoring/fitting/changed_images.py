@@ -12,7 +12,6 @@ import pandas as pd
 
 from autoeval.detections import Detections
 from autoeval.estimation.meta_set import sample_set_jobs
-from autoeval.estimation.observation.mean_ap import MeanAP
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.config import MetaSetConfig
@@ -20,6 +19,7 @@ from autoeval.metasets.recipe import Recipe, draw_recipes, own_images
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.transforms import TransformStep
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.observing.signals import image_signals
 from autoeval.monitoring.records.record import CameraImage
 from autoeval.monitoring.records.record_rows import record_of, row_of

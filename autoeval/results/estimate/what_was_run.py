@@ -20,7 +20,7 @@ from autoeval.results.estimate.plotted_scores import PlottedScores
 from autoeval.targets import Target
 from autoeval.version import __version__
 
-LIBRARIES = ("torch", "mmdet", "mmengine", "mmcv", "numpy", "albumentations", "faster_coco_eval")
+LIBRARIES = ("torch", "mmdet", "mmengine", "mmcv", "numpy", "albumentations")
 STAGES = {
     "read_s": "waiting for images (decoding, transforms)",
     "network_s": "network",

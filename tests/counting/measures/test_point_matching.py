@@ -7,7 +7,6 @@ import pytest
 
 from autoeval.counting.measures.nap import (
     NormalisedAveragePrecision,
-    average_precision,
     neighbour_distance,
 )
 from autoeval.counting.measures.point_matching import PointMatchScore, match_points
@@ -88,16 +87,13 @@ def test_a_true_point_counts_once_and_the_better_score_takes_it():
     assert score.compute()["nAP"] == pytest.approx(1 / 4)
 
 
-def test_average_precision_by_hand():
-    hits = np.array([True, False, True, True])
-    # Precision 1, 1/2, 2/3, 3/4, made monotonous 1, 3/4, 3/4, 3/4; three of five found.
-    found = average_precision(np.array([0.9, 0.8, 0.7, 0.6]), hits, 5)
-    assert found == pytest.approx((1 + 0.75 + 0.75) / 5)
-
-
 def test_equal_scores_do_not_depend_on_the_order():
-    scores, hits = np.array([0.5, 0.5, 0.5]), np.array([True, False, False])
-    assert average_precision(scores, hits, 1) == average_precision(scores, hits[::-1], 1) == 1 / 3
+    points, far = np.array([[0.0, 0.0], [0.0, 10.0]]), np.array([[50.0, 50.0], [60.0, 60.0]])
+    for pred in (np.concatenate([points[:1], far]), np.concatenate([far, points[:1]])):
+        score = NormalisedAveragePrecision((0.5,))
+        score.update(points, pred, np.full(3, 0.5), (60, 60))
+        # One of two points is found, at a precision of a third.
+        assert score.compute()["nAP"] == pytest.approx(1 / 2 / 3)
 
 
 def test_perfect_points_have_full_nap_at_every_delta_and_shards_merge():

@@ -15,10 +15,10 @@ def test_the_correction_learned_elsewhere_takes_off_most_of_the_excess():
     before, after = [], []
     rng = np.random.default_rng(0)
     for world in worlds[8:]:
-        whole = world.precision().mean()
+        whole = world.average_precision().mean()
         for _ in range(150):
             few = world.take(rng.choice(120, 10, replace=False))
-            value = few.precision().mean()
+            value = few.average_precision().mean()
             before.append(value - whole)
             n_true = few.n_true.sum()
             less = less_optimism(value, b, n_true=n_true, n_labelled=10, n_pool=120)

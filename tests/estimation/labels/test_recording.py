@@ -26,7 +26,7 @@ def test_own_images_keep_their_boxes(tmp_path):
     (place,) = recorded_places(boxes)
     assert (place.name, place.family, len(place.pool)) == ("here", "here", len(samples))
     assert place.truth.boxes == pytest.approx(np.concatenate([s.boxes for s in samples]))
-    assert place.rankings[0].precision().mean() == pytest.approx(table["mAP"][0], abs=1e-6)
+    assert place.rankings[0].average_precision().mean() == pytest.approx(table["mAP"][0], abs=1e-6)
 
 
 def test_watching_forgets_what_is_large(tmp_path):

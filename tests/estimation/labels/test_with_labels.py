@@ -53,7 +53,9 @@ def test_an_aid_survives_json(aid, place):
 
 def test_a_place_survives_storing(place):
     again = unpack_place(pack_place(place.pool, place.truth), "a", "b")
-    assert again.rankings[0].precision() == pytest.approx(place.rankings[0].precision())
+    assert again.rankings[0].average_precision() == pytest.approx(
+        place.rankings[0].average_precision()
+    )
     assert np.abs(again.pool.features - place.pool.features).max() < 1e-5
     with pytest.raises(InputError, match="cannot be read"):
         unpack_place(b"no", "a", "b")
@@ -67,7 +69,7 @@ def test_one_family_teaches_nothing():
 def test_all_labels_give_the_truth(plan, place):
     whole = plan.larger(120)
     found = estimate_with_labels(whole, label_set(place, range(120)))
-    truth = place.rankings[0].precision()
+    truth = place.rankings[0].average_precision()
     assert found.recommended.value == pytest.approx(truth.mean())
     assert found.recommended.error == 0
     assert found.whole["mAP50"].labels.value == pytest.approx(truth[0])
@@ -77,7 +79,7 @@ def test_all_labels_give_the_truth(plan, place):
 
 def test_few_labels_come_near_the_truth(plan, place):
     found = estimate_with_labels(plan, label_set(place, plan.drawn))
-    truth = place.rankings[0].precision().mean()
+    truth = place.rankings[0].average_precision().mean()
     assert found.n_labelled == 30
     assert abs(found.recommended.value - truth) < 3 * found.recommended.error
     assert found.recommended.error < found.whole["mAP"].prior.error

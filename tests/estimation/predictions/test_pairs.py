@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.data.labels.content import LabelledImage
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
@@ -18,7 +19,6 @@ from autoeval.estimation.predictions.prediction_pairs import (
     pairs_everywhere,
     pairs_where_found,
 )
-from autoeval.estimation.predictions.truth import Truth
 from autoeval.scores.resampling import resampled_counts
 from autoeval.scores.scale_ap import ScaleAP
 

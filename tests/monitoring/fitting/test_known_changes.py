@@ -7,11 +7,11 @@ import pytest
 from fading_places import FadingDetector, fading_task
 
 from autoeval.errors import InputError
-from autoeval.estimation.observation.mean_ap import MeanAP
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.transforms import TransformStep
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.changes.image_weights import (
     bounds_of,

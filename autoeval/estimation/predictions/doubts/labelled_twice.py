@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from autoeval.box_pairs import overlapping_pairs
-from autoeval.estimation.predictions.truth import Truth
+from autoeval.data.labels.truth import Truth
 
 SAME_OBJECT = 0.9
 MANY = 0.02

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.data.wording import listed
-from autoeval.estimation.predictions.truth import Truth
 
 FEWEST_BOXES = 8
 

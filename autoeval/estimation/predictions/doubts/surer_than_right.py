@@ -7,21 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.predictions.coco_matching import best_of_each_image
 from autoeval.estimation.predictions.features import SURE
-from autoeval.estimation.predictions.ranking import Ranking
+from autoeval.metrics.ranked_detections import RankedDetections
 
 FEWEST_BOXES = 20
 SURER = 0.1
 
 
-def surer_than_right(found: Predictions, ranked: Sequence[Ranking]) -> tuple[str, ...]:
+def surer_than_right(found: Predictions, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
     """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
 
     Parameters
     ----------
     found : Predictions
-    ranked : sequence of Ranking
+    ranked : sequence of RankedDetections
         What `rank_categories` says of them, one a category.
 
     Returns
@@ -30,13 +29,12 @@ def surer_than_right(found: Predictions, ranked: Sequence[Ranking]) -> tuple[str
         One doubt where confidence exceeds precision by more than .1 and by more than two standard
         errors, over 20 boxes or more.
     """
-    best = best_of_each_image(found)
-    sure = best.where(best.scores > np.float32(SURE))
+    sure = found.where(found.scores > np.float32(SURE))
     right, scores = [], []
     for k, of in enumerate(ranked):
         mine = np.sort(sure.scores[sure.label == k])[::-1]
         counts = of.counted[0, : len(mine)].astype(bool)
-        right.append(of.right[0, : len(mine)][counts])
+        right.append(of.hits[0, : len(mine)][counts])
         scores.append(mine[counts])
     n_boxes = sum(map(len, scores))
     if n_boxes < FEWEST_BOXES:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from autoeval.data.labels.content import LabelledImage
+from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.predictions.category_precision import rank_categories
 from autoeval.estimation.predictions.doubts.labelled_twice import labelled_twice
 from autoeval.estimation.predictions.doubts.lost_words import lost_words
 from autoeval.estimation.predictions.doubts.surer_than_right import surer_than_right
-from autoeval.estimation.predictions.truth import Truth
+from autoeval.metrics.by_category import rank_categories
 
 N = 100
 IMAGES = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(N))

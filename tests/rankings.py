@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autoeval.estimation.predictions.ranking import Ranking
+from autoeval.metrics.ranked_detections import RankedDetections
 
 
 def random_ranking(seed, *, n_images=40, boxes=6, levels=10, found=0.8, ignored=0.0):
@@ -17,4 +17,4 @@ def random_ranking(seed, *, n_images=40, boxes=6, levels=10, found=0.8, ignored=
     counted = right | (rng.random(right.shape) >= ignored)
     hits = np.bincount(image, right[0], minlength=n_images)
     n_true = hits + rng.poisson((1 - found) * boxes, n_images)
-    return Ranking.of(scores, image, right, n_true, counted)
+    return RankedDetections.of(scores, image, right, n_true, counted)

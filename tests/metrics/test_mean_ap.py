@@ -8,7 +8,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from autoeval.detections import Detections
-from autoeval.estimation.observation.mean_ap import MeanAP
+from autoeval.metrics.mean_ap import MeanAP
 
 NO = np.zeros(0, bool)
 

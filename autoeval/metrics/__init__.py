@@ -1,0 +1,1 @@
+"""COCO matching, average precision and its influence function: numbers in, numbers out."""

@@ -1,0 +1,110 @@
+"""Average precision of ranked detections."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+Interpolation = Literal["101-point", "all-point"]
+RECALL_LEVELS = np.linspace(0, 1, 101)  # COCO's
+
+
+def average_precision(
+    hits: np.ndarray,
+    counted: np.ndarray,
+    n_true: np.ndarray | float,
+    *,
+    interpolation: Interpolation | None = "101-point",
+) -> np.ndarray:
+    """Area under the precision-recall curve of detections in descending order of their scores.
+
+    Flags, weights and probabilities are all sums: a detection of weight w that is right with
+    probability p has ``hits = w p`` and ``counted = w``, and ``n_true`` is the sum of the weights
+    of the labelled boxes.
+
+    Parameters
+    ----------
+    hits : ndarray of shape (..., N)
+        Weight of each detection as a true positive; 0 for a false positive.
+    counted : ndarray of shape (..., N)
+        Weight of each detection; 0 where it is ignored, as in a crowd.
+    n_true : ndarray of shape (...) or float
+        Number of labelled boxes.
+    interpolation : {"101-point", "all-point"} or None
+        Precision at a recall is the highest at that recall or more. "101-point" averages it over
+        the recalls 0, .01, ..., 1 (COCO's evaluation), "all-point" integrates it over all recalls
+        (PASCAL VOC since 2010), None integrates precision as it is.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        In [0, 1]; NaN without labelled boxes.
+
+    Examples
+    --------
+    >>> hits, counted = np.array([1, 0, 1]), np.ones(3)
+    >>> average_precision(hits, counted, 2, interpolation="all-point").round(4)
+    np.float64(0.8333)
+    """
+    precision, _ = running_precision(hits, counted)
+    if interpolation:
+        precision = envelope(precision)
+    if interpolation == "101-point":
+        area = _sum_at_recall_levels(precision, np.cumsum(hits, axis=-1), n_true)
+        n_true = len(RECALL_LEVELS) * (np.asarray(n_true) > 0)
+    else:
+        area = (hits * precision).sum(axis=-1)
+    n_true = np.broadcast_to(n_true, area.shape)
+    return np.divide(area, n_true, out=np.full(area.shape, np.nan), where=n_true > 0)[()]
+
+
+def running_precision(hits: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the precision of each detection and those above it, and their weight; (..., N).
+
+    The weight is 1 where nothing is counted yet.
+    """
+    seen = np.cumsum(counted, axis=-1)
+    seen = np.where(seen > 0, seen, 1)
+    return np.cumsum(hits, axis=-1) / seen, seen
+
+
+def envelope(precision: np.ndarray) -> np.ndarray:
+    """Return the highest precision at each detection or below it, (..., N)."""
+    return np.maximum.accumulate(precision[..., ::-1], axis=-1)[..., ::-1]
+
+
+def pool_ties(scores: np.ndarray, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sum detections of equal score, so that their order does not matter.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+    hits : ndarray of shape (L, N)
+
+    Returns
+    -------
+    hits : ndarray of shape (L, n)
+        Of the n different scores in descending order.
+    counted : ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> pool_ties(np.array([.5, .9, .5]), np.array([[True, False, True]]))
+    (array([[0., 2.]]), array([1, 2]))
+    """
+    different, tied = np.unique(-scores, return_inverse=True)
+    hits = np.array([np.bincount(tied, row, len(different)) for row in hits])
+    return hits, np.bincount(tied, minlength=len(different))
+
+
+def _sum_at_recall_levels(
+    precision: np.ndarray, found: np.ndarray, n_true: np.ndarray | float
+) -> np.ndarray:
+    """Add up precision at each recall level, 0 at those that are not reached; (...)."""
+    recall = found / np.where(np.asarray(n_true) > 0, n_true, 1)[..., None]
+    sums = np.zeros(recall.shape[:-1])
+    for row in np.ndindex(sums.shape):
+        first = np.searchsorted(recall[row], RECALL_LEVELS, side="left")
+        sums[row] = precision[row][first[first < recall.shape[-1]]].sum()
+    return sums

@@ -1,0 +1,152 @@
+"""Matching of detections to labelled boxes as in COCO's evaluation, many images at once.
+
+Source: `pycocotools.cocoeval.COCOeval.evaluateImg`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from autoeval.box_pairs import overlapping_pairs
+from autoeval.boxes import box_area
+
+IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
+MAX_DETECTIONS = 100
+_CROWD = 2.0**-10  # exact in floating point, and less than the lowest threshold
+
+
+def top_detections(
+    image: np.ndarray, label: np.ndarray, scores: np.ndarray, limit: int = MAX_DETECTIONS
+) -> np.ndarray:
+    """Select the best detections of each category in each image.
+
+    Parameters
+    ----------
+    image, label : ndarray of shape (N,), int
+        Image and category of each detection.
+    scores : ndarray of shape (N,)
+    limit : int
+        Number of detections a category and image.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        Indices by image and category, by descending score in each; equal scores keep their order.
+
+    Examples
+    --------
+    >>> top_detections(np.array([1, 0, 0]), np.zeros(3, int), np.array([.5, .1, .9]), limit=1)
+    array([2, 0])
+    """
+    order = np.lexsort((-scores, label, image))
+    image, label = image[order], label[order]
+    new = np.append(True, (np.diff(image) != 0) | (np.diff(label) != 0))[: len(order)]
+    first = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+    return order[np.arange(len(order)) - first < limit]
+
+
+def match_detections(
+    boxes: np.ndarray,
+    group: np.ndarray,
+    labelled: np.ndarray,
+    labelled_group: np.ndarray,
+    *,
+    crowd: np.ndarray | None = None,
+    present: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Match detections to labelled boxes of their group, those with the highest score first.
+
+    A detection takes the free labelled box of highest IoU, if that reaches the threshold; of equal
+    IoU the last. Without one it may lie in a crowd region, where it is ignored: any number of
+    detections may, and the share of the detection inside the region takes the place of the IoU. Unmatched boxes of negative area are
+    ignored, too.
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        Detections as xyxy, pixels; those of a group by descending score.
+    group : ndarray of shape (N,), int
+        A number for each image and category.
+    labelled : ndarray of shape (M, 4)
+        As xyxy, pixels.
+    labelled_group : ndarray of shape (M,), int
+    crowd : ndarray of shape (M,), bool, optional
+        Labelled boxes that mark a crowd; none by default.
+    present : ndarray of shape (..., M), bool, optional
+        Labelled boxes that exist, in each of several versions of the labels; all by default.
+
+    Returns
+    -------
+    matched, ignored : ndarray of shape (..., 10, N), bool
+        True positives and ignored detections at each of `IOU_THRESHOLDS`; others are false
+        positives.
+
+    Examples
+    --------
+    >>> box, low = np.array([[0., 0., 10., 10.]]), np.array([[0., 0., 10., 7.]])
+    >>> matched, ignored = match_detections(low, np.array([0]), box, np.array([0]))
+    >>> matched[:, 0].astype(int)
+    array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
+    """
+    crowd = np.zeros(len(labelled), bool) if crowd is None else crowd
+    present = np.ones(len(labelled), bool) if present is None else present
+    order = np.argsort(group, kind="stable")
+    group = group[order]
+    rows, columns, overlaps = overlapping_pairs(
+        boxes[order].astype(np.float64),
+        group,
+        labelled.astype(np.float64),
+        labelled_group,
+        least=IOU_THRESHOLDS[0],
+        crowd=crowd,
+    )
+    versions = present.reshape(math.prod(present.shape[:-1]), len(labelled))
+    free = np.repeat(versions, len(IOU_THRESHOLDS), axis=0)
+    least = np.tile(IOU_THRESHOLDS, len(versions))[:, None]
+    matched = np.zeros((len(free), len(boxes)), bool)
+    ignored = np.zeros_like(matched)
+    for turn in _turns(rows, group):
+        box, target, overlap = rows[turn], columns[turn], overlaps[turn]
+        offers = free[:, target] & (overlap >= least)
+        worth = np.where(crowd[target], overlap * _CROWD, overlap)
+        level, best = _best_offers(np.where(offers, worth, 0.0), box)
+        taken, is_crowd = target[best], crowd[target[best]]
+        matched[level, order[box[best]]] = ~is_crowd
+        ignored[level, order[box[best]]] = is_crowd
+        free[level, taken] = is_crowd
+    ignored |= ~matched & (box_area(boxes) < 0)
+    shape = (*present.shape[:-1], len(IOU_THRESHOLDS), len(boxes))
+    return matched.reshape(shape), ignored.reshape(shape)
+
+
+def _turns(rows: np.ndarray, group: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the pairs of the first detection of every group, then of the second, and so on.
+
+    Detections without a pair take no turn. `rows` (P,) is the detection of each pair, sorted;
+    `group` (N,) is sorted, too.
+    """
+    if not len(rows):
+        return
+    new_row = np.append(True, np.diff(rows) > 0)
+    of_row = group[rows[new_row]]
+    rank = np.arange(len(of_row)) - np.searchsorted(of_row, of_row)
+    turn = rank[np.cumsum(new_row) - 1]
+    order = np.argsort(turn, kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(turn[order])) + 1)
+
+
+def _best_offers(worth: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the last pair of the highest worth over 0, for each level of `worth` (L, P) and box.
+
+    Returns levels and pairs, (n,). `box` (P,) is sorted.
+    """
+    new_box = np.append(True, np.diff(box) > 0)
+    starts = np.flatnonzero(new_box)
+    highest = np.maximum.reduceat(worth, starts, axis=1)[:, np.cumsum(new_box) - 1]
+    best = (worth == highest) & (worth > 0)
+    last = np.maximum.reduceat(np.where(best, np.arange(len(box)), -1), starts, axis=1)
+    level, place = np.nonzero(last >= 0)
+    return level, last[level, place]

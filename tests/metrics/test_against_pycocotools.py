@@ -1,0 +1,253 @@
+"""Matching and average precision against pycocotools, on random boxes and in edge experiments."""
+
+import contextlib
+import io
+
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions import Predictions
+from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.mean_ap import MeanAP
+
+N_IMAGES, WORDS = 12, ("car", "bus", "cat")
+COLUMNS = ("image", "label", "boxes", "scores")
+
+
+def make_truth(image, label, boxes, crowd):
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(N_IMAGES))
+    return Truth(
+        images, WORDS, np.array(image, int), np.array(label, int), np.array(boxes), np.array(crowd)
+    )
+
+
+def make_found(truth, image, label, boxes, scores):
+    columns = (np.array(image, int), np.array(label, int), np.float32(boxes), np.float32(scores))
+    return Predictions(truth.images, WORDS, *columns, {})
+
+
+def random_world(seed, *, n_true=60, n_found=400, crowded=0.1):
+    """Boxes on a coarse grid, so that overlaps and scores tie."""
+    rng = np.random.default_rng(seed)
+
+    def boxes(n):
+        corner, size = rng.integers(0, 6, (n, 2)) * 5, rng.integers(1, 5, (n, 2)) * 5
+        return np.concatenate([corner, corner + size], axis=1).astype(float)
+
+    truth = make_truth(
+        rng.integers(0, N_IMAGES, n_true),
+        rng.integers(0, 2, n_true),
+        boxes(n_true),
+        rng.random(n_true) < crowded,
+    )
+    scores = rng.integers(1, 20, n_found) / 20
+    found = make_found(
+        truth,
+        rng.integers(0, N_IMAGES, n_found),
+        rng.integers(0, 3, n_found),
+        boxes(n_found),
+        scores,
+    )
+    return truth, found
+
+
+def reference(truth, found, times=None):
+    """Average precision (categories, 10) by pycocotools, with each image as often as drawn."""
+    times = np.ones(N_IMAGES, int) if times is None else times
+    copies = np.repeat(np.arange(N_IMAGES), times)
+
+    def rows(of):
+        return [(k, n) for k, image in enumerate(copies) for n in np.flatnonzero(of.image == image)]
+
+    def xywh(box):
+        return [float(v) for v in (*box[:2], *(box[2:] - box[:2]))]
+
+    world = COCO()
+    world.dataset = {
+        "info": {},
+        "images": [{"id": k} for k in range(len(copies))],
+        "categories": [{"id": k, "name": name} for k, name in enumerate(WORDS)],
+        "annotations": [
+            {
+                "id": i + 1,
+                "image_id": k,
+                "category_id": int(truth.label[n]),
+                "bbox": xywh(truth.boxes[n]),
+                "area": 100.0,
+                "iscrowd": int(truth.crowd[n]),
+            }
+            for i, (k, n) in enumerate(rows(truth))
+        ],
+    }
+    with contextlib.redirect_stdout(io.StringIO()):
+        world.createIndex()
+        results = [
+            {
+                "image_id": k,
+                "category_id": int(found.label[n]),
+                "bbox": xywh(found.boxes[n]),
+                "score": float(found.scores[n]),
+            }
+            for k, n in rows(found)
+        ]
+        answers = world.loadRes(results) if results else no_results(world)
+        evaluation = COCOeval(world, answers, "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+    precision = evaluation.eval["precision"][:, :, :, 0, -1].mean(axis=1).T
+    return np.where(precision < 0, np.nan, precision)
+
+
+def no_results(world):
+    """Do what `COCO.loadRes`, which wants at least one detection, does with results."""
+    results = COCO()
+    results.dataset = {**world.dataset, "annotations": []}
+    results.createIndex()
+    return results
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_worlds(seed):
+    truth, found = random_world(seed)
+    ours = np.array([ranked.average_precision() for ranked in rank_categories(found, truth)])
+    np.testing.assert_allclose(ours, reference(truth, found), rtol=0, atol=1e-12)
+    assert np.isnan(ours[2]).all()  # nobody labelled a cat
+    assert_mean_ap(truth, found, ours)
+
+
+def test_more_than_a_hundred_boxes_of_a_category_in_an_image():
+    truth, found = random_world(5, n_true=200, n_found=4000)
+    assert np.bincount(found.image[found.label == 0]).max() > 100
+    ours = [ranked.average_precision() for ranked in rank_categories(found, truth)]
+    np.testing.assert_allclose(ours, reference(truth, found), rtol=0, atol=1e-12)
+
+
+def test_images_drawn_again():
+    truth, found = random_world(6, crowded=0)
+    # Where copies of an image tie, their order is anybody's: let no two boxes tie.
+    found = make_found(
+        truth, found.image, found.label, found.boxes, np.linspace(0.9, 0.1, len(found))
+    )
+    times = np.random.default_rng(0).multinomial(N_IMAGES, np.full(N_IMAGES, 1 / N_IMAGES))
+    ours = [ranked.average_precision(times) for ranked in rank_categories(found, truth)]
+    # COCO counts copies one by one, the draw at once: recalls between two copies differ a little.
+    np.testing.assert_allclose(ours[:2], reference(truth, found, times)[:2], rtol=0, atol=0.02)
+    assert (times > 1).any()
+
+
+A, B, FAR = (0, 0, 10, 10), (20, 0, 30, 10), (50, 50, 60, 60)
+IN_A = (0, 0, 10, 9)  # IoU .9 with A
+EDGES = {
+    # name: labels (image, category, box, crowd), detections (image, category, box, score), and the
+    # mAP of category 0 worked out by hand
+    "nothing detected": ([(3, 0, A, 0)], [], 0.0),
+    "nothing labelled": ([], [(3, 0, A, 0.5)], np.nan),
+    "neither": ([], [], np.nan),
+    "a perfect detection": ([(3, 0, A, 0)], [(3, 0, A, 0.5)], 1.0),
+    "in another image": ([(3, 0, A, 0)], [(4, 0, A, 0.5)], 0.0),
+    "of another category": ([(3, 0, A, 0)], [(3, 1, A, 0.5)], 0.0),
+    "a duplicate is a false positive": (
+        [(3, 0, A, 0), (3, 0, B, 0)],
+        [(3, 0, A, 0.9), (3, 0, A, 0.8), (3, 0, B, 0.7)],
+        (51 + 50 * 2 / 3) / 101,
+    ),
+    "a false positive first": ([(3, 0, A, 0)], [(3, 0, FAR, 0.9), (3, 0, A, 0.5)], 0.5),
+    "IoU equal to a threshold": ([(3, 0, A, 0)], [(3, 0, IN_A, 0.5)], 0.9),
+    "the higher IoU wins": (
+        [(3, 0, IN_A, 0), (3, 0, A, 0)],
+        [(3, 0, A, 0.9), (3, 0, IN_A, 0.8)],
+        1.0,
+    ),
+    "equal IoU with two labelled boxes": (
+        [(3, 0, (0, 0, 10, 5), 0), (3, 0, (0, 5, 10, 10), 0)],
+        [(3, 0, A, 0.9), (3, 0, (0, 5, 10, 10), 0.8)],
+        None,  # which of the two is taken decides whether the second detection is right at .5
+    ),
+    "equal scores in one image": ([(3, 0, A, 0)], [(3, 0, FAR, 0.5), (3, 0, A, 0.5)], 0.5),
+    "equal scores in two images": ([(3, 0, A, 0)], [(4, 0, FAR, 0.5), (3, 0, A, 0.5)], 1.0),
+    "only a crowd": ([(3, 0, A, 1)], [(3, 0, A, 0.5)], np.nan),
+    "detections in a crowd are ignored": (
+        [(3, 0, A, 0), (3, 0, (20, 0, 60, 40), 1)],
+        [(3, 0, B, 0.9), (3, 0, (30, 0, 40, 10), 0.8), (3, 0, A, 0.5)],
+        1.0,
+    ),
+    "half in a crowd": (  # ignored at .5, a false positive above it
+        [(3, 0, A, 0), (3, 0, (20, 0, 60, 40), 1)],
+        [(3, 0, (15, 0, 25, 10), 0.9), (3, 0, A, 0.5)],
+        (1 + 9 * 0.5) / 10,
+    ),
+    "a labelled box before a crowd of higher overlap": (
+        [(3, 0, A, 1), (3, 0, IN_A, 0)],
+        [(3, 0, A, 0.9)],
+        0.9,
+    ),
+    "the crowd of another category": (
+        [(3, 0, A, 0), (3, 1, B, 1)],
+        [(3, 0, B, 0.9), (3, 0, A, 0.5)],
+        0.5,
+    ),
+    "the 100th detection": (
+        [(3, 0, A, 0)],
+        [(3, 0, FAR, 0.9)] * 99 + [(3, 0, A, 0.5)],
+        1 / 100,
+    ),
+    "the 101st detection": ([(3, 0, A, 0)], [(3, 0, FAR, 0.9)] * 100 + [(3, 0, A, 0.5)], 0.0),
+    "101 detections of two categories": (
+        [(3, 0, A, 0)],
+        [(3, 1, FAR, 0.9)] * 100 + [(3, 0, A, 0.5)],
+        1.0,
+    ),
+    "a box of negative width is ignored": (
+        [(3, 0, A, 0)],
+        [(3, 0, (20, 0, 15, 10), 0.9), (3, 0, A, 0.5)],
+        1.0,
+    ),
+    "boxes without area": ([(3, 0, (5, 5, 5, 5), 0)], [(3, 0, (5, 5, 5, 5), 0.5)], 0.0),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edge_experiments(name):
+    labels, detections, by_hand = EDGES[name]
+    image, label, boxes, crowd = zip(*labels, strict=True) if labels else ((),) * 4
+    crowd = np.array(crowd, bool)
+    truth = make_truth(image, label, np.reshape(boxes, (-1, 4)).astype(float), crowd)
+    image, label, boxes, scores = zip(*detections, strict=True) if detections else ((),) * 4
+    found = make_found(truth, image, label, np.reshape(boxes, (-1, 4)), scores)
+    ours = np.array([ranked.average_precision() for ranked in rank_categories(found, truth)])
+    np.testing.assert_allclose(ours, reference(truth, found), rtol=0, atol=1e-12)
+    if by_hand is not None:
+        assert ours[0].mean() == pytest.approx(by_hand, abs=1e-12, nan_ok=True)
+    assert_mean_ap(truth, found, ours)
+
+
+def test_categories_beyond_those_evaluated_change_nothing():
+    truth, found = random_world(7)
+    other = make_found(truth, found.image, found.label + 3, found.boxes, found.scores)
+    both = [np.concatenate([getattr(of, name) for of in (other, found)]) for name in COLUMNS]
+    for ours, same in zip(
+        rank_categories(make_found(truth, *both), truth), rank_categories(found, truth), strict=True
+    ):
+        np.testing.assert_array_equal(ours.average_precision(), same.average_precision())
+
+
+def assert_mean_ap(truth, found, expected):
+    """`MeanAP` gives the means of (categories, 10), image by image and in two parts."""
+    metric, rest = MeanAP(WORDS), MeanAP(WORDS)
+    for k in range(N_IMAGES):
+        own = truth.image == k
+        labelled = (truth.boxes[own], truth.label[own], truth.crowd[own])
+        (metric if k < 4 else rest).update(found.detections(k), *labelled)
+    metric.merge(rest)
+    values = metric.compute()
+    for k, word in enumerate(WORDS):
+        mean = expected[k].mean()
+        assert values[f"mAP/{word}"] == pytest.approx(mean, abs=1e-12, nan_ok=True)
+    known = expected[~np.isnan(expected[:, 0])]
+    for name, levels in (("mAP", slice(None)), ("mAP50", 0), ("mAP75", 5)):
+        mean = known[:, levels].mean() if len(known) else np.nan
+        assert values[name] == pytest.approx(mean, abs=1e-12, nan_ok=True)
