@@ -61,7 +61,7 @@ def made_pairs(n_images: int, n_boxes: int) -> list[Pair]:
 
 
 def match_one(found: Detections, truth: Detections) -> np.ndarray:
-    """Match the boxes of one image in a loop, best first; (confidences, thresholds, boxes)."""
+    """Match the boxes of one image in a loop; (confidences, thresholds, boxes by category)."""
     levels, sure = np.array(IOU_THRESHOLDS), truth.above(CONFIDENT[0])
     counted = sure.scores > np.array(CONFIDENT, np.float32)[:, None]
     matched = np.zeros((len(counted), len(levels), len(found)), bool)
@@ -76,7 +76,7 @@ def match_one(found: Detections, truth: Detections) -> np.ndarray:
         version, level = np.nonzero(offers.max(axis=2))
         matched[version, level, n] = True
         free[version, level, best[version, level]] = False
-    return matched
+    return matched[..., np.argsort(found.labels, kind="stable")]
 
 
 def _ratio(spent: dict[str, float]) -> float:

@@ -61,8 +61,8 @@ def match_detections(
 
     A detection takes the free labelled box of highest IoU, if that reaches the threshold; of equal
     IoU the last. Without one it may lie in a crowd region, where it is ignored: any number of
-    detections may, and the share of the detection inside the region takes the place of the IoU. Unmatched boxes of negative area are
-    ignored, too.
+    detections may, and the share of the detection inside the region takes the place of the IoU.
+    Detections of negative area that match nothing are ignored, too.
 
     Parameters
     ----------
