@@ -6,7 +6,12 @@ import numpy as np
 
 
 def resampled_counts(
-    n_items: int, *, resamples: int, seed: int = 0, blocks: np.ndarray | None = None
+    n_items: int,
+    *,
+    resamples: int,
+    seed: int = 0,
+    blocks: np.ndarray | None = None,
+    dtype: type[np.integer] = np.int64,
 ) -> np.ndarray:
     """Draw `n_items` out of as many with replacement, many times.
 
@@ -20,10 +25,13 @@ def resampled_counts(
     seed : int
     blocks : ndarray of shape (n_items,), int64, optional
         Number of the block of each item, from 0 without gaps; by default each is its own.
+    dtype : type
+        Of the counts. ``numpy.uint8`` is enough: the probability that an item is drawn more than
+        255 times is below 1e-500 for any number of items.
 
     Returns
     -------
-    ndarray of shape (resamples, n_items), int64
+    ndarray of shape (resamples, n_items) of `dtype`
         How often each item was drawn; rows sum to `n_items` where blocks are of equal size.
 
     Examples
@@ -33,5 +41,8 @@ def resampled_counts(
     """
     rng = np.random.default_rng(seed)
     n_blocks = n_items if blocks is None else int(blocks.max()) + 1
-    drawn = rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples)
+    shares = np.full(n_blocks, 1 / n_blocks)
+    drawn = np.empty((resamples, n_blocks), dtype)
+    for row in drawn:
+        row[:] = rng.multinomial(n_blocks, shares)
     return drawn if blocks is None else drawn[:, blocks]

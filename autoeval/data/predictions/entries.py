@@ -1,18 +1,19 @@
-"""The entries of a results file as columns; those that cannot be used are counted."""
+"""The entries of a predictions file as columns; those that cannot be used are counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from autoeval.data.predictions.raw_columns import Coded, RawColumns
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
-WORDS = ("category", "category_name", "label", "name")
 FEWEST_USABLE = 0.5
 MOST_BEYOND = 0.01
 
@@ -24,9 +25,13 @@ class Entries:
     Parameters
     ----------
     images : list of tuple
-        ``image_id`` and ``file_name`` of each, None for what is not there.
+        ``image_id`` and ``file_name`` of each image, None for what is not there.
+    image : ndarray of shape (N,), int64
+        Index into `images`.
     categories : list of tuple
-        ``category_id`` and word of each, None for what is not there.
+        ``category_id`` and word of each category, None for what is not there.
+    category : ndarray of shape (N,), int64
+        Index into `categories`.
     boxes : ndarray of shape (N, 4), float32
         As xyxy, pixels.
     scores : ndarray of shape (N,), float32
@@ -35,101 +40,132 @@ class Entries:
     """
 
     images: list[tuple[Any, Any]]
+    image: np.ndarray
     categories: list[tuple[Any, Any]]
+    category: np.ndarray
     boxes: np.ndarray
     scores: np.ndarray
     problems: tuple[str, ...]
 
 
-def read_entries(path: Path, content: Sequence[Any]) -> Entries:
-    """Take the columns out of a list of entries.
+def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
+    """Check and gather entries.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    content : iterable of RawColumns
+        Its entries, some at a time.
 
     Raises
     ------
     InputError
         If less than half of them can be used, or none, or scores are no confidences in [0, 1].
     """
-    if not content:
+    gathered = _Gathered()
+    for columns in content:
+        gathered.add(columns)
+    n = gathered.n
+    if not n:
         raise InputError(f"{path} holds no box: where nothing at all is found, nothing is told.")
-    rows: list[dict] = [e if isinstance(e, dict) else {} for e in content]
-    images = [(e.get("image_id"), e.get("file_name")) for e in rows]
-    word = next((w for w in WORDS if any(w in e for e in rows[:100])), WORDS[0])
-    categories = [(e.get("category_id"), e.get(word)) for e in rows]
-    scores = _numbers([e.get("score") for e in rows], _score)
-    xywh = _numbers([e.get("bbox") for e in rows], _box, 4)
-    _refuse_other_scale(path, scores)
-    faults = _faults(images, categories, xywh, scores)
-    usable = ~np.any(list(faults.values()), axis=0)
-    problems = tuple(_told(what, bad) for what, bad in faults.items() if bad.any())
-    if usable.sum() <= FEWEST_USABLE * len(rows):
+    if gathered.n_beyond > max(MOST_BEYOND * n, 1):
         raise InputError(
-            f"{path} is not a COCO results file: {usable.sum()} of its {len(rows)} entries can be "
+            f"{path}: {gathered.n_beyond} of {n} scores are not in [0, 1] "
+            f"({gathered.lowest:.3g} to {gathered.highest:.3g}). Expected confidences: divide "
+            "percentages by 100, and put logits through a sigmoid."
+        )
+    faults = {what: np.concatenate(bad) for what, bad in gathered.faults.items()}
+    problems = tuple(
+        f"entries {what}, left out: {len(bad)} (numbers {listed(bad)})"
+        for what, bad in faults.items()
+        if len(bad)
+    )
+    n_usable = n - sum(map(len, faults.values()))
+    if n_usable <= FEWEST_USABLE * n:
+        raise InputError(
+            f"{path} is not a COCO results file: {n_usable} of its {n} entries can be "
             f"used. {' '.join(problems)} Expected a list of objects with image_id or file_name, "
             "category_id or category, bbox [left, top, width, height] and score."
         )
-    kept = np.flatnonzero(usable)
-    boxes = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
     return Entries(
-        [images[k] for k in kept],
-        [categories[k] for k in kept],
-        boxes[kept].astype(np.float32),
-        scores[kept].astype(np.float32),
+        list(gathered.images),
+        _joined(gathered.image).astype(np.int64),
+        list(gathered.categories),
+        _joined(gathered.category).astype(np.int64),
+        _joined(gathered.boxes),
+        _joined(gathered.scores),
         problems,
     )
 
 
-def _refuse_other_scale(path: Path, scores: np.ndarray) -> None:
-    beyond = np.isfinite(scores) & ((scores < 0) | (scores > 1))
-    if beyond.sum() > max(MOST_BEYOND * len(scores), 1):
-        raise InputError(
-            f"{path}: {beyond.sum()} of {len(scores)} scores are not in [0, 1] "
-            f"({np.nanmin(scores):.3g} to {np.nanmax(scores):.3g}). Expected confidences: divide "
-            "percentages by 100, and put logits through a sigmoid."
-        )
+@dataclass(eq=False)
+class _Gathered:
+    """Usable entries so far, and what was wrong with the others."""
+
+    n: int = 0
+    n_beyond: int = 0
+    lowest: float = np.inf
+    highest: float = -np.inf
+    faults: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    images: dict[tuple, int] = field(default_factory=dict)
+    categories: dict[tuple, int] = field(default_factory=dict)
+    image: list[np.ndarray] = field(default_factory=list)
+    category: list[np.ndarray] = field(default_factory=list)
+    boxes: list[np.ndarray] = field(default_factory=list)
+    scores: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, raw: RawColumns) -> None:
+        finite = raw.scores[np.isfinite(raw.scores)]
+        self.n_beyond += int(np.count_nonzero((finite < 0) | (finite > 1)))
+        self.lowest = min(self.lowest, finite.min(initial=np.inf))
+        self.highest = max(self.highest, finite.max(initial=-np.inf))
+        faults = _faults(raw)
+        for what, bad in faults.items():
+            self.faults.setdefault(what, []).append(self.n + np.flatnonzero(bad))
+        self.n += len(raw)
+        usable = ~np.logical_or.reduce(list(faults.values()))
+        kept = slice(None) if usable.all() else usable
+        self.image.append(_number(self.images, raw.image_id, raw.file_name, kept))
+        self.category.append(_number(self.categories, raw.category_id, raw.word, kept))
+        xywh = raw.xywh[kept]
+        boxes = np.empty(xywh.shape, np.float32)
+        boxes[:, :2], boxes[:, 2:] = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
+        self.boxes.append(boxes)
+        self.scores.append(raw.scores[kept].astype(np.float32))
 
 
-def _faults(
-    images: list[tuple], categories: list[tuple], xywh: np.ndarray, scores: np.ndarray
-) -> dict[str, np.ndarray]:
+def _number(
+    known: dict[tuple, int], first: Coded, second: Coded, kept: np.ndarray | slice
+) -> np.ndarray:
+    """Give each pair of values a number, in the order of the file, (n,) int32."""
+    width = len(second.values) + 1
+    pair = (first.codes[kept] + 1) * width + second.codes[kept] + 1
+    coded = pa.array(pair).dictionary_encode()
+    firsts, seconds = [None, *first.values], [None, *second.values]
+    keys = [(firsts[p // width], seconds[p % width]) for p in coded.dictionary.to_pylist()]
+    numbers = [known.setdefault(key, len(known)) for key in keys]
+    return np.array(numbers, np.int32)[coded.indices.to_numpy()]
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Join arrays and let them go."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
+
+
+def _faults(raw: RawColumns) -> dict[str, np.ndarray]:
     """Say what is wrong with which entry; an entry has one fault at most."""
-    nothing = (None, None)
-    no_image = np.array([image == nothing for image in images], bool)
-    no_category = np.array([category == nothing for category in categories], bool)
     checks = {
-        "without image_id and file_name": no_image,
-        "without category_id and category": no_category,
-        "whose bbox is not four finite numbers": ~np.isfinite(xywh).all(axis=1),
-        "whose bbox has no area": (xywh[:, 2:] <= 0).any(axis=1),
-        "without a score in [0, 1]": ~((scores >= 0) & (scores <= 1)),
+        "without image_id and file_name": (raw.image_id.codes < 0) & (raw.file_name.codes < 0),
+        "without category_id and category": (raw.category_id.codes < 0) & (raw.word.codes < 0),
+        "whose bbox is not four finite numbers": ~np.isfinite(raw.xywh).all(axis=1),
+        "whose bbox has no area": (raw.xywh[:, 2:] <= 0).any(axis=1),
+        "without a score in [0, 1]": ~((raw.scores >= 0) & (raw.scores <= 1)),
     }
-    before, faults = np.zeros(len(scores), bool), {}
+    before, faults = np.zeros(len(raw), bool), {}
     for what, bad in checks.items():
         faults[what] = bad & ~before
         before |= bad
     return faults
-
-
-def _told(what: str, bad: np.ndarray) -> str:
-    return f"entries {what}, left out: {bad.sum()} (numbers {listed(np.flatnonzero(bad).tolist())})"
-
-
-def _numbers(values: list, parse: Callable[[Any], Any], width: int = 1) -> np.ndarray:
-    """Turn a column into floats, NaN for what is none; one by one only where something is odd."""
-    shape = (len(values), width) if width > 1 else (len(values),)
-    try:
-        column = np.array(values, np.float64)
-    except (TypeError, ValueError):
-        column = np.zeros(0)
-    if column.shape != shape:
-        column = np.array([parse(value) for value in values], np.float64)
-    return column.reshape(shape)
-
-
-def _score(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
-
-
-def _box(value: Any) -> list[float]:
-    if isinstance(value, list) and len(value) == 4:
-        return [_score(number) for number in value]
-    return [float("nan")] * 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
@@ -13,6 +14,8 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
 FEWEST_PLACED = 0.5
+PLAIN = re.compile(r"[^./\\][^/\\]*(/[^./\\][^/\\]*)*").fullmatch
+"""Says of a path whether it is in the form that `PurePath` would give it; for many, faster."""
 
 
 class Named(NamedTuple):
@@ -62,8 +65,13 @@ def place_images(
     >>> place_images([Named("b", None), Named("139", None)], known, "val.json")[0]
     array([1, 0])
     """
-    ways = [_place(found, known, *way) for way in WAYS]
-    index = max(ways, key=lambda placed: np.count_nonzero(placed >= 0))
+    index = np.full(len(found), -1)
+    for way in WAYS:
+        placed = _place(found, known, *way)
+        if np.count_nonzero(placed >= 0) > np.count_nonzero(index >= 0):
+            index = placed
+        if (index >= 0).all():
+            break
     lost = [image.text for image, place in zip(found, index, strict=True) if place < 0]
     if len(lost) > FEWEST_PLACED * len(found):
         there = listed([f"{image.image_id} ({image.file_name})" for image in known], 3)
@@ -77,11 +85,17 @@ def place_images(
 
 
 def _path(name: str | None) -> str | None:
-    return None if name is None else PurePath(name).as_posix()
+    return name if name is None or PLAIN(name) else PurePath(name).as_posix()
 
 
 def _base(name: str | None) -> str | None:
-    return None if name is None else PurePath(name).name
+    if name is None:
+        return None
+    return name.rpartition("/")[2] if PLAIN(name) else PurePath(name).name
+
+
+def _stem(name: str) -> str:
+    return PurePath(_base(name) or "").stem
 
 
 def _number(name: str | None) -> str | None:
@@ -93,7 +107,7 @@ WAYS: tuple[tuple[Callable[[Named], str | None], Callable[[LabelledImage], str |
     (lambda image: _path(image.file_name), lambda image: _path(image.file_name)),
     (lambda image: _base(image.file_name), lambda image: _base(image.file_name)),
     (lambda image: image.image_id, lambda image: image.image_id),
-    (lambda image: _number(image.image_id), lambda image: _number(PurePath(image.file_name).stem)),
+    (lambda image: _number(image.image_id), lambda image: _number(_stem(image.file_name))),
     (lambda image: _base(image.image_id), lambda image: _base(image.file_name)),
 )
 """For each convention the key of an image as found and as known."""
@@ -106,9 +120,12 @@ def _place(
     key_known: Callable[[LabelledImage], str | None],
 ) -> np.ndarray:
     """Place images by a key; one that several known images share places none."""
+    keys = [key_found(image) for image in found]
+    if all(key is None for key in keys):
+        return np.full(len(found), -1)
     places: dict[str | None, int] = {}
     for k, image in enumerate(known):
         key = key_known(image)
         places[key] = -1 if key in places else k
     places[None] = -1
-    return np.array([places.get(key_found(image), -1) for image in found], np.int64)
+    return np.array([places.get(key, -1) for key in keys], np.int64)

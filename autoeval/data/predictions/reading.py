@@ -1,4 +1,4 @@
-"""Reading a COCO results file of any detector."""
+"""Reading a predictions file of any detector: COCO results, JSON lines, Parquet."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.coco import read_coco
-from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.box_columns import Predictions
 from autoeval.data.predictions.category_words import find_words
 from autoeval.data.predictions.entries import read_entries
+from autoeval.data.predictions.file_formats import read_columns
 from autoeval.data.predictions.matching_images import Named, place_images
 from autoeval.data.predictions.oddities import oddities
-from autoeval.errors import InputError
 
 
 def read_predictions(
@@ -33,10 +31,13 @@ def read_predictions(
     Parameters
     ----------
     path : path-like
-        JSON file with a list of boxes, each with ``image_id`` or ``file_name``, ``category_id`` or
-        a word for it (``category``, ``category_name``, ``label`` or ``name``), ``bbox`` as left,
-        top, width and height in pixels, and ``score``. Or an object that holds such a list as
-        ``annotations``, with ``images`` and ``categories`` as in a COCO annotation file.
+        COCO results: a JSON file with a list of boxes, each with ``image_id`` or ``file_name``,
+        ``category_id`` or a word for it (``category``, ``category_name``, ``label`` or ``name``),
+        ``bbox`` as left, top, width and height in pixels, and ``score``. Or an object that holds
+        such a list as ``annotations``, with ``images`` and ``categories`` as in a COCO annotation
+        file. Or a file with one such box a line (``.jsonl``, ``.ndjson``). Lists and lines may be
+        compressed by gzip. Or a Parquet file with one row a box, of the same columns or with
+        ``x``, ``y``, ``w`` and ``h`` for ``bbox``. All but the object are read in a stream.
     images : sequence of LabelledImage, optional
         All images that the detector was run on; by default those that the file names, and no image
         is without a box unless the file lists its ``images``.
@@ -57,25 +58,25 @@ def read_predictions(
         its categories have no words; if it holds each object twice.
     """
     path = Path(path)
-    document = _read_json(path)
-    entries = read_entries(path, document["annotations"])
-    if images is None and document.get("images"):
-        images, where = read_coco(path).images, "its own list of images"
-    keys = list(dict.fromkeys(entries.images))
-    place, known, lost = _place(keys, images, where)
-    index = {key: k for key, k in zip(keys, place, strict=True)}
-    image = np.fromiter((index[key] for key in entries.images), np.int64, len(entries.images))
-    words = find_words(path, entries.categories, {**_numbers(document), **(numbers or {})})
+    content, own, given = read_columns(path)
+    entries = read_entries(path, content)
+    if images is None and own is not None:
+        images, where = own, "its own list of images"
+    place, known, lost = _place(entries.images, images, where)
+    words = find_words(path, entries.categories, {**given, **(numbers or {})})
     read = Predictions(
         known,
         words.categories,
-        image,
-        words.label,
+        place[entries.image],
+        words.label[entries.category],
         entries.boxes,
         entries.scores,
         words.numbers,
         entries.problems + lost,
-    ).where(image >= 0)
+    )
+    del entries
+    if lost:
+        read = read.where(read.image >= 0)
     return replace(read, problems=read.problems + oddities(path, read))
 
 
@@ -89,20 +90,3 @@ def _place(
         return np.arange(len(known)), known, ()
     place, lost = place_images(named, images, where)
     return place, tuple(images), lost
-
-
-def _numbers(document: dict[str, Any]) -> dict[str, str]:
-    """Return the words that a file of the form of an annotation file gives its numbers."""
-    return {str(c["id"]): str(c["name"]) for c in document.get("categories") or []}
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    document = read_json(path, "predictions file")
-    if isinstance(document, list):
-        document = {"annotations": document}
-    if not isinstance(document, dict) or not isinstance(document.get("annotations"), list):
-        raise InputError(
-            f"{path} is not a COCO results file: expected a list of boxes, or an object with such "
-            "a list as 'annotations'."
-        )
-    return document

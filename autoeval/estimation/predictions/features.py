@@ -51,11 +51,24 @@ class ImageParts:
         )
 
 
-def image_parts(found: Predictions, category: int) -> ImageParts:
-    """Take apart the scores of a category by images; see `ImageParts`."""
-    mine = found.label == category
-    image, scores = found.image[mine], found.scores[mine]
-    n_images = len(found.images)
+def image_parts(found: Predictions, category: int, images: np.ndarray | None = None) -> ImageParts:
+    """Take apart the scores of a category by images; see `ImageParts`.
+
+    Parameters
+    ----------
+    found : Predictions
+    category : int
+    images : ndarray of shape (m,), int, optional
+        Those that count, without repetition; by default all.
+    """
+    rows = counted_rows(found, category)
+    image, scores = found.image[rows], found.scores[rows]
+    n_images = len(found.images) if images is None else len(images)
+    if images is not None:
+        place = np.full(len(found.images), -1)
+        place[images] = np.arange(len(images))
+        image = place[image]
+        image, scores = image[image >= 0], scores[image >= 0]
     boxes, likely, sure = (
         np.bincount(image[scores > np.float32(t)], minlength=n_images) for t in (COUNTED, 0.2, SURE)
     )
@@ -64,6 +77,12 @@ def image_parts(found: Predictions, category: int) -> ImageParts:
     above = (of_sure, sure / np.maximum(boxes, 1), likely > 0, of_all)
     below = (sure, one, one, boxes)
     return ImageParts(*(np.stack(part, axis=1).astype(np.float64) for part in (above, below)))
+
+
+def counted_rows(found: Predictions, category: int) -> np.ndarray:
+    """Return the rows of the boxes of a category that count in scores."""
+    rows = found.rows_of(category)
+    return rows[found.scores[rows] > np.float32(COUNTED)]
 
 
 def _sums(image: np.ndarray, scores: np.ndarray, over: float, n_images: int) -> np.ndarray:

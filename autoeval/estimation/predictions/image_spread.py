@@ -14,6 +14,7 @@ from autoeval.scores.resampling import resampled_counts
 
 RESAMPLES = 200
 STEP = 1e-3
+AT_ONCE = 16_000_000
 
 
 def sampling_std(estimator: PairEstimator, pairs: Sequence[Pair], rows: pd.DataFrame) -> float:
@@ -28,12 +29,15 @@ def sampling_std(estimator: PairEstimator, pairs: Sequence[Pair], rows: pd.DataF
     rows : DataFrame
         Their rows.
     """
-    n_images = len(pairs[0].parts.above)
-    times = resampled_counts(n_images, resamples=RESAMPLES, seed=0)
+    n_images = pairs[0].n_images
+    times = resampled_counts(n_images, resamples=RESAMPLES, seed=0, dtype=np.uint8)
     moved = np.zeros(RESAMPLES)
     for pair, slopes in zip(pairs, _slopes(estimator, rows), strict=True):
-        scores = pair.scores(times)
-        moved += np.column_stack([scores[name] for name in estimator.features_]) @ slopes
+        at_once = max(AT_ONCE // max(len(pair.images), 1), 1)
+        for start in range(0, RESAMPLES, at_once):
+            part = slice(start, start + at_once)
+            scores = pair.scores(times[part])
+            moved[part] += np.column_stack([scores[n] for n in estimator.features_]) @ slopes
     return bootstrap_std(moved / len(pairs), n_images)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from autoeval.data.predictions import Predictions
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -131,4 +133,4 @@ def check_floor(found: Predictions, name: str, *, truncated: bool = False) -> tu
 
 
 def _used(found: Predictions) -> list[str]:
-    return [found.categories[k] for k in sorted(set(found.label.tolist()))]
+    return [found.categories[k] for k in np.flatnonzero(np.bincount(found.label))]

@@ -93,7 +93,7 @@ class PredictionsEstimator:
             )
         rows = pd.DataFrame([pair.row() for pair in pairs])
         unseen = max(unseen, self.memory_.unseen)
-        told, n_images = self.pairs_.predict_mean(rows, unseen=unseen), len(pairs[0].parts.above)
+        told, n_images = self.pairs_.predict_mean(rows, unseen=unseen), pairs[0].n_images
         features = {name: float(rows[name].mean()) for name in self.pairs_.features_}
         spread = sampling_std(self.pairs_, pairs, rows)
         found = Interval(told.lower, told.upper, _method(told))

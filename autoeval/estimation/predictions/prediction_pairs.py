@@ -13,7 +13,7 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.pairs.pair_table import CATEGORY
-from autoeval.estimation.predictions.features import COUNTED, FEATURES, ImageParts, image_parts
+from autoeval.estimation.predictions.features import FEATURES, ImageParts, counted_rows, image_parts
 from autoeval.estimation.predictions.half_size import AGREEMENT, agreement, rank_half_size
 from autoeval.estimation.score_table import SEED
 from autoeval.metrics.by_category import rank_categories
@@ -34,7 +34,9 @@ class Pair:
     images : ndarray of shape (m,), int64
         Which of the place's M images it is judged on.
     parts : ImageParts
-        Of all M images.
+        Of these m images.
+    n_images : int
+        M.
     again : RankedDetections, optional
         What was found at half the size.
     """
@@ -42,20 +44,22 @@ class Pair:
     category: str
     images: np.ndarray
     parts: ImageParts
+    n_images: int
     again: RankedDetections | None = None
 
     def scores(self, times: np.ndarray) -> dict[str, np.ndarray]:
         """Return each score where images count so often, (B, M), as (B,)."""
-        chosen = np.zeros_like(times)
-        chosen[:, self.images] = times[:, self.images]
-        values = dict(zip(FEATURES, self.parts.values(chosen).T, strict=True))
+        mine = times[:, self.images].astype(np.float64)
+        values = dict(zip(FEATURES, self.parts.values(mine).T, strict=True))
         if self.again is None:
             return values
+        chosen = np.zeros(times.shape)
+        chosen[:, self.images] = mine
         return {**values, AGREEMENT: agreement(self.again, chosen)}
 
     def row(self) -> dict[str, Any]:
         """Return the category, the number of images and the scores by name."""
-        once = np.ones((1, len(self.parts.above)))
+        once = np.ones((1, self.n_images), np.uint8)
         scores = {name: float(value) for name, (value,) in self.scores(once).items()}
         return {"category": self.category, "n_images": len(self.images), **scores}
 
@@ -72,9 +76,13 @@ def pairs_where_found(found: Predictions, half: Predictions | None = None) -> li
     At a new place nobody knows which images hold a category. Those with a box of it over .05 are a
     stand-in; on all images the many that hold none would speak for blindness.
     """
-    sure = np.unique(found.label[found.scores > np.float32(CONFIDENT)])
-    seen = found.where(found.scores > np.float32(COUNTED))
-    images = [np.unique(seen.image[seen.label == k]) for k in range(len(found.categories))]
+    n_sure = np.bincount(found.label[found.scores > np.float32(CONFIDENT)])
+    sure = np.flatnonzero(n_sure)
+    images = [np.zeros(0, np.int64) for _ in found.categories]
+    for k in sure.tolist():
+        seen = np.zeros(len(found.images), bool)
+        seen[found.image[counted_rows(found, k)]] = True
+        images[k] = np.flatnonzero(seen)
     pairs = _pairs(found, half, images)
     return [pairs[k] for k in sure]
 
@@ -146,6 +154,6 @@ def _pairs(
 ) -> list[Pair]:
     again = [None] * len(images) if half is None else rank_half_size(found, half)
     return [
-        Pair(category, images[k], image_parts(found, k), again[k])
+        Pair(category, images[k], image_parts(found, k, images[k]), len(found.images), again[k])
         for k, category in enumerate(found.categories)
     ]

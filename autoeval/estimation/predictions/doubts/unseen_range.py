@@ -62,7 +62,6 @@ def told(share: float) -> tuple[str, ...]:
 
 
 def _lowest(found: Predictions) -> np.ndarray:
-    lowest = np.full(len(found.images), found.floor)
-    order = np.argsort(-found.scores, kind="stable")
-    lowest[found.image[order]] = found.scores[order]  # the last one written is the lowest
-    return lowest
+    lowest = np.full(len(found.images), np.inf, np.float32)
+    np.minimum.at(lowest, found.image, found.scores)
+    return np.where(np.isfinite(lowest), lowest, found.floor).astype(np.float64)

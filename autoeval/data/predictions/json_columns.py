@@ -1,0 +1,241 @@
+"""Predictions in JSON, a list or an object a line, read in a stream of pieces.
+
+A piece is parsed by Arrow where all of its entries are regular. Where one is not (a string in the
+place of a number, an integer in the place of a float, a syntax error), Python's `json` reads the
+piece, which is slower and names what is wrong.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.json
+
+from autoeval.data.predictions.raw_columns import (
+    RawColumns,
+    box_array,
+    code_array,
+    columns_of_objects,
+    float_array,
+    used_word,
+)
+from autoeval.data.wording import printable
+from autoeval.errors import InputError
+
+PIECE = 8 << 20
+LONGEST_ENTRY = 64 << 20
+LOOKED_AT = 100
+AT_ONCE = 100_000
+SPACE = re.compile(r"[ \t\n\r]*")
+BETWEEN_OBJECTS = re.compile(rb"\}[ \t\n\r]*,(?=[ \t\n\r]*\{)")
+
+
+class _Fields:
+    """Which columns of a file are read and of what type, by its first entries."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        rows = rows[:LOOKED_AT]
+        self.word = used_word(rows)
+        names = ("image_id", "file_name", "category_id", self.word)
+        types = {name: _type(rows, name) for name in names}
+        types |= {"bbox": pa.list_(pa.float64()), "score": pa.float64()}
+        self.struct = pa.struct(list(types.items()))
+
+    def parse_list(self, piece: bytes) -> RawColumns | None:
+        """Parse entries with commas between them; None where they are not regular."""
+        schema = pa.schema([("all", pa.list_(self.struct))])
+        table = _parse(b'{"all":[%b]}' % piece, schema)
+        return None if table is None else self._columns(table["all"].combine_chunks().values)
+
+    def parse_lines(self, piece: bytes) -> RawColumns | None:
+        """Parse an object a line; None where they are not regular."""
+        table = _parse(piece, pa.schema(list(self.struct)))
+        return None if table is None else self._columns(table.to_struct_array().combine_chunks())
+
+    def parse_objects(self, rows: list[Any]) -> RawColumns:
+        """Take the columns out of decoded entries."""
+        return columns_of_objects(rows, self.word)
+
+    def _columns(self, entries: pa.StructArray) -> RawColumns:
+        *coded, boxes, scores = entries.flatten()
+        image_id, file_name, category_id, word = map(code_array, coded)
+        xywh, numbers = box_array(boxes), float_array(scores)
+        return RawColumns(image_id, file_name, category_id, word, xywh, numbers)
+
+
+def read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
+    """Read the entries of a JSON list, of which the opening bracket was read already.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON.
+    """
+    fields, rest, done = None, b"", 0
+    while True:
+        data = stream.read(PIECE)
+        buffer = rest + data
+        if fields is None:
+            fields = _Fields(_first(buffer))
+        end, after = _cut(buffer, at_end=not data)
+        piece = buffer[:end]
+        columns = fields.parse_list(piece) if piece.strip() else None
+        if columns is None:
+            rows, after = _decode(path, buffer, done, at_end=not data)
+            columns = fields.parse_objects(rows)
+        if len(columns):
+            yield columns
+        if not data:
+            return
+        rest, done = buffer[after:], done + after
+        if len(rest) > LONGEST_ENTRY:
+            _decode(path, rest, done, at_end=True)  # says what is wrong
+
+
+def read_lines(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
+    """Read entries, an object a line.
+
+    Raises
+    ------
+    InputError
+        If a line is no JSON.
+    """
+    fields, rest, n_lines = None, b"", 0
+    while data := stream.read(PIECE):
+        end = data.rfind(b"\n") + 1
+        piece, rest = (rest + data[:end], data[end:]) if end else (b"", rest + data)
+        if piece.strip():
+            fields = fields or _Fields(_lines(path, piece, 0, LOOKED_AT))
+            yield _of_lines(path, piece, fields, n_lines)
+        n_lines += piece.count(b"\n")
+    if rest.strip():
+        fields = fields or _Fields(_lines(path, rest, 0, LOOKED_AT))
+        yield _of_lines(path, rest, fields, n_lines)
+
+
+def columns_of_list(rows: list[Any]) -> Iterator[RawColumns]:
+    """Take the columns out of a list that was decoded whole."""
+    fields = _Fields(rows)
+    for start in range(0, len(rows), AT_ONCE):
+        yield fields.parse_objects(rows[start : start + AT_ONCE])
+
+
+def _type(rows: list[Any], name: str) -> pa.DataType:
+    values = (row.get(name) for row in rows if isinstance(row, dict))
+    value = next((value for value in values if value is not None), "")
+    return pa.string() if isinstance(value, str) else pa.int64()
+
+
+def _parse(text: bytes, schema: pa.Schema) -> pa.Table | None:
+    try:
+        text.isascii() or codecs.utf_8_decode(text, "strict", True)
+        return pyarrow.json.read_json(
+            io.BytesIO(text),
+            pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+            pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+        )
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return None
+
+
+def _cut(buffer: bytes, *, at_end: bool) -> tuple[int, int]:
+    """Return where the last whole entry probably ends, and where the next one begins.
+
+    A wrong guess is no danger: a part of an entry is no JSON.
+    """
+    if at_end:
+        whole = buffer.rstrip()
+        return (len(whole) - 1 if whole.endswith(b"]") else 0), len(buffer)
+    width = 1 << 12
+    while True:
+        start = max(len(buffer) - width, 0)
+        found = list(BETWEEN_OBJECTS.finditer(buffer, start))
+        if found:
+            return found[-1].start() + 1, found[-1].end()
+        if not start:
+            return 0, 0
+        width *= 8
+
+
+def _first(buffer: bytes) -> list[Any]:
+    """Decode the first entries of a list, as far as they are whole."""
+    text, decoder, position = buffer.decode(errors="replace"), json.JSONDecoder(), 0
+    rows: list[Any] = []
+    while len(rows) < LOOKED_AT:
+        try:
+            row, end = decoder.raw_decode(text, _skip(text, position))
+        except (ValueError, RecursionError):
+            break
+        rows.append(row)
+        position = _skip(text, end) + 1  # of the comma
+    return rows
+
+
+def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list[Any], int]:
+    """Decode the whole entries of a list, and return where the next one begins.
+
+    The last entry is left for the end of the file, where it is known that nothing follows.
+    """
+    decoder, position, text = json.JSONDecoder(), 0, ""
+    rows: list[Any] = []
+    try:
+        text, _ = codecs.utf_8_decode(buffer, "strict", at_end)
+        while True:
+            start = _skip(text, position)
+            if text[start : start + 1] == "]" and not (rows or done):
+                value, end = None, start
+            else:
+                value, end = decoder.raw_decode(text, start)
+                end = _skip(text, end)
+            mark = text[end : end + 1]
+            if mark == "," and end > start:
+                rows.append(value)
+                position = end + 1
+            elif not at_end and mark in ("", "]"):
+                break
+            elif mark == "]" and _skip(text, end + 1) == len(text):
+                return [*rows, value][: None if end > start else 0], len(buffer)
+            else:
+                what = "Extra data" if mark == "]" else "Expecting ',' delimiter"
+                raise json.JSONDecodeError(what, text, end + (mark == "]"))
+    except json.JSONDecodeError as error:
+        if at_end:
+            place = done + len(text[: error.pos].encode())
+            what = f"{error.msg} after {place} bytes, near {text[error.pos : error.pos + 20]!r}"
+            raise InputError(f"{printable(path)} is not a JSON file ({what}).") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{printable(path)} is not a JSON file ({error}).") from error
+    return rows, len(text[:position].encode())
+
+
+def _skip(text: str, position: int) -> int:
+    space = SPACE.match(text, position)
+    return space.end() if space else position
+
+
+def _of_lines(path: Path, piece: bytes, fields: _Fields, n_before: int) -> RawColumns:
+    columns = fields.parse_lines(piece)
+    if columns is None:
+        columns = fields.parse_objects(_lines(path, piece, n_before))
+    return columns
+
+
+def _lines(path: Path, piece: bytes, n_before: int, most: int | None = None) -> list[Any]:
+    rows = []
+    for number, line in enumerate(piece.split(b"\n", -1 if most is None else most)[:most]):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise InputError(
+                    f"{printable(path)}, line {n_before + number + 1}, is no JSON ({error}). "
+                    "Expected one object a line."
+                ) from error
+    return rows

@@ -1,0 +1,139 @@
+"""Entries of a predictions file as columns, before anything is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+WORDS = ("category", "category_name", "label", "name")
+"""Columns that may hold the word of a category; the first that a file uses counts."""
+
+
+class Coded(NamedTuple):
+    """A column of N values that repeat.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (N,), int64
+        Index into `values`, -1 where there is none.
+    values : list
+        Numbers or strings.
+    """
+
+    codes: np.ndarray
+    values: list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumns:
+    """N consecutive entries of a file.
+
+    Parameters
+    ----------
+    image_id, file_name, category_id, word : Coded
+    xywh : ndarray of shape (N, 4), float64
+        Left, top, width, height; NaN where there is no number.
+    scores : ndarray of shape (N,), float64
+        NaN where there is no number.
+    """
+
+    image_id: Coded
+    file_name: Coded
+    category_id: Coded
+    word: Coded
+    xywh: np.ndarray
+    scores: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+def used_word(rows: Sequence[Any]) -> str:
+    """Return the name of the column with the words of categories, judging by some entries."""
+    used = (w for w in WORDS if any(isinstance(e, dict) and e.get(w) is not None for e in rows))
+    return next(used, WORDS[0])
+
+
+def columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
+    """Take the columns out of decoded JSON; what is no object has no value."""
+    objects: list[dict] = [row if isinstance(row, dict) else {} for row in rows]
+    names = ("image_id", "file_name", "category_id", word)
+    image_id, file_name, category_id, named = (
+        _code([row.get(name) for row in objects]) for name in names
+    )
+    xywh = _numbers([row.get("bbox") for row in objects], _box, 4)
+    scores = _numbers([row.get("score") for row in objects], _number)
+    return RawColumns(image_id, file_name, category_id, named, xywh, scores)
+
+
+def code_array(column: pa.Array) -> Coded:
+    """Code an Arrow column; whole floats, as pandas writes numbers with gaps, count as integers."""
+    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        column = _whole(column)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return Coded(codes, column.dictionary.to_pylist())
+
+
+def float_array(column: pa.Array) -> np.ndarray:
+    """Return an Arrow column as float64, NaN for what is missing."""
+    return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+
+
+def box_array(column: pa.Array) -> np.ndarray:
+    """Return an Arrow column of lists as (N, 4) float64, NaN for lists that are not of four."""
+    boxes = np.full((len(column), 4), np.nan)
+    four = pc.equal(pc.list_value_length(column), 4).fill_null(False)
+    flat = float_array(pc.list_flatten(column.filter(four)))
+    boxes[four.to_numpy(zero_copy_only=False)] = flat.reshape(-1, 4)
+    return boxes
+
+
+def _whole(column: pa.Array) -> pa.Array:
+    column = pc.if_else(pc.is_nan(column), None, column)
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+
+
+def _code(values: list[Any]) -> Coded:
+    index: dict[Any, int] = {}
+    codes = [
+        index.setdefault(value, len(index)) if isinstance(value, str | int | float) else -1
+        for value in values
+    ]
+    return Coded(np.array(codes, np.int64), list(index))
+
+
+def _numbers(values: list[Any], parse: Callable[[Any], Any], width: int = 1) -> np.ndarray:
+    """Turn a column into floats, NaN for what is none; one by one only where something is odd."""
+    shape = (len(values), width) if width > 1 else (len(values),)
+    try:
+        column = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        column = np.zeros(0)
+    if column.shape != shape:
+        column = np.array([parse(value) for value in values], np.float64)
+    return column.reshape(shape)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _box(value: Any) -> list[float]:
+    if isinstance(value, list) and len(value) == 4:
+        return [_number(number) for number in value]
+    return [float("nan")] * 4
