@@ -60,6 +60,7 @@ def files_by_source(args: argparse.Namespace) -> dict[str, Files]:
     InputError
         If there is no such folder.
     """
+    from autoeval.data.predictions.of_place import files_by_place
     from autoeval.estimation.predictions.fit_predictions import Files
 
     folder, half = Path(args.predictions), args.half_size_predictions
@@ -70,10 +71,10 @@ def files_by_source(args: argparse.Namespace) -> dict[str, Files]:
         )
     names = _names(args.names)
     return {
-        path.stem: Files(
+        place: Files(
             path, Path(half) / path.name if half else None, names, truncated=args.truncated
         )
-        for path in sorted(folder.glob("*.json"))
+        for place, path in files_by_place(folder).items()
     }
 
 

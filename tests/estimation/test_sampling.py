@@ -36,6 +36,14 @@ def test_the_spread_of_a_mean_is_its_standard_error(n):
     assert bootstrap_std(means, n) == pytest.approx(stats.sem(values), rel=0.05)
 
 
+def test_draws_in_small_integers_are_those_of_numpy():
+    drawn = np.random.default_rng(3).multinomial(300, np.full(300, 1 / 300), size=5)
+    for dtype in (np.int64, np.uint8):
+        ours = resampled_counts(300, resamples=5, seed=3, dtype=dtype)
+        assert ours.dtype == dtype
+        np.testing.assert_array_equal(ours, drawn)
+
+
 def test_draws_without_an_estimate_are_left_out():
     assert bootstrap_std(np.array([0.3, math.nan, 0.5]), 2) == pytest.approx(0.1 * math.sqrt(2))
     assert math.isnan(bootstrap_std(np.array([0.3, math.nan]), 2))

@@ -1,8 +1,9 @@
-"""Which format a predictions file has, by what it begins with, or by its name for JSON lines."""
+"""Which format a predictions file has, by what it begins with, or by the name of JSON lines."""
 
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from autoeval.data.predictions.raw_columns import RawColumns
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
-LINES = (".jsonl", ".ndjson")
+LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 SPACE = b" \t\r\n"
 
@@ -62,10 +63,14 @@ def read_columns(path: Path) -> Content:
     stem = path.stem if zipped and path.suffix == ".gz" else path.name
     if stem.endswith(LINES):
         return Content(_stream(path, zipped=zipped, lines=True))
-    with _open(path, zipped=zipped) as stream:
-        is_list = _first(stream) == b"["
-    if is_list:
-        return Content(_stream(path, zipped=zipped, lines=False))
+    try:
+        with _open(path, zipped=zipped) as stream:
+            first = _first(stream)
+            lines = first == b"{" and _is_box(first + stream.readline(LONGEST_LINE))
+    except (OSError, EOFError) as error:
+        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
+    if lines or first == b"[":
+        return Content(_stream(path, zipped=zipped, lines=lines))
     return _document(path)
 
 
@@ -80,6 +85,13 @@ def _first(stream: IO[bytes]) -> bytes:
     while (byte := stream.read(1)) and byte in SPACE:
         pass
     return byte
+
+
+def _is_box(line: bytes) -> bool:
+    try:
+        return "bbox" in json.loads(line)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _stream(path: Path, *, zipped: bool, lines: bool) -> Iterator[RawColumns]:
@@ -101,7 +113,7 @@ def _document(path: Path) -> Content:
     if not isinstance(document, dict) or not isinstance(document.get("annotations"), list):
         raise InputError(
             f"{path} is not a COCO results file: expected a list of boxes, or an object with such "
-            "a list as 'annotations'. A file with an object a line is to be named .jsonl."
+            "a list as 'annotations'."
         )
     numbers = {str(c["id"]): str(c["name"]) for c in document.get("categories") or []}
     images = read_coco(path).images if document.get("images") else None

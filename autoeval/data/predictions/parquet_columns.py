@@ -68,8 +68,8 @@ def _needed(path: Path, schema: pa.Schema) -> list[str]:
     numbers = [*groups["x, y, w and h, or bbox"], "score"]
     for name in numbers:
         kind = schema.field(name).type
-        if name == "bbox" and _is_list(kind):
-            kind = kind.value_type
+        if name == "bbox":
+            kind = kind.value_type if _is_list(kind) else pa.null()
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             expected = "lists of four numbers" if name == "bbox" else "numbers"
             raise InputError(

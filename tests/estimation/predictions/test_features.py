@@ -48,6 +48,13 @@ def test_images_drawn_again_are_images_that_are_there_twice(found):
         np.testing.assert_allclose(row, parts.on(chosen).values(), rtol=0, atol=1e-12)
 
 
+def test_some_of_the_images(found):
+    some = np.array([20, 3, 4, 29])
+    every, few = image_parts(found, 1), image_parts(found, 1, some)
+    np.testing.assert_array_equal(few.above, every.above[some])
+    np.testing.assert_array_equal(few.below, every.below[some])
+
+
 def test_nothing_found(found):
     empty = found.where(np.zeros(len(found), bool))
     np.testing.assert_array_equal(image_parts(empty, 0).values(), [0.3, 0, 0, 0])

@@ -9,6 +9,7 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.predictions import image_spread
 from autoeval.estimation.predictions.features import FEATURES
 from autoeval.estimation.predictions.half_size import agreement, rank_half_size
 from autoeval.estimation.predictions.image_spread import sampling_std
@@ -131,6 +132,15 @@ def test_sampling_error_is_that_of_estimates_from_images_drawn_again(table):
         )
         again.append(estimator.pairs_.predict_mean(drawn).raw)
     assert ours == pytest.approx(np.std(again) * np.sqrt(N_IMAGES / (N_IMAGES - 1)), rel=0.25)
+
+
+def test_images_drawn_in_parts_are_those_drawn_at_once(table, monkeypatch):
+    estimator = PredictionsEstimator().fit(table, Memory(WORDS))
+    pairs = pairs_where_found(random_found(4))
+    rows = pd.DataFrame([pair.row() for pair in pairs])
+    whole = sampling_std(estimator.pairs_, pairs, rows)
+    monkeypatch.setattr(image_spread, "AT_ONCE", 70)  # three draws of 24 images
+    assert sampling_std(estimator.pairs_, pairs, rows) == pytest.approx(whole, rel=1e-12)
 
 
 def test_save_and_load(table, tmp_path):

@@ -1,0 +1,243 @@
+"""The same boxes by any format are the same; what is wrong is named in each of them."""
+
+import gzip
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import json_columns, read_predictions
+from autoeval.errors import InputError
+
+IMAGES = tuple(LabelledImage(str(k), f"street/{k:03}.jpg", (200, 200)) for k in range(12))
+WORDS = {"1": "car", "2": "bus", "3": "cat"}
+SUFFIXES = ("json", "jsonl", "json.gz", "jsonl.gz", "parquet", "sides.parquet")
+
+
+def boxes(n=300, **extra):
+    rng = np.random.default_rng(0)
+    for k in range(n):
+        yield {
+            "image_id": int(rng.integers(0, 12)),
+            "category_id": int(rng.integers(1, 4)),
+            "bbox": np.round([0, 0, 1, 1] + 90 * rng.random(4), 2).tolist(),
+            "score": float(np.round(rng.random(), 4)),
+            **extra,
+            **({"odd": {"a": [{}, {"b": "},{"}]}} if k % 7 == 0 else {}),
+        }
+
+
+def write(folder, suffix, rows):
+    path = folder / f"new.{suffix}"
+    if suffix.endswith("parquet"):
+        table = pa.Table.from_pylist([{k: v for k, v in r.items() if k != "odd"} for r in rows])
+        if suffix == "sides.parquet":
+            sides = list(zip(*table["bbox"].to_pylist(), strict=True))
+            table = table.drop_columns("bbox")
+            for name, values in zip("xywh", sides, strict=True):
+                table = table.append_column(name, pa.array(values))
+        pq.write_table(table, path, row_group_size=70)
+        return path
+    lines = "jsonl" in suffix
+    text = "\n\n".join(map(json.dumps, rows)) if lines else json.dumps(rows, indent=1)
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
+    return path
+
+
+def same(a, b):
+    assert (a.images, a.categories, a.numbers, a.problems) == (
+        b.images,
+        b.categories,
+        b.numbers,
+        b.problems,
+    )
+    for name in ("image", "label", "boxes", "scores"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), strict=True)
+
+
+def expected(rows):
+    """Take the columns out one by one."""
+    xywh = np.array([row["bbox"] for row in rows])
+    return {
+        "image": np.array([row["image_id"] for row in rows]),
+        "label": np.array([row["category_id"] - 1 for row in rows]),
+        "boxes": np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1).astype("f4"),
+        "scores": np.array([row["score"] for row in rows], "f4"),
+    }
+
+
+@pytest.mark.parametrize("piece", [1 << 20, 997, 64])  # whole, and cut within entries
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_any_format_gives_the_columns(tmp_path, monkeypatch, suffix, piece):
+    monkeypatch.setattr(json_columns, "PIECE", piece)
+    rows = list(boxes())
+    read = read_predictions(write(tmp_path, suffix, rows), images=IMAGES, numbers=WORDS)
+    for name, column in expected(rows).items():
+        np.testing.assert_array_equal(getattr(read, name), column)
+    assert (read.images, read.categories, read.problems) == (IMAGES, ("car", "bus", "cat"), ())
+
+
+@pytest.mark.parametrize("piece", [1 << 20, 300])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_names_in_the_place_of_numbers(tmp_path, monkeypatch, suffix, piece):
+    monkeypatch.setattr(json_columns, "PIECE", piece)
+    rows = list(boxes())
+    named = [
+        {
+            "file_name": f"street/{row['image_id']:03}.jpg",
+            "category": ("car", "bus", "Kätzchen")[row["category_id"] - 1],
+            "bbox": row["bbox"],
+            "score": row["score"],
+        }
+        for row in rows
+    ]
+    read = read_predictions(write(tmp_path, suffix, named), images=IMAGES)
+    assert sorted(read.categories) == ["Kätzchen", "bus", "car"]
+    assert [read.categories[k] for k in read.label] == [row["category"] for row in named]
+    np.testing.assert_array_equal(read.image, [row["image_id"] for row in rows])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES[:2])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"image_id": "3"},  # a string among numbers
+        {"image_id": 3.0},
+        {"score": "0.5"},
+        {"score": True},
+        {"bbox": [1, 2, "3", 4]},
+        {"odd": float("nan")},
+        {"file_name": "a\ud800.jpg"},
+    ],
+)
+def test_irregular_entries_are_read_as_regular_ones(tmp_path, monkeypatch, suffix, odd):
+    monkeypatch.setattr(json_columns, "PIECE", 700)
+    rows = list(boxes(40))
+    plain = rows[20] | {"image_id": 3, "score": 1.0 if odd.get("score") is True else 0.5}
+    plain |= {"bbox": [1, 2, 3, 4]}
+    strange = [*rows[:20], plain | odd, *rows[20:]]
+    read = read_predictions(write(tmp_path, suffix, strange), images=IMAGES, numbers=WORDS)
+    for name, column in expected([*rows[:20], plain, *rows[20:]]).items():
+        np.testing.assert_array_equal(getattr(read, name), column)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_bad_entries_are_counted_in_each_format(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(json_columns, "PIECE", 800)
+    rows = list(boxes(60))
+    rows[7] |= {"score": None}
+    rows[9] |= {"bbox": [1.0, 2.0, float("nan"), 4.0]}
+    rows[11] |= {"bbox": [1.0, 2.0, 3.0, 0.0]}
+    rows[13] |= {"image_id": None}
+    rows[14] |= {"image_id": None}
+    rows[15] |= {"category_id": None}
+    read = read_predictions(write(tmp_path, suffix, rows), images=IMAGES, numbers=WORDS)
+    assert read.problems == (
+        "entries without image_id and file_name, left out: 2 (numbers 13, 14)",
+        "entries without category_id and category, left out: 1 (numbers 15)",
+        "entries whose bbox is not four finite numbers, left out: 1 (numbers 9)",
+        "entries whose bbox has no area, left out: 1 (numbers 11)",
+        "entries without a score in [0, 1], left out: 1 (numbers 7)",
+    )
+    good = [row for k, row in enumerate(rows) if k not in (7, 9, 11, 13, 14, 15)]
+    for name, column in expected(good).items():
+        np.testing.assert_array_equal(getattr(read, name), column)
+
+
+def test_numbers_with_gaps_and_categories_of_pandas(tmp_path):
+    """Pandas writes integers with gaps as floats, and strings as a categorical."""
+    rows = list(boxes(40))
+    table = pa.Table.from_pylist([{k: v for k, v in r.items() if k != "odd"} for r in rows])
+    ids = np.array([row["image_id"] for row in rows], float)
+    ids[5] = np.nan
+    words = pa.array([WORDS[str(row["category_id"])] for row in rows]).dictionary_encode()
+    table = table.drop_columns(["image_id", "category_id"])
+    table = table.append_column("image_id", pa.array(ids)).append_column("category", words)
+    pq.write_table(table, tmp_path / "new.parquet")
+    read = read_predictions(tmp_path / "new.parquet", images=IMAGES)
+    assert read.problems == ("entries without image_id and file_name, left out: 1 (numbers 5)",)
+    good = [row for k, row in enumerate(rows) if k != 5]
+    np.testing.assert_array_equal(read.image, [row["image_id"] for row in good])
+    assert [read.categories[k] for k in read.label] == [WORDS[str(r["category_id"])] for r in good]
+
+
+@pytest.mark.parametrize("piece", [1 << 20, 64])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[{"image_id": 1', "Expecting"),
+        ('[{"score": .5}]', "Expecting value"),
+        ('[{"a": 1}, {"a": 2} {"a": 3}]', "Expecting ',' delimiter"),
+        ('[{"a": 1},, {"a": 2}]', "Expecting value"),
+        ('[{"a": 1}, {"a": 2}, ]', "Expecting value"),
+        ('[{"a": 1}, {"a": 2}] [', "Extra data"),
+        ('[{"a": 1}, {"a": 2}', "Expecting ',' delimiter"),
+        ('[{"a": 1}, {"b": "', "Unterminated string"),
+        ("[" + '{"a": 1}, ' * 50 + "x" + ', {"a": 1}' * 50 + "]", "after 500 bytes, near 'x, {"),
+    ],
+)
+def test_what_is_no_json_is_refused(tmp_path, monkeypatch, text, told, piece):
+    monkeypatch.setattr(json_columns, "PIECE", piece)
+    (tmp_path / "new.json").write_text(text)
+    with pytest.raises(InputError, match=f"is not a JSON file .*{re.escape(told)}"):
+        read_predictions(tmp_path / "new.json", images=IMAGES, numbers=WORDS)
+    with pytest.raises(ValueError):  # by Python, too
+        json.loads(text)
+
+
+@pytest.mark.parametrize("piece", [1 << 20, 64])
+@pytest.mark.parametrize("text", ["[]", " [ ] \n", "\n[\n]"])
+def test_an_empty_list_holds_no_box(tmp_path, monkeypatch, text, piece):
+    monkeypatch.setattr(json_columns, "PIECE", piece)
+    (tmp_path / "new.json").write_text(text)
+    with pytest.raises(InputError, match="holds no box"):
+        read_predictions(tmp_path / "new.json")
+
+
+def test_a_bad_line_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_columns, "PIECE", 500)
+    lines = [json.dumps(row) for row in boxes(40)]
+    lines[25] = lines[25][:-3]
+    (tmp_path / "new.jsonl").write_text("\n".join(lines))
+    with pytest.raises(InputError, match="line 26, is no JSON"):
+        read_predictions(tmp_path / "new.jsonl", images=IMAGES, numbers=WORDS)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda t: t.drop_columns("score"), "no column score. It has: image_id, category_id, bbox"),
+        (lambda t: t.drop_columns("bbox"), "no column x, y, w and h, or bbox"),
+        (lambda t: t.drop_columns("image_id"), "no column image_id or file_name"),
+        (lambda t: t.set_column(3, "score", pa.array(["a"] * 40)), "score is of type string"),
+        (lambda t: t.set_column(2, "bbox", t["score"]), "lists of four numbers"),
+        (lambda t: t.set_column(2, "bbox", pa.array(["1 2 3 4"] * 40)), "lists of four numbers"),
+    ],
+)
+def test_parquet_with_other_columns_is_refused(tmp_path, change, told):
+    rows = [{k: v for k, v in row.items() if k != "odd"} for row in boxes(40)]
+    pq.write_table(change(pa.Table.from_pylist(rows)), tmp_path / "new.parquet")
+    with pytest.raises(InputError, match=told):
+        read_predictions(tmp_path / "new.parquet", images=IMAGES, numbers=WORDS)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    whole = write(tmp_path, "parquet", list(boxes())).read_bytes()
+    (tmp_path / "half.parquet").write_bytes(whole[:-50])
+    zipped = write(tmp_path, "jsonl.gz", list(boxes())).read_bytes()
+    (tmp_path / "half.jsonl.gz").write_bytes(zipped[:-50])
+    for name in ("half.parquet", "half.jsonl.gz"):
+        with pytest.raises(InputError, match="Cannot read the predictions file"):
+            read_predictions(tmp_path / name, images=IMAGES, numbers=WORDS)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
+def test_the_content_counts_where_a_name_is_another(tmp_path, suffix):
+    path = write(tmp_path, suffix, list(boxes()))
+    a = read_predictions(path, images=IMAGES, numbers=WORDS)
+    b = read_predictions(path.rename(tmp_path / "new.json"), images=IMAGES, numbers=WORDS)
+    same(a, b)
