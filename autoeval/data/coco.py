@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -116,8 +117,8 @@ def _box(entry: dict[str, Any], known: frozenset[str], categories: dict[Any, str
         raise ValueError(f"image_id {image_id} is not in the list of images")
     if entry["category_id"] not in categories:
         raise ValueError(f"category_id {entry['category_id']} is not in the list of categories")
-    xywh = tuple(float(number) for number in entry["bbox"])
-    if len(xywh) != 4 or not all(abs(number) < float("inf") for number in xywh):
+    xywh = tuple(map(float, entry["bbox"]))
+    if len(xywh) != 4 or not all(map(math.isfinite, xywh)):
         raise ValueError(f"expected bbox [x, y, width, height], got {entry['bbox']}")
     return LabelledBox(
         image_id, categories[entry["category_id"]], xywh, bool(entry.get("iscrowd", 0))

@@ -29,5 +29,8 @@ def printable(name: str | os.PathLike[str]) -> str:
     >>> printable(os.fsdecode(b"bad\xff.jpg"))
     'bad\\xff.jpg'
     """
-    text = re.sub(_STRAY_BYTE, lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", os.fspath(name))
+    text = os.fspath(name)
+    if text.isascii():
+        return text
+    text = re.sub(_STRAY_BYTE, lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", text)
     return text.encode("utf-8", "backslashreplace").decode()

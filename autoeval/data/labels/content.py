@@ -9,7 +9,7 @@ from pathlib import Path
 ANY = "*"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LabelledImage:
     """An image that somebody has labelled, be it with no box.
 
@@ -28,7 +28,7 @@ class LabelledImage:
     size: tuple[int, int] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LabelledBox:
     """One box.
 
