@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_detector_options(parser)
     add_teacher_options(parser)
-    add_predictions_options(parser, "COCO results on the new images")
+    add_predictions_options(parser, "boxes on the new images: COCO results, JSON lines, Parquet")
     parser.add_argument(
         "--images-list",
         metavar="PATH",

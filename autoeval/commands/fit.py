@@ -43,7 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_detector_options(parser)
     add_teacher_options(parser)
-    add_predictions_options(parser, "COCO results; with --task a folder of them, one a source")
+    add_predictions_options(
+        parser,
+        "COCO results, JSON lines or Parquet; with --task a folder of them, one a source",
+    )
     parser.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
     parser.add_argument(

@@ -76,6 +76,22 @@ def test_the_truth_is_in_the_interval_of_another_place(world, tmp_path, capsys, 
     assert (tmp_path / "report.html").read_text().count("thing 3") >= 1
 
 
+def test_the_estimate_is_the_same_by_any_format(world, tmp_path):
+    labels, predictions = write_world(tmp_path, "new", seed=1)
+    rows = json.loads(predictions.read_text())
+    predictions.with_suffix(".jsonl").write_text("\n".join(map(json.dumps, rows)))
+    table = pd.DataFrame(rows)
+    sides = pd.DataFrame(table.pop("bbox").tolist(), columns=list("xywh"))
+    table.join(sides).to_parquet(predictions.with_suffix(".parquet"))
+    estimates = []
+    for suffix in (".json", ".jsonl", ".parquet"):
+        options = {"estimator": world / "fit/estimator.parquet", "images_list": labels}
+        file = predictions.with_suffix(suffix)
+        assert main(["estimate", *words(tmp_path / suffix, predictions=file, **options)]) == 0
+        estimates.append(json.loads((tmp_path / suffix / "result.json").read_text())["estimate"])
+    assert estimates[0] == estimates[1] == estimates[2]
+
+
 def test_one_category_of_several_words(world, tmp_path):
     labels, predictions = write_world(tmp_path, "new", seed=2)
     options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
