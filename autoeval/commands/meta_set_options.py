@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.source_domain import SourceDomain
     from autoeval.metasets.task import Task
 
-PRESET_NAMES = ("paper", "released", "replication")
+PRESET_NAMES = ("paper", "paper_skip_empty", "released", "replication")
 LIGHT = "light"
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
 REPEATS = 10

@@ -32,7 +32,8 @@ def box_stability(
     Returns
     -------
     float
-        Mean overlap of the matched pairs; NaN for an image that is skipped.
+        Mean overlap of the matched pairs; for an image without a box on one side 0, or NaN where
+        such images are skipped.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def box_stability(
     >>> boxes = np.array([[0, 0, 2, 2], [4, 4, 8, 8]])
     >>> found = Detections(boxes, np.array([.9, .8]), np.array([0, 0]))
     >>> box_stability(found, found), box_stability(found, Detections.empty())
-    (1.0, nan)
+    (1.0, 0.0)
     """
     settings = settings or BoxStabilitySettings()
     matching = settings.match(clean, perturbed)
@@ -91,13 +92,15 @@ class BoxStability(ImageStability):
 
     .. math:: BoS = \frac{1}{M} \sum_{i=1}^{M} \frac{1}{P_i} \sum_{p=1}^{P_i} overlap_{ip}
 
-    over the P pairs of each of the M (image, repeat) that are not skipped; see `box_stability`.
+    over the P pairs of each of the M (image, repeat). One without pairs adds 0, or is not among
+    the M where ``empty`` is ``"skip"``; see `box_stability`.
     """
 
     name = "bos"
     meaning = "how well boxes stay put under feature dropout"
     features = rising("bos")
     source = "Yang et al. 2024, section 3"
+    revision = 2
 
     def stability(self, clean: Detections, perturbed: Detections) -> float:
         """Return the mean overlap of the matched pairs."""

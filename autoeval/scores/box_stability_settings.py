@@ -11,7 +11,7 @@ from autoeval.scores.matching import Matching, match_detections
 
 @dataclass(frozen=True)
 class BoxStabilitySettings:
-    """How two sets of boxes become one number.
+    """How two sets of boxes become one number; the defaults are those of Yang et al. 2024.
 
     Parameters
     ----------
@@ -19,8 +19,9 @@ class BoxStabilitySettings:
         Overlap that the matching maximises and the score averages.
     class_aware : bool
         Match within a category only.
-    empty : {"skip", "zero"}
-        Policy for an image with no box on at least one side: left out of the mean, or counted as 0.
+    empty : {"zero", "skip"}
+        Policy for an image with no box on at least one side: counted as 0, as equation 4 does,
+        whose mean is over all images; or left out of the mean.
     normalise : {"min", "max"}
         Divide the sum of overlaps by the smaller or the larger number of boxes.
     score_thr : float
@@ -34,12 +35,12 @@ class BoxStabilitySettings:
 
     cost: str = "giou"
     class_aware: bool = False
-    empty: str = "skip"
+    empty: str = "zero"
     normalise: str = "min"
     score_thr: float = 0.05
 
     def __post_init__(self) -> None:
-        allowed = {"cost": OVERLAPS, "empty": ("skip", "zero"), "normalise": ("min", "max")}
+        allowed = {"cost": OVERLAPS, "empty": ("zero", "skip"), "normalise": ("min", "max")}
         for name, values in allowed.items():
             if getattr(self, name) not in values:
                 raise ValueError(

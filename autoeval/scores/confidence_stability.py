@@ -52,13 +52,15 @@ class ConfidenceStability(ImageStability):
 
     .. math:: CS = 1 - \frac{1}{M} \sum_{i=1}^{M} \frac{1}{P_i} \sum_{p=1}^{P_i} |s_{ip} - s'_{ip}|
 
-    over the P matched pairs of each of the M (image, repeat) that are not skipped.
+    over the P matched pairs of each of the M (image, repeat). One without pairs has stability 0,
+    or is not among the M where ``empty`` is ``"skip"``.
     """
 
     name = "confidence_stability"
     meaning = "how well confidences stay put under feature dropout"
     features = rising("confidence_stability")
     source = "Yang et al. 2024, section 5.1"
+    revision = 2
 
     def stability(self, clean: Detections, perturbed: Detections) -> float:
         """Return one less the mean change of the scores of the matched pairs."""

@@ -15,11 +15,12 @@ class DetectionRatio(RatioScore):
     ``detection_ratio``
         Mean of N' / N over (image, repeat) with clean boxes, N' counted under perturbation.
     ``skipped_share``
-        Share of (image, repeat) with no box on at least one side, which box stability skips.
+        Share of (image, repeat) with no box on at least one side: box stability counts them as 0,
+        or skips them, as its settings say.
     """
 
     name = "detection_ratio"
-    meaning = "share of boxes that feature dropout leaves, and of images that box stability skips"
+    meaning = "share of boxes that feature dropout leaves, and of images without a box in one pass"
     features = rising("detection_ratio") | falling("skipped_share")
     needs = frozenset({"perturbed"})
     source = "this project"

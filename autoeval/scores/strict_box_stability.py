@@ -23,7 +23,7 @@ class StrictBoxStability(BoxStability):
     name = "bos_strict"
     meaning = "box stability in which lost boxes and empty images count against it"
     features = rising("bos_strict")
-    source = "Yang et al. 2024, section 3, without its leniency"
+    source = "Yang et al. 2024, section 3, divided by the larger number of boxes"
 
     def __init__(self, settings: BoxStabilitySettings = STRICT) -> None:
         super().__init__(settings)

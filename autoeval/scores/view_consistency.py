@@ -21,13 +21,13 @@ class ViewConsistency(RatioScore):
 
     .. math:: VC = \frac{1}{M} \sum_{i=1}^{M} \frac{1}{P_i} \sum_{p=1}^{P_i} IoU_{ip}
 
-    over the P matched pairs of each of the M (image, view) that are not skipped: `box_stability`
-    with views in the place of perturbed passes and IoU as the overlap.
+    over the P matched pairs of each of the M (image, view) with boxes on both sides:
+    `box_stability` with views in the place of perturbed passes and IoU as the overlap.
 
     Parameters
     ----------
     settings : BoxStabilitySettings, optional
-        Apart from its ``cost``.
+        Apart from its ``cost`` and ``empty``.
     """
 
     name = "view_consistency"
@@ -37,7 +37,7 @@ class ViewConsistency(RatioScore):
     source = "this project, after the matching of Yang et al. 2024, section 3"
 
     def __init__(self, settings: BoxStabilitySettings | None = None) -> None:
-        self.settings = replace(settings or BoxStabilitySettings(), cost="iou")
+        self.settings = replace(settings or BoxStabilitySettings(), cost="iou", empty="skip")
         super().__init__(score_thr=self.settings.score_thr)
 
     @classmethod
@@ -46,6 +46,6 @@ class ViewConsistency(RatioScore):
         return cls(context.stability)
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the sum over the views that are not skipped, and their number."""
+        """Return the sum over the views that have boxes, and their number."""
         views = evidence.views
         return observed_sum([box_stability(evidence.clean, view, self.settings) for view in views])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoeval.errors import InputError
 from autoeval.metrics.mean_ap import MeanAP
@@ -67,7 +67,7 @@ def examples(
     InputError
         If no image has that many boxes.
     """
-    known, stability = [], observations.stability
+    known, stability = [], replace(observations.stability, empty="skip")
     for observed in observations.sets:
         for image in observed.images:
             found = len(image.evidence.clean.above(stability.score_thr))

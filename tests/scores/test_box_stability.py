@@ -37,9 +37,9 @@ def test_worked_by_hand(clean, perturbed, options, expected):
 
 
 @pytest.mark.parametrize("sides", [(found(UNIT), NOTHING), (NOTHING, found(UNIT))])
-def test_an_empty_side_is_skipped_or_counts_as_zero(sides):
-    assert math.isnan(box_stability(*sides))
-    assert box_stability(*sides, BoxStabilitySettings(empty="zero")) == 0
+def test_an_empty_side_counts_as_zero_or_is_skipped(sides):
+    assert box_stability(*sides) == 0
+    assert math.isnan(box_stability(*sides, BoxStabilitySettings(empty="skip")))
 
 
 def test_low_scores_are_left_out():
@@ -96,16 +96,19 @@ def test_merged_shards_equal_the_whole(make):
 
 
 def test_set_level_features_worked_by_hand():
-    score, strict, ratio, count = (
+    score, skipping, strict, ratio, count = (
         BoxStability(),
+        BoxStability(BoxStabilitySettings(empty="skip")),
         StrictBoxStability(),
         DetectionRatio(),
         BoxCount(),
     )
     for image in IMAGES:
-        for instance in (score, strict, ratio, count):
+        for instance in (score, skipping, strict, ratio, count):
             instance.update(image)
-    assert score.compute()["bos"] == pytest.approx((1 / 3 + 1) / 2)
+    # equation 4: the two images without a pair count among the four
+    assert score.compute()["bos"] == pytest.approx((1 / 3 + 1 + 0 + 0) / 4)
+    assert skipping.compute()["bos"] == pytest.approx((1 / 3 + 1) / 2)
     assert strict.compute()["bos_strict"] == pytest.approx((1 / 3 + 1 / 2 + 0 + 0) / 4)
     assert count.compute() == {"boxes_per_image": 1.0, "no_box_share": 0.25}
     assert ratio.compute() == {

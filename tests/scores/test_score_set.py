@@ -119,7 +119,8 @@ def test_a_category_without_a_box_gives_nan_and_counts():
     row = score_set([IMAGES[-1]] * 3).rows()[0]
     assert row["no_box_share"] == 1
     assert row["boxes_per_image"] == 0
-    for name in ("bos", "ac", "ps@0.95", "energy", "pcr_consistency"):
+    assert row["bos"] == 0  # equation 4: an image without a pair adds 0
+    for name in ("ac", "ps@0.95", "energy", "pcr_consistency"):
         assert math.isnan(row[name])
     assert row["bos_strict"] == 0
 

@@ -1,12 +1,16 @@
 """Named settings of box stability: what to perturb and how to compare.
 
-``paper`` is the text of Yang et al. 2024 (section 3 and appendix A), ``released`` their code,
-``replication`` the settings of the published replication. Boxes scaled to [0, 1] and boxes in
-pixels have the same overlaps, so ``paper`` and ``replication`` differ in the position alone.
+``paper`` is the text of Yang et al. 2024 (section 3 and appendix A): equation 4 divides by all M
+images, so that one without a box on one side counts as 0. ``paper_skip_empty`` is the same, but
+leaves such images out, as the released code does. ``released`` is that code, ``replication`` the
+settings of the published replication. Boxes scaled to [0, 1] and boxes in pixels have the same
+overlaps.
 
-``released`` is the released code for ResNet. For MobileNetV2 that code counts layers instead of
-stages: its ``[1, 2]`` is ``DropoutSpec("before", (0, 1))`` here. For Swin it drops elements of the
-normalised outputs, which the neck alone reads; there is no such position here.
+The released code has no file for ResNet, the backbone of the paper's main tables. It drops before
+stages in RegNet ([2, 3] at .1, whatever is asked for), and before layers in MobileNetV2, where its
+``[1, 2]`` is ``DropoutSpec("before", (0, 1))`` here; the position of ``released`` is taken over
+from them. For Swin it drops elements of the normalised outputs, which the neck alone reads; there
+is no such position here.
 """
 
 from __future__ import annotations
@@ -104,9 +108,13 @@ class PassSettings:
 
 
 PRESETS = {
-    "paper": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings(cost="giou")),
-    "released": (DropoutSpec("before", (1, 2), 0.15), BoxStabilitySettings(cost="iou")),
-    "replication": (DropoutSpec("before", (1, 2), 0.15), BoxStabilitySettings(cost="giou")),
+    "paper": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings()),
+    "paper_skip_empty": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
+    "released": (
+        DropoutSpec("before", (1, 2), 0.15),
+        BoxStabilitySettings(cost="iou", empty="skip"),
+    ),
+    "replication": (DropoutSpec("before", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
 }
 
 
