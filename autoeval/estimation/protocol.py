@@ -39,7 +39,7 @@ class LeaveOneSourceOut:
     per_source : DataFrame
         One row a source: ``source``, ``family``, ``n_images``, ``true``, ``estimate`` (mean over
         repeats), ``std`` (over repeats), ``error`` (mean over repeats of the absolute error),
-        ``lower``,
+        ``error_std`` (standard deviation of that error over repeats; NaN with one), ``lower``,
         ``upper``, ``interval_method``, ``missing``: the method has no estimate of this source, and
         what stands there is that of the constant, so that all methods are judged on the same
         sources. In [0, 1].
@@ -167,6 +167,7 @@ def _held_out(
         "estimate": estimate.value,
         "std": estimate.std,
         "error": float(error.mean()),
+        "error_std": float(error.std()) if len(error) > 1 else math.nan,
         "lower": estimate.lower,
         "upper": estimate.upper,
         "interval_method": estimate.interval_method,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from autoeval.data.paper_tables import read_paper
@@ -50,6 +50,8 @@ class PrintedTable:
     columns : tuple of Column
     errors : mapping of str to sequence of float
         For each method one error a column, in points.
+    deviations : mapping of str to sequence of float
+        For each method printed with a ± that number a column, in points.
     detector : str
         Alias of the detector of columns that name none.
     true_decimals : int
@@ -61,6 +63,7 @@ class PrintedTable:
     task: str
     columns: tuple[Column, ...]
     errors: Mapping[str, Sequence[float]]
+    deviations: Mapping[str, Sequence[float]] = field(default_factory=dict)
     detector: str = MAIN_DETECTOR
     true_decimals: int = 1
 

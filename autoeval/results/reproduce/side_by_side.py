@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -47,17 +47,22 @@ class SideBySide:
         """One row for each method and column.
 
         ``method``, ``column``, ``printed`` and ``own``, in points, and ``decimals`` in print;
-        ``own`` is NaN where it was not measured. The method ``mAP`` is the detector's accuracy. An
+        ``own`` is NaN where it was not measured. The method ``mAP`` is the detector's accuracy;
+        ``bos ±`` is the standard deviation of the errors of ``bos`` over the dropout repeats. An
         average of ours is over the columns measured, and so is the one in print that
-        stands beside it where single columns are printed.
+        stands beside it where single columns are printed. That of a ± is the mean of the columns'
+        ±, as in print.
         """
         rows = [
             {"method": TRUE, "column": c.label, "printed": c.true, "own": self._true(c)}
             for c in self.printed.columns
             if c.source
         ]
-        for method in self.printed.errors:
-            rows += self._of_method(method)
+        for method, errors in self.printed.errors.items():
+            rows += self._of_method(method, method, errors, "error")
+            if method in self.printed.deviations:
+                deviations = self.printed.deviations[method]
+                rows += self._of_method(f"{method} ±", method, deviations, "error_std")
         table = pd.DataFrame(rows).astype({"printed": float, "own": float})
         digits = np.where(table["method"] == TRUE, self.printed.true_decimals, 2)
         return table.assign(decimals=digits)
@@ -90,12 +95,14 @@ class SideBySide:
             notes=self.not_judged(),
         )
 
-    def _of_method(self, method: str) -> list[dict[str, Any]]:
+    def _of_method(
+        self, label: str, method: str, values: Sequence[float], figure: str
+    ) -> list[dict[str, Any]]:
         columns = self.printed.columns
-        printed = dict(zip(columns, self.printed.errors[method], strict=True))
-        own = {column: self._own(method, column) for column in columns if column.source}
+        printed = dict(zip(columns, values, strict=True))
+        own = {column: self._own(method, column, figure) for column in columns if column.source}
         rows = [
-            {"method": method, "column": c.label, "printed": printed[c], "own": own[c]} for c in own
+            {"method": label, "column": c.label, "printed": printed[c], "own": own[c]} for c in own
         ]
         for column in (c for c in columns if not c.source):
             measured = [c for c in own if np.isfinite(own[c])]
@@ -105,21 +112,21 @@ class SideBySide:
                 if 0 < len(measured) < len(own):
                     beside = float(np.mean([printed[c] for c in measured]))
             else:
-                mean, beside = self._average(method, column), printed[column]
-            rows.append({"method": method, "column": column.label, "printed": beside, "own": mean})
+                mean, beside = self._average(method, column, figure), printed[column]
+            rows.append({"method": label, "column": column.label, "printed": beside, "own": mean})
         return rows
 
-    def _own(self, method: str, column: Column) -> float:
+    def _own(self, method: str, column: Column, figure: str) -> float:
         held = self._result(method, column)
-        return _of_source(held, column.source, "error") if held else np.nan
+        return _of_source(held, column.source, figure) if held else np.nan
 
     def _true(self, column: Column) -> float:
         held = self._result("constant", column)
         return _of_source(held, column.source, "true") if held else np.nan
 
-    def _average(self, method: str, column: Column) -> float:
+    def _average(self, method: str, column: Column, figure: str) -> float:
         held = self._result(method, column)
-        return 100 * float(held.per_source["error"].mean()) if held else np.nan
+        return 100 * float(held.per_source[figure].mean()) if held else np.nan
 
     def _result(self, method: str, column: Column) -> LeaveOneSourceOut | None:
         """Leave each source out; nothing where the detector was not run or cannot be judged."""
@@ -147,5 +154,5 @@ class SideBySide:
 
 def _of_source(held: LeaveOneSourceOut, source: str, figure: str) -> float:
     own = held.per_source.set_index("source")
-    known = source in own.index and not (figure == "error" and own.loc[source, "missing"])
+    known = source in own.index and not (figure != "true" and own.loc[source, "missing"])
     return 100 * float(own.loc[source, figure]) if known else np.nan
