@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--table", nargs="+", default=[], metavar="N", help="1, 2, 3, 4 (default: 1)"
     )
     parser.add_argument(
-        "--figure", nargs="+", default=[], metavar="N", help="2, 4a, 4b, 4c, 6, 7, 8, 9, 10"
+        "--figure", nargs="+", default=[], metavar="N", help="2, 3c, 4a, 4b, 4c, 6, 7, 8, 9, 10"
     )
     data = parser.add_argument_group("data")
     data.add_argument("--data-root", metavar="DIR", help="folder with the data sets")

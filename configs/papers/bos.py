@@ -151,6 +151,34 @@ figure_2 = dict(
         dict(what="ρ of BoS (over)", row=dict(feature="bos"), value="spearman", printed=0.93),
     ],
 )
+# Bars without numbers; those stated are in table 1.
+figure_3c = dict(
+    title="Figure 3 (c): confidence stability, and box stability fused with other scores",
+    study="fusion",
+    task="paper_vehicle",
+    scores=["bos", "confidence_stability", "bos+ps", "bos+es", "bos+atc", "bos+fd"],
+    words=(
+        "Box stability has the lower error than confidence stability. With PS the error is on the "
+        "same level, with ES, FD and ATC it is larger. Marks: n.s. p > .05, * .01 to .05, "
+        "** .001 to .01; the test is not named."
+    ),
+    stated=[
+        dict(
+            what="error of BoS, in points (table 1)",
+            row=dict(method="bos"),
+            value="error",
+            scale=100,
+            printed=2.25,
+        ),
+        dict(
+            what="error of BoS + PS (table 1)",
+            row=dict(method="bos+ps"),
+            value="error",
+            scale=100,
+            printed=2.24,
+        ),
+    ],
+)
 figure_4a = dict(
     title="Figure 4 (a): error by the number of sample sets",
     study="meta_set_size",

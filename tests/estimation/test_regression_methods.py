@@ -119,6 +119,21 @@ def test_bos_and_ps_together_explain_what_neither_does_alone():
     np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"])
 
 
+@pytest.mark.parametrize("name", ["es+ps+bos", "ps@0.50+bos+es"])
+def test_any_scores_are_fused_with_their_thresholds_chosen_together(name):
+    rows = world()
+    rows["mAP"] = 0.4 * rows["ps@0.50"] + 0.2 * rows["bos"] - 0.3 * rows["es@0.35"]
+    fitted = make_method(name).fit(Rows(**rows), "mAP")
+    assert sorted(fitted.selected_) == ["bos", "es@0.35", "ps@0.50"]
+    np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"])
+
+
+@pytest.mark.parametrize("name", ["bos+magic", "bos+", "constant+bos"])
+def test_only_scores_are_fused(name):
+    with pytest.raises(InputError, match=r"or scores joined by '\+', but got"):
+        make_method(name)
+
+
 def test_a_threshold_that_most_sample_sets_do_not_reach_is_not_considered():
     rows = world(mAP=rng_column(6))
     rows["es@0.95"] = np.where(np.arange(len(rows["mAP"])) % 3 == 0, rows["mAP"], np.nan)

@@ -13,6 +13,7 @@ from autoeval.scores.best_box import BestBox
 from autoeval.scores.box_share import BoxShare
 from autoeval.scores.confident_images import ConfidentImages
 from autoeval.scores.contrastive_confidence import ContrastiveConfidence
+from autoeval.scores.entropy_below import EntropyBelow
 from autoeval.scores.entropy_mean import EntropyMean
 from autoeval.scores.entropy_score import EntropyScore, binary_entropy
 from autoeval.scores.feature_thresholds import THRESHOLDS
@@ -42,6 +43,16 @@ IMAGES = scored(0.96, 0.5, 0.3, 0.04), scored(0.6, 0.3)
 def test_worked_by_hand(make, expected):
     features = computed(make(), *IMAGES)
     assert {name: features[name] for name in expected} == pytest.approx(expected)
+
+
+def test_entropy_of_the_boxes_below_a_threshold_worked_by_hand():
+    # of scores .5 (H2 = 1), .25 (.811) and .9 (.469); .5 is not below .5
+    features = computed(EntropyBelow(), scored(0.5, 0.25), scored(0.9))
+    quarter, ninth = 2 - 0.75 * math.log2(3), -(0.9 * math.log2(0.9) + 0.1 * math.log2(0.1))
+    assert features["es_below@0.50"] == pytest.approx(quarter)
+    assert features["es_below@0.55"] == pytest.approx((1 + quarter) / 2)
+    assert features["es_below@0.95"] == pytest.approx((1 + quarter + ninth) / 3)
+    assert math.isnan(features["es_below@0.25"])
 
 
 def test_an_image_without_a_box_has_no_best_one():

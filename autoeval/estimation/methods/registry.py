@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -98,7 +99,8 @@ def make_method(name: str) -> Method:
     Parameters
     ----------
     name : str
-        Out of `methods`, or a single feature of a score, such as ``ps@0.95``.
+        Out of `methods`, a single feature of a score, such as ``ps@0.95``, or several scores and
+        features joined by ``+``, such as ``bos+es``: least squares on them together.
 
     Raises
     ------
@@ -110,9 +112,20 @@ def make_method(name: str) -> Method:
         return known[name].make()
     if score_of(name) is not None:
         return Linear(name)
+    families = [_columns(part) for part in name.split("+")]
+    if len(families) > 1 and all(families):
+        return BestThreshold(*families)
     raise InputError(
-        f"Expected a method out of {', '.join(known)}, or a feature of a score, but got '{name}'."
+        f"Expected a method out of {', '.join(known)}, a feature of a score, or scores joined by "
+        f"'+', but got '{name}'."
     )
+
+
+def _columns(part: str) -> tuple[str, ...]:
+    """Return the columns of a score by the name before their ``@``, or a feature itself."""
+    every = chain.from_iterable(score.features for score in scores().values())
+    found = tuple(name for name in every if part in (name, name.partition("@")[0]))
+    return found or ((part,) if score_of(part) else ())
 
 
 def _of_score(score: type[Score]) -> Iterator[tuple[str, NamedMethod]]:

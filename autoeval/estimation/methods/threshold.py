@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, product
 
 import numpy as np
 from typing_extensions import Self
@@ -20,26 +21,24 @@ class BestThreshold:
 
     Parameters
     ----------
-    family : sequence of str
-        The columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``.
-    *others : str
-        Further columns to regress on.
+    *families : sequence of str, or str
+        The columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``; a single column
+        is a family of its own. Thresholds of several scores are chosen together.
 
     Attributes
     ----------
     selected_ : tuple of str
-        The chosen column, and ``others``.
+        The chosen column of each family.
     """
 
     optional: tuple[str, ...] = ()
 
-    def __init__(self, family: Sequence[str], *others: str) -> None:
-        self.family = tuple(family)
-        self.others = others
-        self.features = (*self.family, *others)
+    def __init__(self, *families: Sequence[str] | str) -> None:
+        self.families = [(f,) if isinstance(f, str) else tuple(f) for f in families]
+        self.features = tuple(chain(*self.families))
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Choose the threshold and fit; ties go to the lower threshold.
+        """Choose the thresholds and fit; ties go to the lower threshold.
 
         A threshold at which more than a tenth of the sample sets have no value, or all have the
         same, is not considered.
@@ -50,27 +49,29 @@ class BestThreshold:
             If none is left.
         """
         samples = rows.of_kind(SAMPLE)
-        fits = {
-            column: Linear(column, *self.others).fit(rows, target)
-            for column in self.family
-            if _tells(samples[column].astype(np.float64))
-        }
-        if not fits:
-            raise InputError(
-                f"Expected sample sets with finite {self.family[0]} to {self.family[-1]} that vary "
-                "but too many lack them or all are the same: does the detector find any box?"
-            )
-        errors = {
-            column: float(np.nanmean((fit.predict(samples) - samples[target]) ** 2))
-            for column, fit in fits.items()
-        }
-        self.fitted_ = fits[min(errors, key=errors.__getitem__)]
+        choices = [_telling(family, samples) for family in self.families]
+        fits = [Linear(*columns).fit(rows, target) for columns in product(*choices)]
+        errors = [float(np.nanmean((fit.predict(samples) - samples[target]) ** 2)) for fit in fits]
+        self.fitted_ = fits[int(np.argmin(errors))]
         self.selected_ = self.fitted_.selected_
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
         """Estimate the target for each row."""
         return self.fitted_.predict(rows)
+
+
+def _telling(family: Sequence[str], samples: Rows) -> list[str]:
+    """Keep the columns that most sample sets have and that vary; a column alone is always kept."""
+    if len(family) == 1:
+        return list(family)
+    kept = [column for column in family if _tells(samples[column].astype(np.float64))]
+    if not kept:
+        raise InputError(
+            f"Expected sample sets with finite {family[0]} to {family[-1]} that vary "
+            "but too many lack them or all are the same: does the detector find any box?"
+        )
+    return kept
 
 
 def _tells(values: np.ndarray) -> bool:

@@ -23,6 +23,7 @@ from autoeval.results.studies.errors_by_size import (
     sample_set_size_report,
     test_set_size_report,
 )
+from autoeval.results.studies.fused_scores import fusion_report
 from autoeval.results.studies.score_correlation import correlation_report
 from autoeval.results.studies.threshold_curves import thresholds_report
 from autoeval.studies.correlation import correlation
@@ -163,6 +164,8 @@ def own_figure(
                 reports[alias, target] = _study(printed, measured[alias], target)
             except InputError as error:
                 notes.append(f"{alias}, {target}: not made: {error}")
+            else:
+                notes += reports[alias, target].problems
     return OwnFigure(printed, reports, marks, notes, instead)
 
 
@@ -176,6 +179,8 @@ def _study(
             return correlation_report(measured, target=target, features=drawn)
         if study == "thresholds":
             return thresholds_report(measured, target=target)
+        if study == "fusion":
+            return fusion_report(measured, methods=printed.scores, target=target)
         return meta_set_size_report(measured, methods=[METHOD], target=target)
     if study == "box_level":
         return box_level_report(measured)

@@ -9,7 +9,7 @@ from typing import Any
 from autoeval.data.paper_tables import read_paper
 from autoeval.results.reproduce.printed import MAIN_DETECTOR
 
-OF_SCORES = ("correlation", "thresholds", "meta_set_size")
+OF_SCORES = ("correlation", "thresholds", "meta_set_size", "fusion")
 WITH_SAMPLES = ("sample_set_size", "test_set_size")
 
 
@@ -60,7 +60,8 @@ class PrintedFigure:
     targets : sequence of str
         Columns of the accuracy.
     scores : sequence of str
-        Those that a correlation is drawn of, a thresholded one at its best threshold.
+        Those that a correlation is drawn of, a thresholded one at its best threshold; of a fusion
+        the methods, each compared with the first.
     """
 
     name: str
