@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FEWEST, TIMED_IMAGES = 3, 4
 REFERENCE = "coco"
+PRINTED_SIZE = "paper"
 
 
 @dataclass(frozen=True)
@@ -166,10 +167,13 @@ def _observer(args: argparse.Namespace, task: Task) -> Observer[Any]:
 
 
 def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
-    """Return the options of one detector: the one given, or the table's own."""
+    """Return the options of one detector: the one given, or the table's own at the printed size."""
+    from autoeval.detectors.building.aliases import detector_names
+
     own = copy(args)
     if not (args.detector or args.config):
-        own.detector = alias
+        printed = f"{PRINTED_SIZE}/{alias}"
+        own.detector = printed if printed in detector_names() else alias
     weights = args.checkpoints / f"{alias}.pth" if args.checkpoints else None
     if own.checkpoint is None and weights is not None and weights.is_file():
         own.checkpoint = str(weights)

@@ -1,4 +1,8 @@
-"""The detectors known by name: one config file each under ``configs/detectors``."""
+"""The detectors known by name: one config file each under ``configs/detectors``.
+
+Those in a folder there have its name before theirs: ``paper/retinanet_r50``. Files whose name
+begins with ``_`` are parts of others.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ from autoeval.errors import InputError
 
 def detector_names() -> tuple[str, ...]:
     """Return the known names in alphabetical order."""
-    return tuple(sorted(path.stem for path in shipped_config("detectors").glob("*.py")))
+    folder = shipped_config("detectors")
+    files = [path.relative_to(folder) for path in folder.rglob("[!_]*.py")]
+    return tuple(sorted(path.with_suffix("").as_posix() for path in files))
 
 
 def find_config(name_or_config: str) -> Path:
