@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FEWEST, TIMED_IMAGES = 3, 4
 REFERENCE = "coco"
-PRINTED_SIZE = "paper"
+PRINTED_SIZE, RELEASED = "paper", "released"
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,10 @@ def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
 
     own = copy(args)
     if not (args.detector or args.config):
-        printed = f"{PRINTED_SIZE}/{alias}"
-        own.detector = printed if printed in detector_names() else alias
+        names = [f"{PRINTED_SIZE}/{alias}", alias]
+        if args.mode == RELEASED:
+            names.insert(0, f"{PRINTED_SIZE}/{alias}_car")
+        own.detector = next((name for name in names if name in detector_names()), alias)
     weights = args.checkpoints / f"{alias}.pth" if args.checkpoints else None
     if own.checkpoint is None and weights is not None and weights.is_file():
         own.checkpoint = str(weights)

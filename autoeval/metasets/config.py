@@ -25,6 +25,10 @@ class MetaSetConfig:
         Whether magnitudes are drawn for each image.
     in_turn : bool
         Whether sample sets take one transform each, in turn, with one magnitude after the other.
+    same_images : bool
+        Whether all sample sets have the same images, drawn once.
+    with_objects : bool
+        Whether only images that hold a labelled object are drawn.
     min_visibility : float
         Boxes with less than this share of their area left in the image are dropped.
     """
@@ -35,6 +39,8 @@ class MetaSetConfig:
     n_transforms: int = 3
     per_image: bool = False
     in_turn: bool = False
+    same_images: bool = False
+    with_objects: bool = False
     min_visibility: float = 0.25
 
 

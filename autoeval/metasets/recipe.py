@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.metasets.seed_set import SeedSet
+from autoeval.metasets.seed_set import ImageRecord, SeedSet
 from autoeval.metasets.seeds import named_rng
 from autoeval.metasets.transforms import MILD, TransformStep, get_transform
 from autoeval.runtime.files import write_text
@@ -96,6 +96,8 @@ def draw_recipes(
     transforms: Sequence[str] = MILD,
     per_image: bool = False,
     in_turn: bool = False,
+    same_images: bool = False,
+    with_objects: bool = False,
     min_visibility: float = 0.25,
 ) -> list[Recipe]:
     """Draw the recipes of a seed set's sample sets (BoS, section 5.4).
@@ -120,21 +122,27 @@ def draw_recipes(
         Instead of drawing, give each sample set one transform, in turn and in a random order; each
         time that a transform comes round, it takes its next magnitude. So any n sample sets in a
         row hold each of n transforms once, and n times m of them hold each of its m magnitudes.
+    same_images : bool, default=False
+        Draw the images once, for all sample sets.
+    with_objects : bool, default=False
+        Draw from the images that hold a labelled object only.
     min_visibility : float, default=0.25
         See `Recipe`.
 
     Raises
     ------
     InputError
-        If a number is out of its range or a transform is unknown.
+        If a number is out of its range, a transform is unknown, or no image holds an object.
     """
     _check_numbers(n_sets, n_images, n_transforms, transforms, min_visibility)
     if in_turn and n_transforms != 1:
         raise InputError(f"Transforms in turn need n_transforms = 1, got {n_transforms}.")
+    images = _to_draw_from(seed_set, with_objects)
+    shared = _draw_images(images, n_images, named_rng(seed, seed_set.name, "same images"))
     recipes = []
     for index in range(n_sets):
         rng = named_rng(seed, seed_set.name, index)
-        image_ids = _draw_images(seed_set, n_images, rng)
+        image_ids = shared if same_images else _draw_images(images, n_images, rng)
         steps: tuple[TransformStep, ...]
         if in_turn:
             steps = _step_in_turn(transforms, index, named_rng(seed, seed_set.name, "in turn"))
@@ -159,7 +167,8 @@ def own_images(seed_set: SeedSet, *, n_images: int = 5000, seed: int = 0) -> Rec
     seed : int, default=0
         Seed of that draw.
     """
-    image_ids = _draw_images(seed_set, n_images, named_rng(seed, seed_set.name, "own images"))
+    rng = named_rng(seed, seed_set.name, "own images")
+    image_ids = _draw_images(seed_set.images, n_images, rng)
     return Recipe(seed_set.name, image_ids, (), seed)
 
 
@@ -204,10 +213,21 @@ def _step_in_turn(
     return (TransformStep(transform.name, magnitude),)
 
 
-def _draw_images(seed_set: SeedSet, n_images: int, rng: np.random.Generator) -> tuple[str, ...]:
-    n = len(seed_set.images)
-    chosen = sorted(rng.choice(n, min(n_images, n), replace=False))
-    return tuple(seed_set.images[i].image_id for i in chosen)
+def _to_draw_from(seed_set: SeedSet, with_objects: bool) -> Sequence[ImageRecord]:
+    images = [image for image in seed_set.images if len(image.boxes) or not with_objects]
+    if not images:
+        raise InputError(
+            f"Expected images of {seed_set.name!r} with labelled objects to draw from, but none of "
+            f"its {len(seed_set.images)} has one: check its mapping of categories."
+        )
+    return images
+
+
+def _draw_images(
+    images: Sequence[ImageRecord], n_images: int, rng: np.random.Generator
+) -> tuple[str, ...]:
+    chosen = sorted(rng.choice(len(images), min(n_images, len(images)), replace=False))
+    return tuple(images[i].image_id for i in chosen)
 
 
 def _check_numbers(

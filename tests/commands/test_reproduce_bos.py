@@ -223,6 +223,23 @@ def test_figures_beside_what_the_paper_states(reproduce, tmp_path):
     assert (folder / "figure_4a_retinanet_r50_mAP.png").is_file()
 
 
+def test_the_mode_of_the_authors_code(reproduce, tmp_path):
+    write_sets(tmp_path / "data", (coco, exdark, kitti))
+    code, shown, told = reproduce("--mode", "released", "--json")
+    table = json.loads(shown)["table_1"]
+    assert code == 0 and "3 of 10 sources at hand" in told and "paper_car" in told
+    assert table["not_as_printed"] == (
+        "NOT AS PRINTED: cars and sample sets as in the authors' code, "
+        "retinanet_r50 on 3 of 10 sources"
+    )
+    own = {(row["method"], row["column"]): row["own"] for row in table["rows"]}
+    assert own["mAP", "KITTI"] > 0
+    scores = pd.read_parquet(tmp_path / "work" / "retinanet_r50_paper_car" / "scores.parquet")
+    assert set(scores.loc[scores["kind"] == "sample", "transforms"]) == {"ReleasedMix"}
+    code, _, told = reproduce("--mode", "released", "--table", "2")
+    assert code == 2 and "the authors' code is for vehicles alone" in told
+
+
 def test_fused_scores_beside_those_of_the_paper(reproduce, tmp_path):
     write_sets(tmp_path / "data", (coco, exdark, kitti))
     code, shown, _ = reproduce("--figure", "3c", "--json", sizes=[*SMALL[:4], "--repeats", "2"])

@@ -4,6 +4,7 @@ from autoeval.metasets.transforms.base import Transform, TransformStep, apply_st
 from autoeval.metasets.transforms.blur import BLUR
 from autoeval.metasets.transforms.digital import DIGITAL
 from autoeval.metasets.transforms.geometric import ROTATE, rotate_boxes
+from autoeval.metasets.transforms.imgaug_mix import RELEASED_MIX
 from autoeval.metasets.transforms.noise import NOISE
 from autoeval.metasets.transforms.photometric import PHOTOMETRIC
 from autoeval.metasets.transforms.weather import WEATHER
@@ -17,6 +18,7 @@ CORRUPTIONS = (*NOISE, *BLUR, *WEATHER, *DIGITAL)
 __all__ = [
     "CORRUPTIONS",
     "MILD",
+    "RELEASED_MIX",
     "Transform",
     "TransformStep",
     "apply_step",

@@ -41,9 +41,10 @@ class AtHand(Section):
         """Those that cannot."""
         return [source for source in self.sources if source.seed_set is None]
 
-    def marks(self, instead: str = "") -> str:
+    def marks(self, instead: str = "", differs: str = "") -> str:
         """Say in what figures of these sources, by another detector, are not those in print."""
         parts = [f"own figures are those of {instead}"] if instead else []
+        parts += [differs] if differs else []
         if self.missing:
             parts.append(f"{len(self.seed_sets)} of {len(self.sources)} sources")
         return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""

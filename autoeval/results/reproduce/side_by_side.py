@@ -33,12 +33,15 @@ class SideBySide:
         Sources that the table has in print.
     instead : str
         Detector that stands in for those in print.
+    differs : str
+        In what else ours is not what was printed.
     """
 
     printed: PrintedTable
     tables: Mapping[str, pd.DataFrame]
     n_sources: int
     instead: str = ""
+    differs: str = ""
     _held: dict[tuple[str, ...], LeaveOneSourceOut | None] = field(default_factory=dict)
     _why_not: dict[str, str] = field(default_factory=dict)
 
@@ -71,6 +74,7 @@ class SideBySide:
     def marks(self) -> str:
         """Say in what the table is partial or of another detector; empty where it is neither."""
         parts = [f"own figures are those of {self.instead}"] if self.instead else []
+        parts += [self.differs] if self.differs else []
         for detector in self.printed.detectors:
             table = self.tables.get(detector)
             n = 0 if table is None else len(sources(table))
