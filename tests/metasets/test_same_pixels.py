@@ -9,7 +9,14 @@ import cv2
 import numpy as np
 
 from autoeval.data.images import read_image
-from autoeval.metasets.transforms import CORRUPTIONS, MILD, TransformStep, apply_step, get_transform
+from autoeval.metasets.transforms import (
+    CORRUPTIONS,
+    MILD,
+    RELEASED_MIX,
+    TransformStep,
+    apply_step,
+    get_transform,
+)
 
 OLD_PROCESSOR = {
     "OPENCV_IPP": "disabled",
@@ -25,7 +32,7 @@ def fingerprints(jpeg: str) -> list[str]:
     blocks = np.random.default_rng(0).integers(0, 256, (20, 31, 3), dtype=np.uint8)
     images = [blocks.repeat(7, 0).repeat(7, 1), read_image(jpeg)]
     found = []
-    for name in (*MILD, *CORRUPTIONS):
+    for name in (*MILD, RELEASED_MIX, *CORRUPTIONS):
         rng, digest = np.random.default_rng(1), hashlib.sha256()
         for magnitude in [get_transform(name).draw(rng) for _ in range(10)]:
             for image in images:
