@@ -11,7 +11,7 @@ from scipy.integrate import trapezoid
 from autoeval.counting.measures.count_pairs import as_pairs
 
 THRESHOLDS = np.linspace(0, 100, 21)
-CONVENTIONS = ("relative", "percent", "paper", "absolute_released")
+CONVENTIONS = ("relative", "paper", "absolute_released")
 ZERO_RULES = ("exact", "literal", "skip")
 
 
@@ -22,7 +22,7 @@ class TperCurve:
     Parameters
     ----------
     thresholds : ndarray of shape (T,)
-        In the unit of the convention: a ratio, percent, or objects.
+        In the unit of the convention: a share of the true count, multiples of it, or objects.
     ratio : ndarray of shape (T,)
         Share of images at or beyond each threshold.
     convention : str
@@ -51,7 +51,7 @@ def tper_curve(
     *,
     convention: str = "relative",
     zero_rule: str = "exact",
-    percent: Any = THRESHOLDS,
+    thresholds: Any = THRESHOLDS,
 ) -> TperCurve:
     """Share of images whose error is at least theta times the true count (equation 12).
 
@@ -59,19 +59,18 @@ def tper_curve(
     ----------
     target, pred : array-like of shape (N,)
         True and predicted counts.
-    convention : {"relative", "percent", "paper", "absolute_released"}
-        ``"relative"``: theta from 0 to 1, area in [0, 1]. ``"percent"``: theta from 0 to 100, area
-        a hundred times that. ``"paper"``: equations 10 to 12 as printed, theta from 0 to 100
-        percent and an image without objects always counted. ``"absolute_released"``: what the
-        authors' code computes, where operator precedence makes the compared error
-        |e| + 0.001/y + 0.001 objects instead of a percentage; its areas tell nothing about relative
-        error.
+    convention : {"relative", "paper", "absolute_released"}
+        ``"relative"``: `thresholds` are percent of the true count, theta is from 0 to 1 and the
+        area in [0, 1]. ``"paper"``: equations 10 to 12 as printed, theta from 0 to 100 times the
+        true count. ``"absolute_released"``: what the authors' code computes and figures 10 and 11
+        show, where operator precedence makes the compared error |e| + 0.001/y + 0.001 objects.
     zero_rule : {"exact", "literal", "skip"}
         An image without objects, y = 0: ``"exact"`` counts it at theta > 0 where its prediction is
-        not 0; ``"literal"`` counts it always, as the formula does; ``"skip"`` leaves it out. The
-        paper's and the released convention count it always.
-    percent : array-like of shape (T,)
-        Thresholds in percent (in objects for ``"absolute_released"``), increasing.
+        not 0; ``"literal"`` counts it always, as the formula does; ``"skip"`` leaves it out. Only
+        for ``"relative"``: the other two conventions count it always.
+    thresholds : array-like of shape (T,)
+        Increasing; in percent of the true count, in multiples of it (``"paper"``) or in objects
+        (``"absolute_released"``).
 
     Raises
     ------
@@ -82,7 +81,7 @@ def tper_curve(
 
     Examples
     --------
-    >>> curve = tper_curve([10, 10, 0], [10, 15, 0], percent=[0, 50, 100])
+    >>> curve = tper_curve([10, 10, 0], [10, 15, 0], thresholds=[0, 50, 100])
     >>> curve.ratio.round(3), round(curve.auc, 3)
     (array([1.   , 0.333, 0.   ]), 0.417)
     """
@@ -93,19 +92,16 @@ def tper_curve(
         )
     target, pred = as_pairs(target, pred)
     n_zero = int((target == 0).sum())
-    percent = np.asarray(percent, np.float64)
-    if convention == "absolute_released":
-        error = np.abs(pred - target)
-        with np.errstate(divide="ignore"):
-            beyond = (error + 0.001 / target + 0.001)[:, None] >= percent
-        return TperCurve(percent, beyond.mean(0), convention, len(target), n_zero)
-    if zero_rule == "skip" and convention != "paper":
+    thresholds = np.asarray(thresholds, np.float64)
+    if convention != "relative":
+        beyond = _released if convention == "absolute_released" else _literal
+        ratio = beyond(target, pred, thresholds).mean(0)
+        return TperCurve(thresholds, ratio, convention, len(target), n_zero)
+    if zero_rule == "skip":
         target, pred = target[target > 0], pred[target > 0]
-    exact_zero = zero_rule == "exact" and convention != "paper"
-    beyond = _beyond(target, pred, percent, exact_zero=exact_zero)
-    ratio = beyond.mean(0) if len(target) else np.full(len(percent), np.nan)
-    unit = 1.0 if convention in ("percent", "paper") else 100.0
-    return TperCurve(percent / unit, ratio, convention, len(target), n_zero)
+    reached = _relative(target, pred, thresholds, exact_zero=zero_rule == "exact")
+    ratio = reached.mean(0) if len(target) else np.full(len(thresholds), np.nan)
+    return TperCurve(thresholds / 100, ratio, convention, len(target), n_zero)
 
 
 def tper_areas(target: Any, pred: Any) -> np.ndarray:
@@ -119,17 +115,26 @@ def tper_areas(target: Any, pred: Any) -> np.ndarray:
     [0.025, 0.525, 1.0]
     """
     target, pred = as_pairs(target, pred)
-    beyond = _beyond(target, pred, THRESHOLDS, exact_zero=True)
+    beyond = _relative(target, pred, THRESHOLDS, exact_zero=True)
     return trapezoid(beyond.astype(np.float64), THRESHOLDS / 100, axis=1)
 
 
-def _beyond(
+def _relative(
     target: np.ndarray, pred: np.ndarray, percent: np.ndarray, *, exact_zero: bool
 ) -> np.ndarray:
     """Mask (N, T) of images at or beyond each threshold in percent."""
-    error = np.abs(pred - target)
     # y percent <= 100 |e| has no rounding for whole counts, unlike a division by y.
-    beyond = 100 * error[:, None] >= target[:, None] * percent
+    beyond = 100 * np.abs(pred - target)[:, None] >= target[:, None] * percent
     if exact_zero:
-        beyond &= ~((target == 0) & (error == 0))[:, None] | (percent == 0)
+        beyond &= ~((target == 0) & (pred == target))[:, None] | (percent == 0)
     return beyond
+
+
+def _literal(target: np.ndarray, pred: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    return np.abs(pred - target)[:, None] >= theta * target[:, None]
+
+
+def _released(target: np.ndarray, pred: np.ndarray, objects: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        error = np.abs(pred - target) + 0.001 / target + 0.001
+    return error[:, None] >= objects

@@ -65,9 +65,10 @@ def mosaics_by_image(measured: pd.DataFrame, mode: str = "released") -> pd.DataF
     measured : DataFrame
         As `measure_mosaics` returns it.
     mode : {"released", "paper"}
-        ``"released"`` counts the empty cell of the positive class as a mosaic with recall 1, as the
-        authors' code does, so that the mean recall R of the other C - 1 becomes
-        ((C - 1) R + 1) / C; ``own_recall`` is R in both modes.
+        ``"released"`` counts every cell without an upper count as a mosaic with recall 1, as the
+        authors' code does: the mosaics without an answer, and the empty cell of the positive class.
+        Without unanswered ones, the mean recall R of the other C - 1 becomes ((C - 1) R + 1) / C.
+        ``own_recall`` is R, over the answered mosaics, in both modes.
 
     Returns
     -------
@@ -92,9 +93,10 @@ def mosaics_by_image(measured: pd.DataFrame, mode: str = "released") -> pd.DataF
     flags = ["n_missing", "n_undefined_precision", "n_undefined_f1", "n_clamped"]
     table[flags] = groups[flags].sum()
     if mode == "released":
-        n = groups["recall"].count()
-        table["recall"] = (groups["recall"].sum() + 1) / (n + 1)
-        table.loc[n == 0, "recall"] = np.nan
+        upper, count = (measured[name].to_numpy(np.float64) for name in ("upper", "count"))
+        filled = np.where(np.isnan(upper), 1, np.minimum(upper.clip(0), count) / count)
+        sums = pd.Series(filled, measured.index).groupby(measured["positive"], sort=False).sum()
+        table["recall"] = (sums + 1) / (table["n_mosaics"] + 1)
     return table.rename_axis("image_id")
 
 

@@ -33,7 +33,7 @@ class ReleasedPredictions:
         where the row has no value.
     mosaics : DataFrame or None
         ``positive``, ``positive_class``, ``negative_class``, ``upper`` and ``lower``, one row a
-        mosaic; None where there are no such files.
+        mosaic that has a cell in the upper file; None where there are no such files.
     problems : tuple of str
         Rows, columns and cells that the files lack or have too many of.
     """
@@ -159,8 +159,11 @@ def read_released(
         raise InputError(f"{present[0]} needs its other half, {lacking.name}: it is missing.")
     if not present:
         return ReleasedPredictions(model, counts, None, tuple(problems))
-    upper, lower = (_read(path, counting_set, problems, mosaics=True)[0] for path in present)
-    mosaics = _long(upper, lower, counting_set)
+    (upper, file), (lower, _) = (
+        _read(path, counting_set, problems, mosaics=True) for path in present
+    )
+    there = upper.index.isin(file.index)[:, None] & upper.columns.isin(file.columns)
+    mosaics = _long(upper, lower, counting_set, there)
     return ReleasedPredictions(model, counts, mosaics, tuple(problems))
 
 
@@ -253,8 +256,11 @@ def _gaps(
     ]
 
 
-def _long(upper: pd.DataFrame, lower: pd.DataFrame, counting_set: CountingSet) -> pd.DataFrame:
-    row, column = np.nonzero(_mosaic_cells(counting_set))
+def _long(
+    upper: pd.DataFrame, lower: pd.DataFrame, counting_set: CountingSet, there: np.ndarray
+) -> pd.DataFrame:
+    """Return a row for each mosaic whose cell is there, filled or empty."""
+    row, column = np.nonzero(_mosaic_cells(counting_set) & there)
     own = np.array([image.category for image in counting_set.kept], object)
     return pd.DataFrame(
         {

@@ -1,9 +1,10 @@
-"""TPER: three conventions, images without objects."""
+"""TPER: each convention, images without objects."""
 
 import numpy as np
 import pytest
 
 from autoeval.counting.measures.tper import tper_curve
+from autoeval.counting.predictions import read_predictions
 
 TARGET, PRED = [10, 20, 100], [15, 20, 70]  # relative errors 50, 0 and 30 percent
 
@@ -17,10 +18,21 @@ def test_by_hand():
     assert curve.auc == pytest.approx(0.05 * (sum(expected) - 0.5))
 
 
-def test_percent_is_a_hundred_times_relative():
-    relative, percent = (tper_curve(TARGET, PRED, convention=c) for c in ("relative", "percent"))
-    assert percent.ratio.tolist() == relative.ratio.tolist()
-    assert percent.auc == pytest.approx(100 * relative.auc)
+def test_the_paper_takes_its_threshold_as_a_multiple_of_the_count():
+    # Errors 7, 10 and 30 are 7, 5 and .3 times the count; an image without objects always counts.
+    curve = tper_curve([1, 2, 100, 0], [8, 12, 70, 0], convention="paper")
+    assert curve.thresholds[[0, 1, 2, 20]].tolist() == [0, 5, 10, 100]
+    assert curve.ratio.tolist() == [1, 3 / 4, *[1 / 4] * 19]
+    assert curve.auc == pytest.approx(5 * (1 + 3 / 4 + 19 / 4 - (1 + 1 / 4) / 2))
+
+
+@pytest.mark.parametrize(("dataset", "area"), [("jhu", 2.89), ("nwpu", 9.42), ("sta", 2.50)])
+def test_the_paper_on_released_predictions(shared, dataset, area):
+    """The formula worked out on the predictions of BL, apart from this program."""
+    path = shared / "golden" / "bincrowd" / f"{dataset}_unbinned_tar_pred_error.txt"
+    found = read_predictions(path)
+    curve = tper_curve(found.target, found.pred, convention="paper")
+    assert f"{curve.auc + 1e-9:.2f}" == f"{area:.2f}"
 
 
 def test_the_released_convention_thresholds_the_error_in_objects():

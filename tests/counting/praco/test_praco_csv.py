@@ -91,7 +91,9 @@ def test_what_the_file_lacks_is_not_measured(folder):
     assert result.truth.index.tolist() == ["2.jpg", "3.jpg"]
     assert result.measures()["PCCN"] == 100, "of the two images that were answered"
     assert result.undefined()["prompts without a count"] == 0
-    assert result.undefined()["mosaics without a count"] == 2
+    assert result.undefined()["mosaics without a count"] == 0
+    # 2.jpg and eggs: 1.5 of 2, and the spurious 1; 3.jpg and sea shells: 3 of 3. No skis.
+    assert result.measures()["CntR"] == pytest.approx(((0.75 + 1) / 2 + 1) / 2)
     edit(folder, "Test1", lambda text: text.replace("eggs", "").replace(",1,", ",,"))
     edit(folder, "Test1", lambda t: "\n".join(drop(line, 2) for line in t.splitlines()))
     found = evaluate_files(folder, "DAVE", COUNTING_SET)
@@ -109,6 +111,30 @@ def test_an_empty_cell_is_a_failure_in_the_released_mode(folder):
         assert evaluate_files(folder, "DAVE", COUNTING_SET, mode=mode).measures()[
             "PCCN"
         ] == pytest.approx(expected)
+
+
+def test_empty_rows_stay_in_the_divisor_of_the_released_mode(folder):
+    """2.jpg without any count: it is one of three images, of which the others are near."""
+    edit(folder, "Test1", lambda text: text.replace("2.jpg,2.12,0.0,7.0", "2.jpg,,,"))
+    edit(folder, "Test1", lambda text: text.replace("5.jpg,0.0,-0.25,6.0", "5.jpg,0.0,-0.25,5.0"))
+    assert "2.jpg,,," in (folder / file_name("Test1", "DAVE", "test")).read_text()
+    for mode, expected in (("released", 200 / 3), ("paper", 100)):
+        found = evaluate_files(folder, "DAVE", COUNTING_SET, mode=mode)
+        assert found.measures()["PCCN"] == pytest.approx(expected)
+
+
+def test_an_empty_cell_of_a_mosaic_has_recall_1_in_the_released_mode(folder):
+    """As in the authors' code, where the true count stands in for the missing upper count."""
+    edit(folder, "Test2_Upper", lambda text: text.replace("2.jpg,,1.5,2.0", "2.jpg,,1.5,"))
+    edit(folder, "Test2_Lower", lambda text: text.replace("3.jpg,0.0,,0.0", "3.jpg,,,0.0"))
+    found = evaluate_files(folder, "DAVE", COUNTING_SET, mode="released").measures()
+    # 2.jpg: eggs .75, skis without a count, own class; 3.jpg: upper 3 of 3 (its lower count is
+    # missing) and 0; 5.jpg: 4 of 5 and 9 of 5.
+    rows = [(0.75 + 1 + 1) / 3, (1 + 0 + 1) / 3, (0.8 + 1 + 1) / 3]
+    assert found["CntR"] == pytest.approx(sum(rows) / 3)
+    assert found["CntR without the spurious cell"] == pytest.approx((0.75 + 0 + 0.9) / 3)
+    paper = evaluate_files(folder, "DAVE", COUNTING_SET, mode="paper").measures()
+    assert paper["CntR"] == pytest.approx((0.75 + 0 + 0.9) / 3)
 
 
 def test_files_in_a_folder_for_each_model(folder):

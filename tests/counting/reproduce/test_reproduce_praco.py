@@ -60,11 +60,11 @@ def test_own_figures_stand_beside_the_printed_ones(root, capsys):
     assert "CLIP-Count on 4 images (1175 in print)" in shown
     rows = pd.read_csv(root / "out" / "report" / "table_1.csv").set_index(["model", "column"])
     own, printed = rows["own"], rows["printed"]
-    # Worked out in test_praco_measures; the recall has one spurious 1 an image.
+    # Worked out in test_praco_measures; the recall has a 1 for each empty cell.
     assert own["CLIP-Count", "NMN"] == pytest.approx((3 / 10 + 0 + 3 / 5 + 1 / 2) / 4)
     assert own["CLIP-Count", "PCCN"] == 50
     assert own["CLIP-Count", "CntP"] == pytest.approx(0.4125)
-    assert own["CLIP-Count", "CntR"] == pytest.approx((2.8 / 3 + 1 / 3 + 2 / 3 + 1.5 / 2) / 4)
+    assert own["CLIP-Count", "CntR"] == pytest.approx((2.8 / 3 + 1 / 3 + 2 / 3 + 2.5 / 3) / 4)
     assert own["CLIP-Count", "CntF1"] == pytest.approx(((0.8 + 2 / 3) / 2 + 1 + 0.5) / 3)
     assert printed["CLIP-Count", "NMN"] == 1.27
     assert rows.loc[("CLIP-Count", "NMN"), "difference"] == pytest.approx(0.35 - 1.27)
