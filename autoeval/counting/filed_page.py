@@ -1,16 +1,22 @@
-"""A report page whose figures and tables are files, too."""
+"""The one writer of counting's reports: a page, its tables and its figures as files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from autoeval.report.page import Page
-from autoeval.runtime.writers import write_figure, write_table
+from autoeval.report.parts import Part
+from autoeval.report.sections import Report
+from autoeval.report.tables import format_cells
+from autoeval.runtime.writers import write_figure, write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAGE, FIGURES = "report.html", "figures"
 
@@ -26,11 +32,12 @@ class FiledPage(Page):
     >>> page.file_table("measures", pd.DataFrame({"MAE": [1.25]}), "All images")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in page.write_all(Path(folder))]
-    ['report.html', 'measures.csv']
+    ['report.html', 'measures.csv', 'measures.json', 'measures.md']
     """
 
     figures: dict[str, Figure] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    for_people: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def file_figure(
         self, name: str, figure: Figure, caption: str = "", *, image_format: str = "svg"
@@ -50,25 +57,41 @@ class FiledPage(Page):
         formats: Mapping[str, str] | None = None,
     ) -> None:
         """Add a table; ``shown`` is what people see of it, all of it by default."""
+        seen = table if shown is None else shown
         self.tables[name] = table
-        self.add_table(
-            table if shown is None else shown, caption, sortable=sortable, formats=formats
-        )
+        self.for_people[name] = format_cells(_with_index(seen), formats or {})
+        self.add_table(seen, caption, sortable=sortable, formats=formats)
 
     def write_all(self, folder: Path) -> list[Path]:
-        """Write ``report.html``, ``NAME.csv`` and ``figures/NAME.png`` and ``.svg``; return them.
+        """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``; return them.
 
-        A table keeps its index where that has a name.
+        A table is written as ``NAME.csv``, ``NAME.json`` and ``NAME.md``, with its index where that
+        has a name.
         """
         self.write(folder / PAGE)
         written = [folder / PAGE]
         for name, table in self.tables.items():
-            plain = table if table.index.name is None else table.reset_index()
-            written.append(write_table(folder / f"{name}.csv", plain))
+            written += Part(name, _with_index(table), self.for_people.get(name)).write(folder)
         for name, figure in self.figures.items():
             for suffix in ("png", "svg"):
                 written.append(write_figure(folder / FIGURES / f"{name}.{suffix}", figure))
         return written
+
+
+def _with_index(table: pd.DataFrame) -> pd.DataFrame:
+    return table if table.index.name is None else table.reset_index()
+
+
+def write_sections(report: Report, folder: Path) -> list[Path]:
+    """Write a report as `FiledPage.write_all` does, and ``result.json``; return all paths."""
+    page = FiledPage(report.title)
+    for section in report.sections:
+        section.show(page)
+        for part in section.parts():
+            page.tables[part.name] = part.table
+            page.for_people[part.name] = format_cells(part.for_people, part.formats)
+        page.figures |= dict(section.figures())
+    return [*page.write_all(folder), write_json(folder / "result.json", report.to_dict())]
 
 
 def merged_notes(named: Iterable[tuple[str, Iterable[str]]]) -> list[str]:

@@ -8,9 +8,8 @@ from autoeval.counting.binning.bins import CountBins, load_bins
 from autoeval.counting.binning.released import released_bins
 from autoeval.errors import InputError
 
-# Smallest and largest count of training and validation images, and gamma. The authors list the
-# edges of the first four; those of JHU are not published, but these reproduce its figures in the
-# paper's Table II.
+# Smallest and largest count of training images, and gamma. The authors list the edges of the first
+# four; those of JHU are not published, but these reproduce its figures in the paper's Table II.
 PUBLISHED = {
     "nwpu": (0, 15426, 0.6),
     "ucf": (49, 12865, 0.6),

@@ -13,6 +13,7 @@ from autoeval.counting.capture.results import collect, group_rows, read_answers
 from autoeval.counting.capture.run_page import FORMATS, measures_table, model_table, write_report
 from autoeval.counting.capture.split import open_split
 from autoeval.counting.capture.tasks import get_task
+from autoeval.counting.commands.common_options import add_out
 from autoeval.counting.filed_page import merged_notes
 from autoeval.errors import InputError
 from autoeval.report.tables import format_cells, to_terminal
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="total-occluded",
         help="of answers in JSON lists, which do not say (default: %(default)s)",
     )
-    parser.add_argument("--out", type=Path, default=Path("capture_report"), metavar="DIR")
+    add_out(parser, "capture_report")
 
 
 def run(args: argparse.Namespace) -> int:

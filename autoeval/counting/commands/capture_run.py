@@ -20,6 +20,7 @@ from autoeval.counting.capture.queries import RunOptions
 from autoeval.counting.capture.split import open_split
 from autoeval.counting.capture.task_run import run_task
 from autoeval.counting.capture.tasks import TASKS, get_task
+from autoeval.counting.commands.common_options import add_out
 from autoeval.counting.counters.build import load_counter
 from autoeval.counting.journal import CellJournal, check_same_run, folder_name
 from autoeval.data.wording import listed
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TASK",
         help=f"of {', '.join(TASKS)} (default: the two total ones)",
     )
-    parser.add_argument("--out", type=Path, default=Path("capture"), metavar="OUT")
+    add_out(parser, "capture")
     parser.add_argument("--prompts", type=Path, default=SHIPPED, metavar="FILE")
     parser.add_argument(
         "--prompts-of", default="default", metavar="MODEL", help="whose published prompts to use"

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
+from autoeval.counting.commands.common_options import add_mode, add_out
 from autoeval.counting.evaluation import compare_models, evaluate_counts
 from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.evaluation_report import (
@@ -29,6 +30,7 @@ from autoeval.counting.evaluation.inputs import check_category, choose_bins, rea
 from autoeval.counting.evaluation.localisation import DISTANCES, Localisation, side_by_side
 from autoeval.counting.evaluation.model_measures import CountEvaluation
 from autoeval.counting.filed_page import PAGE
+from autoeval.counting.modes import mode_line
 from autoeval.counting.predictions import CountPredictions
 from autoeval.report.tables import format_cells, to_terminal
 
@@ -58,13 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="G",
         help="prior of the binning, in (0, 1), or cv for cross-validation (default: %(default)s)",
     )
-    parser.add_argument(
-        "--mode",
-        choices=("paper", "released"),
-        default="paper",
-        help="true counts outside the bins: reported as bins of their own, or dropped as by the "
-        "authors' code (default: %(default)s)",
-    )
+    add_mode(parser, "true counts outside the bins have bins of their own, or are dropped")
     parser.add_argument("--truth", type=Path, metavar="FILE", help="true counts, points or boxes")
     parser.add_argument("--category", help="which category of COCO boxes to count (default: all)")
     parser.add_argument(
@@ -84,13 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the files are of different data sets: side by side instead of image by image",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("count_evaluation"),
-        metavar="DIR",
-        help="where to write (default: %(default)s)",
-    )
+    add_out(parser, "count_evaluation")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -107,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     notes = [*found.notes, *_notes(args, counted)]
     write_files(args.out, evaluations, comparison, notes, places)
     _print(evaluations, comparison, notes, places)
-    print(f"\nReport: {args.out / PAGE}")
+    print(f"\n{mode_line(args.mode)}\nReport: {args.out / PAGE}")
     return 0
 
 

@@ -15,9 +15,16 @@ from pathlib import Path
 from mmengine.config import DictAction
 
 from autoeval.counting.asking import Asker, check_names
+from autoeval.counting.commands.common_options import (
+    add_exclude,
+    add_mode,
+    add_out,
+    add_predictions,
+)
 from autoeval.counting.counters.build import load_counter
 from autoeval.counting.filed_page import PAGE
 from autoeval.counting.journal import folder_name
+from autoeval.counting.modes import mode_line
 from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
 from autoeval.counting.praco.data import CountingSet, single_class
 from autoeval.counting.praco.data_kind import load_counting_set
@@ -46,13 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", required=True, metavar="DATA", help="see above")
     parser.add_argument("--data-root", metavar="DIR", help="folder with the data of a config file")
     parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
-    parser.add_argument(
-        "--exclude",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="list of image ids to take out, such as images of several classes; repeatable",
-    )
+    add_exclude(parser)
     asked = parser.add_argument_group("who is asked")
     asked.add_argument(
         "--counter",
@@ -68,13 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="changes to every counter's config, such as counter.checkpoint=FILE",
     )
-    asked.add_argument(
-        "--predictions",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="folder with Inference_Test1_MODEL_SPLIT.csv files, or with a folder of them for each "
-        "model; with --multi-class also multiclass_MODEL_SPLIT1.csv; repeatable",
+    add_predictions(
+        asked,
+        "folders with Inference_Test1_MODEL_SPLIT.csv files, or with a folder of them for each "
+        "model; with --multi-class also multiclass_MODEL_SPLIT1.csv",
     )
     asked.add_argument("--prompt", default="{}", help="template; {} is the class")
     asked.add_argument(
@@ -83,12 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="tell the counter the true class in its context, as DAVE's published figures need",
     )
     how = parser.add_argument_group("how it is measured")
-    how.add_argument(
-        "--mode",
-        choices=("released", "paper"),
-        default="released",
-        help="as the authors' code, or as the paper prints (default: %(default)s)",
-    )
+    add_mode(how)
     how.add_argument(
         "--pairs",
         default="released",
@@ -114,13 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--grid", type=int, default=2, metavar="D", help="tiles of localised measures: 2^D x 2^D"
     )
     how.add_argument("--n-resamples", type=int, default=1000, help="of the bootstrap")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("praco"),
-        metavar="DIR",
-        help="where to write (default: %(default)s)",
-    )
+    add_out(parser, "praco")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -138,6 +125,7 @@ def run(args: argparse.Namespace) -> int:
     )
     run_tests = _run_multi_class if args.multi_class else _run_both
     print(run_tests(args, counting_set))
+    print(mode_line(args.mode))
     print(f"\nReport: {args.out / PAGE}")
     return 0
 

@@ -1,38 +1,64 @@
-"""Make table II of the paper on binned counting, and its bins, printed figures beside.
+"""Make tables and figures of the paper on binned counting, printed figures beside.
 
 --predictions are folders with files such as jhu_unbinned_tar_pred_error.txt (data set, then
-unbinned, rr or rs), or with a folder of them for each model; files in the folder itself are taken
-as BL's, which are the ones in the authors' repository. --data-root is a folder with
-Train_DATASET.txt and Val_DATASET.txt, from whose counts the bins follow.
+unbinned, rr or rs), or with a folder of them for each network. In the authors' evaluation folder,
+files ending in _tar_pred_error are BL's and nwpu_unbinned.txt, nwpu_rr.txt and nwpu_rs.txt
+DM-Count's. --data-root is a folder with Train_DATASET.txt, from whose counts the bins follow. Table
+3 compares density maps: MODEL/maps/DATASET_SCHEME/IMAGE.npy in --predictions with
+maps/DATASET/IMAGE.npy in --data-root.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from autoeval.counting.commands.reproducing import add_common, add_mode, deliver
-from autoeval.counting.reproduce.printed_binned import binned_table, bins_table
+from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
+from autoeval.counting.reproduce.count_files import FORM, find_count_files
+from autoeval.counting.reproduce.printed_binned import (
+    ablation_table,
+    binned_table,
+    pooled_figures,
+)
+from autoeval.counting.reproduce.printed_bins import bins_table
+from autoeval.counting.reproduce.printed_game import game_table
+from autoeval.counting.reproduce.printed_tper import tper_figure
 from autoeval.data.paper_tables import read_paper
+from autoeval.report.sections import Section
 
-BINS = "bins"
+PAPER = "binned"
+POOLED, GAME, BINS = "2", "3", "bins"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_common(parser, "2, bins", "work_dirs/reproduce_binned")
-    add_mode(parser)
+    add_reproduce_options(parser, PAPER, tables="2, 3, 4, 5, bins", figures="10, 11 (TPER)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    entries, downloads = read_paper("binned", args.table)
-    counts = [] if args.data_root is None else [args.data_root]
-    tables, missing = [], {}
-    for name, entry in entries.items():
+    tables, figures, downloads = wanted(args, PAPER)
+    printed = read_paper(PAPER, [POOLED])[0][POOLED]
+    files = find_count_files(args.predictions, (row.partition(" ")[2] for row in printed["rows"]))
+    own, problems = pooled_figures(files, mode=args.mode)
+    sections: list[Section] = []
+    missing: dict[str, list[str]] = {}
+    for name, entry in tables.items():
+        lacking: list[str] = []
         if name == BINS:
-            table, missing[name] = bins_table(name, entry, counts)
+            table, lacking = bins_table(name, entry, args.data_root)
+        elif name == GAME:
+            table, lacking = game_table(
+                name, entry, args.data_root, args.predictions, mode=args.mode
+            )
+        elif name == POOLED:
+            table = binned_table(name, entry, own, mode=args.mode, notes=problems)
+            lacking = [] if files else [f"No predictions: expected files {FORM}."]
         else:
-            table, lacking = binned_table(name, entry, args.predictions, mode=args.mode)
-            missing[f"table {name}"] = lacking
-        tables.append(table)
-    return deliver(args, "Binned counting, printed and own", tables, missing, downloads)
+            table = ablation_table(name, entry, own, mode=args.mode)
+            lacking = [entry["missing"]]
+        sections.append(table)
+        missing[f"table {name}"] = lacking
+    for name, entry in figures.items():
+        figure, missing[f"figure {name}"] = tper_figure(name, entry, files, mode=args.mode)
+        sections.append(figure)
+    return deliver(args, "Binned counting, printed and own", sections, missing, downloads)

@@ -1,42 +1,67 @@
-"""Make tables 1 and 2 of PrACo from prediction files, printed figures beside.
+"""Make tables and figures of PrACo from prediction files, printed figures beside.
 
 --data-root is FSC-147's folder (its images are not needed), --predictions are folders with the
 files Inference_Test1_MODEL_SPLIT.csv, which the authors' code writes and `autoeval count praco`, or
-with a folder of them for each model.
+with a folder of them for each model. Table 3 reads DAVE's files in folders named after its
+settings: DAVE_thr_0.17, DAVE_thr_0.10, DAVE_mod_thr_0.17 and DAVE_mod_thr_0.10.
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-from autoeval.counting.commands.reproducing import add_common, add_mode, deliver
+from autoeval.counting.commands.common_options import add_exclude
+from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
+from autoeval.counting.reproduce.praco_figures import drift_figure, negative_class_figure
+from autoeval.counting.reproduce.praco_models import PracoModels, read_models
 from autoeval.counting.reproduce.printed_praco import praco_table
 from autoeval.data.paper_tables import read_paper
+from autoeval.report.sections import Section
+
+PAPER = "praco"
+MAIN = "1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_common(parser, "1 (test), 2 (validation)", "work_dirs/reproduce_praco")
-    parser.add_argument(
-        "--exclude",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="list of the images of several classes, which print leaves out; repeatable",
+    add_reproduce_options(
+        parser,
+        PAPER,
+        tables="1 (test), 2 (validation), 3 (DAVE's settings)",
+        figures="4 (drift), 6 (negative classes)",
     )
-    add_mode(parser)
+    add_exclude(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    entries, downloads = read_paper("praco", args.table)
-    tables, missing = [], {}
-    for name, entry in entries.items():
-        table, lacking = praco_table(
-            name, entry, args.data_root, args.predictions, exclude=args.exclude, mode=args.mode
-        )
-        tables.append(table)
-        missing[f"table {name}"] = lacking
-    return deliver(args, "PrACo, printed and own", tables, missing, downloads)
+    tables, figures, downloads = wanted(args, PAPER)
+    sections: list[Section] = []
+    missing = {}
+    for name, entry in tables.items():
+        models = _models(args, entry)
+        sections.append(praco_table(name, entry, models, mode=args.mode))
+        missing[f"table {name}"] = models.missing
+    known = read_paper(PAPER, [MAIN])[0][MAIN]["rows"]
+    for name, entry in figures.items():
+        models = _models(args, {"rows": known, **entry})
+        if "classes" in entry:
+            sections.append(negative_class_figure(name, entry, models))
+        else:
+            sections.append(drift_figure(name, entry, models, mode=args.mode))
+        missing[f"figure {name}"] = models.missing
+    return deliver(args, "PrACo, printed and own", sections, missing, downloads)
+
+
+def _models(args: argparse.Namespace, entry: Mapping[str, Any]) -> PracoModels:
+    return read_models(
+        args.data_root,
+        args.predictions,
+        entry["split"],
+        known=entry["rows"],
+        by_folder=entry.get("by_folder"),
+        exclude=args.exclude,
+        mode=args.mode,
+    )

@@ -31,7 +31,7 @@ def evaluate_counter(
     folder: str | os.PathLike[str],
     *,
     settings: Mapping[str, Any],
-    mode: str = "released",
+    mode: str = "paper",
     divisions: int = 2,
 ) -> PracoResult:
     """Run both tests, going on from what the folder holds, and keep the answers.
@@ -98,7 +98,7 @@ def evaluate_files(
     model: str,
     counting_set: CountingSet,
     *,
-    mode: str = "released",
+    mode: str = "paper",
 ) -> PracoResult:
     """Measure predictions made elsewhere on the images they have; see `read_released`."""
     found = read_released(folder, model, counting_set)

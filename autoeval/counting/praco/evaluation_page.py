@@ -39,9 +39,9 @@ ABOUT = (
     "missed above lowers the recall CntR. MAE and RMSE are those of the right class alone.",
 )
 MODES = {
-    "released": "Measures as the authors' code computes them. Its recall counts the empty cell of "
-    "the positive class as a mosaic with recall 1; the intervals hold the recall without it, too. "
-    "CntF1 is the mean over mosaics.",
+    "released": "Measures as the authors' code computes them. Its recall counts every empty cell, "
+    "also that of the positive class, as a mosaic with recall 1; the intervals hold the recall "
+    "without them (spurious cells), too. CntF1 is the mean over mosaics.",
     "paper": "Measures as the paper prints them. CntF1 is the harmonic mean of CntP and CntR.",
 }
 

@@ -57,7 +57,7 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     return _localise(table)
 
 
-def mosaics_by_image(measured: pd.DataFrame, mode: str = "released") -> pd.DataFrame:
+def mosaics_by_image(measured: pd.DataFrame, mode: str = "paper") -> pd.DataFrame:
     """Average the mosaics of each upper image.
 
     Parameters
@@ -101,7 +101,7 @@ def mosaics_by_image(measured: pd.DataFrame, mode: str = "released") -> pd.DataF
 
 
 def drift(
-    measured: pd.DataFrame, positive: pd.Series, mode: str = "released"
+    measured: pd.DataFrame, positive: pd.Series, mode: str = "paper"
 ) -> tuple[np.ndarray, dict[str, int]]:
     """Relative change of the upper count against the count of the image alone (Fig. 4).
 

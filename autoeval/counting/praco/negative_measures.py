@@ -11,7 +11,7 @@ from autoeval.errors import InputError
 
 
 def negative_by_image(
-    counts: pd.DataFrame, truth: pd.DataFrame, mode: str = "released"
+    counts: pd.DataFrame, truth: pd.DataFrame, mode: str = "paper"
 ) -> pd.DataFrame:
     """Measure each image of the negative-label test.
 

@@ -56,7 +56,7 @@ class PracoResult:
     counts: pd.DataFrame
     truth: pd.DataFrame
     mosaics: pd.DataFrame | None = None
-    mode: str = "released"
+    mode: str = "paper"
     notes: tuple[str, ...] = ()
     by_image: pd.DataFrame = field(init=False, repr=False)
     measured: pd.DataFrame | None = field(init=False, repr=False, default=None)

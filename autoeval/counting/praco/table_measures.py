@@ -25,7 +25,7 @@ HIGHER_IS_BETTER = frozenset(
 COLUMNS = ("nmn", "near", "error", "precision", "recall", "own_recall", "f1", *PLACES.values())
 
 
-def measure_images(columns: Columns, mode: str = "released") -> dict[str, float]:
+def measure_images(columns: Columns, mode: str = "paper") -> dict[str, float]:
     """Return NMN, PCCN (%), MAE and RMSE and, where there are mosaics, CntP, CntR and CntF1.
 
     Parameters

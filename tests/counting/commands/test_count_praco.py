@@ -74,7 +74,10 @@ def run(*words):
 
 def test_two_counters_end_to_end(data, capsys):
     """The one reads its prompt, the other counts red dots whatever it is asked."""
-    assert run("--counter", "good.py", "--counter", "stubborn.py", "--out", "out") == 0
+    words = ["--counter", "good.py", "--counter", "stubborn.py", "--out", "out"]
+    assert run(*words, "--mode", "released") == 0
+    shown = capsys.readouterr().out
+    assert "colours" in shown and "Measured in the mode released" in shown
     table = pd.read_csv("out/measures.csv", index_col="model")
     assert table.loc["colours", ["NMN", "PCCN", "MAE"]].tolist() == [0, 100, 0]
     assert table.loc["colours", ["CntP", "CntR", "CntF1"]].tolist() == [1, 1, 1]
@@ -91,7 +94,6 @@ def test_two_counters_end_to_end(data, capsys):
     assert per_class.loc["red", "NMN"] == 1
     assert per_class.loc["red", "most confused with"] in ("green", "blue")
     assert len(pd.read_csv("out/colours/per_image.csv")) == 12
-    assert "colours" in capsys.readouterr().out
 
 
 def test_its_own_prediction_files_give_the_same_measures(data):
@@ -195,7 +197,7 @@ def coco(data):
 def test_several_classes_in_an_image(data, coco, capsys):
     """PrACo++ on a COCO file with an image of two classes."""
     words = [*coco, "--counter", "stubborn.py", "--counter", "good.py", "--out", "out"]
-    assert main(["count", "praco", *words]) == 0
+    assert main(["count", "praco", *words, "--mode", "released"]) == 0
     found = pd.read_csv("out/measures.csv", index_col="model").loc["stubborn"]
     # x: red 2 of 2, green 2 (red ones, in other tiles) for 1. y: 0 for 1.
     assert found["MAE macro"] == pytest.approx((0.5 + 1) / 2)

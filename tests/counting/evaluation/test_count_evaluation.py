@@ -147,7 +147,8 @@ def test_the_command_on_one_file(files, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "pooled MAE" in printed and "--fit-bins" not in printed
     written = {path.name for path in (tmp_path / "count_evaluation").rglob("*") if path.is_file()}
-    tables = {f"{name}.csv" for name in ("measures", "intervals", "per_bin", "tper")}
+    names = ("measures", "intervals", "per_bin", "tper")
+    tables = {f"{name}.{suffix}" for name in names for suffix in ("csv", "json", "md")}
     figures = {f"{n}.{suffix}" for n in ("bins", "tper", "scatter") for suffix in ("png", "svg")}
     assert written == {*tables, *figures, "bins.json", "evaluation.json", "report.html"}
     content = json.loads((tmp_path / "count_evaluation" / "evaluation.json").read_text())
@@ -175,7 +176,7 @@ def test_the_command_twice_gives_the_same_bytes(files, tmp_path):
     for out in ("one", "two"):
         cli.main(["count", "evaluate", files[0], "--out", out])
     files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
-    assert len(files) == 13
+    assert len(files) == 21
     for path in files:
         again = tmp_path / "two" / path.relative_to(tmp_path / "one")
         assert path.read_bytes() == again.read_bytes(), path.name

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from autoeval.cli import main
+from autoeval.data.paper_tables import read_paper
 
 GROUND = {"1.jpg": ("a", 10), "2.jpg": ("b", 4), "3.jpg": ("c", 5), "4.jpg": ("a", 2)}
 NEGATIVE = """,a,b,c
@@ -50,15 +51,15 @@ def root(tmp_path):
 
 
 def reproduce(root, *words):
-    given = ["--data-root", root, "--predictions", root / "files", "--work-dir", root / "out"]
+    given = ["--data-root", root, "--predictions", root / "files", "--out", root / "out"]
     return main(["reproduce", "praco", *map(str, given), *map(str, words)])
 
 
 def test_own_figures_stand_beside_the_printed_ones(root, capsys):
-    assert reproduce(root, "--table", "1") == 0
+    assert reproduce(root, "--table", "1", "--mode", "released") == 0
     shown = capsys.readouterr().out
     assert "CLIP-Count on 4 images (1175 in print)" in shown
-    rows = pd.read_csv(root / "out" / "report" / "table_1.csv").set_index(["model", "column"])
+    rows = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
     own, printed = rows["own"], rows["printed"]
     # Worked out in test_praco_measures; the recall has a 1 for each empty cell.
     assert own["CLIP-Count", "NMN"] == pytest.approx((3 / 10 + 0 + 3 / 5 + 1 / 2) / 4)
@@ -74,10 +75,12 @@ def test_own_figures_stand_beside_the_printed_ones(root, capsys):
     assert pd.isna(own["DAVE", "NMN"]) and printed["DAVE", "NMN"] == 0.08
 
 
-def test_the_paper_mode_is_marked(root, capsys):
-    assert reproduce(root, "--table", "1", "--mode", "paper") == 0
-    assert "not as its figures were made" in capsys.readouterr().out
-    rows = pd.read_csv(root / "out" / "report" / "table_1.csv").set_index(["model", "column"])
+def test_the_paper_mode_is_the_default_and_marked(root, capsys):
+    assert reproduce(root, "--table", "1") == 0
+    shown = capsys.readouterr().out
+    assert "not as its figures were made" in shown
+    assert "Measured in the mode paper: the formulas as printed." in shown
+    rows = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
     assert rows.loc[("CLIP-Count", "PCCN"), "own"] == 75
 
 
@@ -89,9 +92,9 @@ def test_what_is_missing_is_said_with_where_it_is_had(root, capsys):
     (root / "ImageClasses_FSC147.txt").unlink()
     assert reproduce(root, "--table", "1") == 0
     assert "table 1: No class file" in capsys.readouterr().out
-    assert main(["reproduce", "praco", "--work-dir", str(root / "none")]) == 0
+    assert main(["reproduce", "praco", "--out", str(root / "none")]) == 0
     assert "give --data-root DIR" in capsys.readouterr().out
-    assert reproduce(root, "--table", "3") == 2
+    assert reproduce(root, "--table", "9") == 2
 
 
 def test_a_truncated_file_is_named(root, capsys):
@@ -99,7 +102,7 @@ def test_a_truncated_file_is_named(root, capsys):
     path.unlink()
     assert reproduce(root, "--table", "1") == 0
     assert "needs its other half" in capsys.readouterr().out
-    rows = pd.read_csv(root / "out" / "report" / "table_1.csv").set_index(["model", "column"])
+    rows = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
     assert pd.notna(rows.loc[("mine", "MAE"), "own"])  # the other model is measured all the same
 
 
@@ -107,3 +110,51 @@ def test_excluded_images_are_not_measured(root, capsys):
     (root / "several.txt").write_text("4\n")
     assert reproduce(root, "--table", "1", "--exclude", root / "several.txt") == 0
     assert "CLIP-Count on 3 images" in capsys.readouterr().out
+
+
+def test_daves_settings_by_folder(root, capsys):
+    """The same counts in two of the four folders, and a folder of another name."""
+    for folder in ("DAVE_mod_thr_0.10", "DAVE_thr_0.17", "DAVE_other"):
+        (root / "files" / folder).mkdir()
+        path = root / "files" / folder / "Inference_Test1_DAVE_test.csv"
+        path.write_text(NEGATIVE if folder != "DAVE_thr_0.17" else NEGATIVE.replace(",8,", ",9,"))
+    assert reproduce(root, "--table", "3", "1") == 0
+    rows = pd.read_csv(root / "out" / "table_3.csv").set_index(["model", "column"])
+    assert rows.loc[("DAVE_mod_thr_0.10", "MAE"), "own"] == pytest.approx((2 + 4 + 2.5) / 4)
+    assert rows.loc[("DAVE_thr_0.17", "MAE"), "own"] == pytest.approx((1 + 4 + 2.5) / 4)
+    assert rows.loc[("DAVE_thr_0.17", "MAE"), "printed"] == 15.16
+    assert rows["own"].notna().sum() == 2 * 4, "NMN, PCCN, MAE and RMSE of two settings"
+    assert "DAVE_other" not in capsys.readouterr().out
+    table = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
+    assert table.loc[("DAVE", "MAE"), "own"] == pytest.approx((2 + 4 + 2.5) / 4)
+
+
+def test_table_3_holds_the_row_of_table_1():
+    tables, _ = read_paper("praco")
+    assert tables["3"]["rows"]["DAVE_mod_thr_0.10"] == tables["1"]["rows"]["DAVE"]
+
+
+def test_drift_and_negative_classes_as_figures(root, capsys):
+    assert reproduce(root, "--figure", "4", "6") == 0
+    assert not (root / "out" / "table_1.csv").exists()
+    table = pd.read_csv(root / "out" / "figure_4.csv").set_index("model")
+    # The drifts of test_praco_measures: 0, .5, 1/3, 1 and .5.
+    assert table.loc["CLIP-Count", "n"] == 5
+    assert table.loc["CLIP-Count", "mean"] == pytest.approx((0.5 + 1 / 3 + 1 + 0.5) / 5)
+    assert list(table.index) == ["CLIP-Count"], "the other model has no mosaics"
+    assert (root / "out" / "figures" / "figure_4.png").is_file()
+    # No class of the figure is in this set.
+    assert pd.read_csv(root / "out" / "figure_6.csv")["eggs"].isna().all()
+    assert "DAVE consistently counts none" in capsys.readouterr().out
+
+
+def test_a_negative_class_by_hand(root):
+    """Asked for eggs: 2 for ten objects, 0 for five, no answer for two; 2.jpg holds eggs itself."""
+    for path in [*root.glob("*.json"), *root.glob("*.txt"), *root.glob("files/*/*.csv")]:
+        text = path.read_text()
+        path.write_text(
+            text.replace('"b"', '"eggs"').replace(",b,", ",eggs,").replace("\tb", "\teggs")
+        )
+    assert reproduce(root, "--figure", "6") == 0
+    table = pd.read_csv(root / "out" / "figure_6.csv").set_index("model")
+    assert table.loc["CLIP-Count", "eggs"] == pytest.approx((2 / 10 + 0 / 5) / 2)
