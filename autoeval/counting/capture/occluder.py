@@ -11,27 +11,35 @@ SMALLEST, LARGEST = 6.0, 12.0
 
 
 def draw_occluder(
-    points: np.ndarray, *, radius: float, size: int, rng: np.random.Generator
+    points: np.ndarray,
+    *,
+    radius: float,
+    size: int,
+    rng: np.random.Generator,
+    anywhere: bool = False,
 ) -> np.ndarray:
-    """Draw a square of side ``radius * U(6, 12)`` centred on a random object inside the canvas.
+    """Draw a square of side ``radius * U(6, 12)`` centred on a random object.
 
     Parameters
     ----------
     points : ndarray of shape (N, 2)
-        Object centres. One that lies outside the canvas is never chosen: a box there hides nothing.
+        Object centres.
     radius : float
         Half the width of an object.
     size : int
         Side of the canvas.
     rng : numpy.random.Generator
+    anywhere : bool
+        Also choose objects outside the canvas, as the authors' generator does, where a box may hide
+        nothing that can be seen.
 
     Returns
     -------
     ndarray of shape (4,), int64
         The square, edges rounded to whole pixels; it may reach beyond the canvas.
     """
-    inside = np.flatnonzero(on_canvas(points, radius, size))
-    centre = points[rng.choice(inside)]
+    chosen = np.ones(len(points), bool) if anywhere else on_canvas(points, radius, size)
+    centre = points[rng.choice(np.flatnonzero(chosen))]
     half = radius * rng.uniform(SMALLEST, LARGEST) / 2
     return np.rint(np.concatenate([centre - half, centre + half])).astype(np.int64)
 

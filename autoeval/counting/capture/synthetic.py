@@ -45,6 +45,8 @@ class SyntheticSpec:
     fit_canvas : bool
         Move a pattern the shortest way that brings all its objects into the image. The published
         layout leaves one object wholly outside in 151 of its 1150 items.
+    box_anywhere : bool
+        Also centre occluders on objects outside the image, as the authors' generator does.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class SyntheticSpec:
     patterns: tuple[str, ...] = RELEASED
     colors: tuple[str, ...] = ("blue", "green", "red", "orange", "purple")
     fit_canvas: bool = False
+    box_anywhere: bool = False
 
     @property
     def radius(self) -> float:
@@ -120,7 +123,9 @@ def _record(
     dot_shape: str,
 ) -> Record:
     rng = np.random.default_rng([spec.seed, zlib.crc32(name.encode())])
-    square = draw_occluder(points, radius=spec.radius, size=spec.size, rng=rng)
+    square = draw_occluder(
+        points, radius=spec.radius, size=spec.size, rng=rng, anywhere=spec.box_anywhere
+    )
     hidden = touched(points, square, spec.radius, dot_shape)
     inside = on_canvas(points, spec.radius, spec.size)
     return {

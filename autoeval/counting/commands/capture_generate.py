@@ -41,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep every object inside the image; the published layout leaves one outside in a "
         "seventh of the items",
     )
+    parser.add_argument(
+        "--box-anywhere",
+        action="store_true",
+        help="centre boxes on objects outside the image, too, as the authors' generator does; such "
+        "a box may hide nothing that can be seen",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
         counts=read_counts(args.counts),
         patterns=tuple(dict.fromkeys(args.patterns)),
         fit_canvas=args.fit_canvas,
+        box_anywhere=args.box_anywhere,
     )
     split = write_synthetic(spec, args.out)
     write_contact_sheet(split, args.out / "contact_sheet.png")

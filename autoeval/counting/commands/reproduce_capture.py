@@ -1,42 +1,56 @@
-"""Make the tables of CAPTURe, printed figures beside.
+"""Make the tables of CAPTURe and its figures of the data, printed figures beside.
 
 --data-root is a folder with real_metadata.json, real_validation_metadata.json and
-synthetic_metadata.json; table 1 needs no more. --predictions are folders with real or synthetic,
-and in these .jsonl files of `autoeval count capture run`, or TASK/MODEL.json files of the authors'
-scripts (TASK as `autoeval count capture run --help` names them).
+synthetic_metadata.json; FSC-147's annotation_FSC147_384.json and Train_Test_Val_FSC_147.json beside
+them give the objects that the real split hides and the images of its test split. Table 1 and the
+figures need no more. --predictions are folders with real or synthetic, and in these .jsonl files of
+`autoeval count capture run` (of runs with --backoff for Table 6), or with the files of the authors'
+scripts, such as occ_results/gpt_real_results.json and unocc_results/gpt_syn_results.json. The
+formulas and the authors' code agree: --mode changes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from autoeval.counting.capture.records import CaptureItem
-from autoeval.counting.commands.reproducing import add_common, deliver
-from autoeval.counting.reproduce.printed_capture import (
-    model_table,
-    read_metadata,
+from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
+from autoeval.counting.reproduce.capture_answers import read_all_answers
+from autoeval.counting.reproduce.capture_data import (
+    histogram_figure,
+    read_capture_data,
     statistics_table,
 )
-from autoeval.data.paper_tables import read_paper
+from autoeval.counting.reproduce.printed_capture import model_table
+from autoeval.report.sections import Section
 
+PAPER = "capture"
 STATISTICS = "1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_common(parser, "1 (the data), 2, 3, 4, 5, 7", "work_dirs/reproduce_capture")
+    add_reproduce_options(
+        parser,
+        PAPER,
+        tables="1 (the data), 2 to 7",
+        figures="3 (objects), 4 (occluded objects)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    entries, downloads = read_paper("capture", args.table)
-    items: dict[str, list[CaptureItem]]
-    items, lacking = read_metadata(args.data_root)
-    tables, missing = [], {"metadata": lacking}
-    for name, entry in entries.items():
+    tables, figures, downloads = wanted(args, PAPER)
+    data = read_capture_data(args.data_root)
+    answers = read_all_answers(args.predictions)
+    sections: list[Section] = []
+    missing = {"data": data.missing}
+    for name, entry in tables.items():
         if name == STATISTICS:
-            tables.append(statistics_table(name, entry, items))
+            sections.append(statistics_table(name, entry, data))
         else:
-            table, missing[f"table {name}"] = model_table(name, entry, items, args.predictions)
-            tables.append(table)
-    return deliver(args, "CAPTURe, printed and own", tables, missing, downloads)
+            table, missing[f"table {name}"] = model_table(name, entry, data, answers)
+            sections.append(table)
+    for name, entry in figures.items():
+        figure, missing[f"figure {name}"] = histogram_figure(name, entry, data)
+        sections.append(figure)
+    return deliver(args, "CAPTURe, printed and own", sections, missing, downloads)

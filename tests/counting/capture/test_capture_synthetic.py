@@ -1,5 +1,7 @@
 """The generator: what is drawn, what is covered, what the metadata says."""
 
+from functools import partial
+
 import cv2
 import numpy as np
 import pytest
@@ -77,6 +79,26 @@ def test_occluder_is_a_square_of_6_to_12_radii_on_an_object():
     middles = (boxes[:, :2] + boxes[:, 2:]) / 2
     assert set(np.unique(middles[:, 1].round(-1))) == {60}  # never on the one outside
     assert np.abs(middles[:, 0, None] - [50, 150]).min(1).max() <= 0.5
+
+
+def test_boxes_anywhere_also_lie_on_objects_outside_the_image():
+    points = np.array([[50.0, 60.0], [150.0, 60.0], [50.0, -20.0]])
+    rng = np.random.default_rng(0)
+    draw = partial(draw_occluder, points, radius=5, size=200, rng=rng, anywhere=True)
+    middles = np.array([(box[1] + box[3]) / 2 for box in (draw() for _ in range(300))])
+    assert np.mean(middles < 0) == pytest.approx(1 / 3, abs=0.09)  # three standard errors
+
+
+def test_a_box_outside_the_image_hides_nothing_there():
+    """Of a column of five, 40 pixels apart, the first stands above the image in two places."""
+    records = list(make_records(SyntheticSpec(counts=(5,), box_anywhere=True)))
+    unseen = [r for r in records if r["num_occluded"] and not r["in_canvas_occluded"]]
+    assert unseen and all(record["in_canvas_count"] == 4 for record in unseen)
+    for record in unseen:
+        original, occluded = render_pair(record)
+        changed = (original != occluded).any(2)
+        assert (original[changed] == 255).all(), "the box covers blank canvas, or none at all"
+    assert all(r["in_canvas_occluded"] for r in make_records(SyntheticSpec(counts=(5,))))
 
 
 def test_touching_is_exact_at_edges_and_corners():
