@@ -11,19 +11,12 @@ maps/DATASET/IMAGE.npy in --data-root.
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
-from autoeval.counting.reproduce.count_files import FORM, find_count_files
-from autoeval.counting.reproduce.printed_binned import (
-    ablation_table,
-    binned_table,
-    pooled_figures,
-)
-from autoeval.counting.reproduce.printed_bins import bins_table
-from autoeval.counting.reproduce.printed_game import game_table
-from autoeval.counting.reproduce.printed_tper import tper_figure
-from autoeval.data.paper_tables import read_paper
-from autoeval.report.sections import Section
+
+if TYPE_CHECKING:
+    from autoeval.report.sections import Section
 
 PAPER = "binned"
 POOLED, GAME, BINS = "2", "3", "bins"
@@ -36,6 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.reproduce.count_files import FORM, find_count_files
+    from autoeval.counting.reproduce.printed_binned import (
+        ablation_table,
+        binned_table,
+        pooled_figures,
+    )
+    from autoeval.counting.reproduce.printed_bins import bins_table
+    from autoeval.counting.reproduce.printed_game import game_table
+    from autoeval.counting.reproduce.printed_tper import tper_figure
+    from autoeval.data.paper_tables import read_paper
+
     tables, figures, downloads = wanted(args, PAPER)
     printed = read_paper(PAPER, [POOLED])[0][POOLED]
     files = find_count_files(args.predictions, (row.partition(" ")[2] for row in printed["rows"]))

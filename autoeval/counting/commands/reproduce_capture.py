@@ -12,16 +12,12 @@ formulas and the authors' code agree: --mode changes nothing.
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
-from autoeval.counting.reproduce.capture_answers import read_all_answers
-from autoeval.counting.reproduce.capture_data import (
-    histogram_figure,
-    read_capture_data,
-    statistics_table,
-)
-from autoeval.counting.reproduce.printed_capture import model_table
-from autoeval.report.sections import Section
+
+if TYPE_CHECKING:
+    from autoeval.report.sections import Section
 
 PAPER = "capture"
 STATISTICS = "1"
@@ -39,6 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.reproduce.capture_answers import read_all_answers
+    from autoeval.counting.reproduce.capture_data import (
+        histogram_figure,
+        read_capture_data,
+        statistics_table,
+    )
+    from autoeval.counting.reproduce.printed_capture import model_table
+
     tables, figures, downloads = wanted(args, PAPER)
     data = read_capture_data(args.data_root)
     answers = read_all_answers(args.predictions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autoeval.counting.commands.common_options import (
     add_json,
@@ -12,11 +12,9 @@ from autoeval.counting.commands.common_options import (
     add_out,
     add_predictions,
 )
-from autoeval.counting.filed_page import PAGE, write_sections
-from autoeval.counting.modes import ModeSection
-from autoeval.data.paper_tables import read_paper
-from autoeval.report.remarks import Remarks
-from autoeval.report.sections import Report, Section, told
+
+if TYPE_CHECKING:
+    from autoeval.report.sections import Section
 
 Entries = Mapping[str, Mapping[str, Any]]
 
@@ -52,6 +50,8 @@ def add_reproduce_options(
 
 def wanted(args: argparse.Namespace, paper: str) -> tuple[Entries, Entries, Mapping[str, str]]:
     """Read the tables and figures that were asked for, and where their data are had."""
+    from autoeval.data.paper_tables import read_paper
+
     figures: Entries = {}
     if getattr(args, "figure", []):
         figures, _ = read_paper(paper, args.figure, kind="figure")
@@ -67,6 +67,11 @@ def deliver(
     downloads: Mapping[str, str],
 ) -> int:
     """Print sections with the mode and what is missing; write page, tables and figures."""
+    from autoeval.counting.filed_page import PAGE, write_sections
+    from autoeval.counting.reproduce.mode_section import ModeSection
+    from autoeval.report.remarks import Remarks
+    from autoeval.report.sections import Report, told
+
     lacking = [f"{name}: {text}" for name, texts in missing.items() for text in texts]
     sources = [f"Get the {what} from {where}" for what, where in downloads.items()]
     remarks = Remarks("missing", "What is missing", [*lacking, *(sources if lacking else [])])

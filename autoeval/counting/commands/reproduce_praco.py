@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autoeval.counting.commands.common_options import add_exclude
 from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
-from autoeval.counting.reproduce.praco_figures import drift_figure, negative_class_figure
-from autoeval.counting.reproduce.praco_models import PracoModels, read_models
-from autoeval.counting.reproduce.printed_praco import praco_table
-from autoeval.data.paper_tables import read_paper
-from autoeval.report.sections import Section
+
+if TYPE_CHECKING:
+    from autoeval.counting.reproduce.praco_models import PracoModels
+    from autoeval.report.sections import Section
 
 PAPER = "praco"
 MAIN = "1"
@@ -37,6 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.reproduce.praco_figures import drift_figure, negative_class_figure
+    from autoeval.counting.reproduce.printed_praco import praco_table
+    from autoeval.data.paper_tables import read_paper
+
     tables, figures, downloads = wanted(args, PAPER)
     sections: list[Section] = []
     missing = {}
@@ -56,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _models(args: argparse.Namespace, entry: Mapping[str, Any]) -> PracoModels:
+    from autoeval.counting.reproduce.praco_models import read_models
+
     return read_models(
         args.data_root,
         args.predictions,

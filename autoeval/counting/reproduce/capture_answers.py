@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autoeval.counting.capture.results import group_rows, read_answers
+from autoeval.counting.capture.results import read_answers
 from autoeval.counting.capture.tasks import TASKS
 
 PathLike = str | os.PathLike[str]
@@ -50,8 +50,7 @@ def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
 
 
 def _key(split: str, row: Mapping[str, Any]) -> Key:
-    (model, task) = next(iter(group_rows([row])))
-    return split, model, task, row.get("temperature") is not None
+    return split, str(row.get("model", "model")), row["task"], row.get("temperature") is not None
 
 
 def _own(folder: Path) -> Rows:
