@@ -26,13 +26,13 @@ def test_the_paper_takes_its_threshold_as_a_multiple_of_the_count():
     assert curve.auc == pytest.approx(5 * (1 + 3 / 4 + 19 / 4 - (1 + 1 / 4) / 2))
 
 
-@pytest.mark.parametrize(("dataset", "area"), [("jhu", 2.89), ("nwpu", 9.42), ("sta", 2.50)])
+@pytest.mark.parametrize(("dataset", "area"), [("jhu", 2.889), ("nwpu", 9.415), ("sta", 2.5)])
 def test_the_paper_on_released_predictions(shared, dataset, area):
     """The formula worked out on the predictions of BL, apart from this program."""
     path = shared / "golden" / "bincrowd" / f"{dataset}_unbinned_tar_pred_error.txt"
     found = read_predictions(path)
     curve = tper_curve(found.target, found.pred, convention="paper")
-    assert f"{curve.auc + 1e-9:.2f}" == f"{area:.2f}"
+    assert curve.auc == pytest.approx(area, abs=5e-4)
 
 
 def test_the_released_convention_thresholds_the_error_in_objects():
