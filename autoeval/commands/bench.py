@@ -11,12 +11,8 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    from autoeval.estimation.methods import compared_methods
-
     parser.add_argument("scores", nargs="+", type=Path, metavar="SCORES", help="work dir or file")
-    parser.add_argument(
-        "--method", nargs="+", metavar="NAME", default=list(compared_methods()), help="default: all"
-    )
+    parser.add_argument("--method", nargs="+", metavar="NAME", help="default: all")
     parser.add_argument("--target", default="mAP", metavar="NAME", help="such as mAP50 or mAP/car")
     parser.add_argument("--level", type=float, default=0.9, help="of the intervals (%(default)s)")
     parser.add_argument(
@@ -30,12 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Judge every method on every table; print and write."""
+    from autoeval.estimation.methods import compared_methods
     from autoeval.report.sections import written_files
     from autoeval.results.method_comparison import compare_methods
     from autoeval.studies.score_columns import read_scores
 
     tables = {_name(path): read_scores(path) for path in args.scores}
-    comparison = compare_methods(tables, args.method, target=args.target, level=args.level)
+    methods = args.method or list(compared_methods())
+    comparison = compare_methods(tables, methods, target=args.target, level=args.level)
     print(f"{comparison.text}\n{written_files(comparison.write(args.out))}")
     return 0
 

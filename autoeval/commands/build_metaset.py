@@ -9,22 +9,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from autoeval.commands.meta_set_options import add_size_options
 from autoeval.errors import InputError
-from autoeval.metasets import (
-    Recipe,
-    SampleSet,
-    SeedSet,
-    Task,
-    draw_recipes,
-    load_metaset_config,
-    load_task,
-    save_recipes,
-)
-from autoeval.metasets.task import SeedSetFiles
-from autoeval.runtime.progress import progress_bar
+
+if TYPE_CHECKING:
+    from autoeval.metasets import Recipe, SeedSet, Task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.metasets import draw_recipes, load_metaset_config, load_task, save_recipes
+
     task = load_task(args.task, args.data_root) if args.task else _task_of_words(args)
     config = load_metaset_config(
         args.metaset, n_sets=args.n_sets, n_images=args.n_images, n_transforms=args.n_transforms
@@ -82,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _task_of_words(args: argparse.Namespace) -> Task:
+    from autoeval.metasets.task import SeedSetFiles, Task
+
     files = []
     for words in args.seed_set:
         if len(words) < 3:
@@ -125,7 +121,9 @@ def _print_summary(
 def _materialise(
     folder: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
 ) -> None:
+    from autoeval.metasets import SampleSet
     from autoeval.metasets.materialise import materialise
+    from autoeval.runtime.progress import progress_bar
 
     problems: dict[str, None] = {}
     total = sum(len(recipe.image_ids) for own in recipes for recipe in own)
@@ -144,6 +142,7 @@ def _contact_sheet(
     path: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
 ) -> None:
     from autoeval.metasets.contact_sheet import contact_sheet
+    from autoeval.runtime.progress import progress_bar
     from autoeval.runtime.writers import write_figure
 
     with progress_bar(None, "Drawing the contact sheet") as bar:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+LAYOUTS = (  # as `autoeval.data.labels.any_format` lists its formats
+    *("coco", "yolo", "voc", "bdd100k", "box_csv", "caltech", "citypersons", "cityscapes"),
+    *("crowdhuman", "eurocity", "exdark", "kitti", "ua_detrac"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    from autoeval.data.labels.any_format import FORMATS
-
     parser.add_argument("labels", type=Path, help="file or folder: COCO, YOLO, Pascal VOC ...")
     parser.add_argument("out", type=Path, help="COCO JSON file to write")
     parser.add_argument(
         "--img-dir", type=Path, metavar="DIR", help="folder of the images (default: as the format)"
     )
     parser.add_argument(
-        "--layout", metavar="NAME", help=f"default: by looking; one of {', '.join(FORMATS)}"
+        "--layout", metavar="NAME", help=f"default: by looking; one of {', '.join(LAYOUTS)}"
     )
     parser.add_argument(
         "--option", nargs="+", default=[], metavar="KEY=VALUE", help="of the format: split=val"

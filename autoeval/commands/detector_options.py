@@ -59,7 +59,7 @@ def load_named_detector(args: argparse.Namespace) -> Any:
         name,
         checkpoint=args.checkpoint,
         device=args.device or _best_device(),
-        cfg_options=_cfg_options(args.cfg_options),
+        cfg_options=read_cfg_options(args.cfg_options),
         trust_checkpoint=args.trust_checkpoint,
         classes=read_classes(args.classes) if args.classes else (),
         stages=args.stages.split(",") if args.stages else (),
@@ -89,7 +89,14 @@ def _best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _cfg_options(words: list[str] | None) -> dict | None:
+def read_cfg_options(words: list[str] | None) -> dict | None:
+    """Read words such as ``KEY=VALUE`` as MMDetection does; None where there are none.
+
+    Raises
+    ------
+    InputError
+        If a word has no ``=``.
+    """
     from mmengine.config import DictAction
 
     if not words:

@@ -71,10 +71,11 @@ def numbers(path: str | os.PathLike[str], frame: pd.DataFrame, column: str) -> n
         id.
     """
     text = frame[column].astype(object).where(frame[column].notna(), "")
-    text = text.map(lambda field: field.strip() if isinstance(field, str) else field)
-    values = pd.to_numeric(text.replace("", np.nan), errors="coerce").to_numpy(np.float64)
-    blank = text.map(lambda field: str(field).lower() in ("", "nan", "none")).to_numpy(bool)
-    bad = (np.isnan(values) & ~blank) | (np.abs(values) > LARGEST)
+    values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
+    bad = np.abs(values) > LARGEST
+    # Few fields are no plain number, and only these are looked at one by one.
+    for row in np.flatnonzero(np.isnan(values)):
+        bad[row] = str(text.iloc[row]).strip().lower() not in ("", "nan", "none")
     if bad.any():
         raise InputError(
             f"{path}: column '{column}' should hold numbers up to {LARGEST:g}, but {bad.sum()} of "

@@ -45,6 +45,8 @@ class FiledPage(Page):
         """Add a figure; the parameters are those of `add_figure`, and the name of its files."""
         self.figures[name] = figure
         self.add_figure(figure, caption, image_format=image_format)
+        # That drew it, so that everything has its place: the files need not find it again.
+        figure.set_layout_engine("none")
 
     def file_table(
         self,

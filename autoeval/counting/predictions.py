@@ -139,6 +139,8 @@ def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
     InputError
         If no image is common, or the true count of one differs between files.
     """
+    if len(models) == 1:
+        return list(models)
     targets = [dict(zip(m.ids, m.target.tolist(), strict=True)) for m in models]
     common = [i for i in models[0].ids if all(i in other for other in targets[1:])]
     if not common:

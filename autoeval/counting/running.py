@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import Asker, answer_fields, is_answered, number
+from autoeval.counting.asking import Asker, Question, answer_fields, is_answered, number
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.data.images import UnreadableImageError
@@ -31,7 +32,7 @@ def count_images(
     Parameters
     ----------
     asker : Asker
-        The counter.
+        The counter, and how many threads ask it.
     images : sequence of UnlabelledImage
         Each is read when it is its turn.
     prompt : str
@@ -55,17 +56,19 @@ def count_images(
     waiting = [im for im in images if not is_answered(cells.get(im.image_id, {"status": FAILED}))]
     in_a_row = 0
     with journal.writer() as write, announced_bar(len(waiting), asker.counter.name) as bar:
-        for image in waiting:
-            cells[image.image_id] = cell = _ask(asker, image, prompt)
-            write([cell])
-            bar.update()
-            unfit = not is_answered(cell) and not cell["status"].startswith(UNREADABLE)
-            in_a_row = in_a_row + 1 if unfit else 0
-            if in_a_row == MOST_FAILURES:
-                raise InputError(
-                    f"{asker.counter.name} failed on {in_a_row} images in a row, the last "
-                    f"({image.image_id}) with {cell['status']}. The same command goes on from here."
-                )
+        for fresh in asker.parts(partial(_ask, asker, prompt), waiting):
+            write(fresh)
+            bar.update(len(fresh))
+            for cell in fresh:
+                cells[cell["image"]] = cell
+                unfit = not is_answered(cell) and not cell["status"].startswith(UNREADABLE)
+                in_a_row = in_a_row + 1 if unfit else 0
+                if in_a_row == MOST_FAILURES:
+                    raise InputError(
+                        f"{asker.counter.name} failed on {in_a_row} images in a row, the last "
+                        f"({cell['image']}) with {cell['status']}. The same command goes on from "
+                        "here."
+                    )
     rows = [{"id": im.image_id, **_row(cells[im.image_id])} for im in images]
     return pd.DataFrame(rows).astype({"pred": np.float64})
 
@@ -83,17 +86,24 @@ def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
     return written
 
 
-def _ask(asker: Asker, image: UnlabelledImage, prompt: str) -> Cell:
-    cell: Cell = {"image": image.image_id, "count": None}
-    try:
-        picture = image.read()
-    except UnreadableImageError as error:
-        return cell | {"status": f"{UNREADABLE}: {error.reason}"}
-    [result] = asker.ask(picture, [prompt], image.image_id, prompt)
-    cell |= {"count": number(result.count)} | answer_fields(result, {})
+def _ask(asker: Asker, prompt: str, images: Sequence[UnlabelledImage]) -> list[Cell]:
+    unread, questions = [], []
+    for image in images:
+        try:
+            questions.append(Question(image.read(), [prompt], image.image_id, prompt))
+        except UnreadableImageError as error:
+            status = f"{UNREADABLE}: {error.reason}"
+            unread.append({"image": image.image_id, "count": None, "status": status})
+    answers = asker.ask_all(questions)
+    return unread + [_cell(q, found[0]) for q, found in zip(questions, answers, strict=True)]
+
+
+def _cell(question: Question, result: CountResult) -> Cell:
+    cell: Cell = {"image": question.image_id, "count": number(result.count)}
+    cell |= answer_fields(result, {})
     if result.text is not None:
         cell["text"] = result.text
-    return cell | (_places(result, picture) if is_answered(cell) else {})
+    return cell | (_places(result, question.image) if is_answered(cell) else {})
 
 
 def _places(result: CountResult, picture: np.ndarray) -> dict[str, Any]:

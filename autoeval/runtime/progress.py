@@ -1,4 +1,7 @@
-"""Progress bars: a rate and the time left on everything that takes over two seconds."""
+"""Progress bars: a rate and the time left on everything that takes over two seconds.
+
+There are bars only where standard error is a terminal: a log file gets no carriage returns.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,12 @@ from tqdm import tqdm
 
 from autoeval.runtime.forecast import Forecast
 
+DELAY_S = 2  # what takes less has no bar
 
-def progress_bar(total: int | None, what: str, *, unit: str = "img", **options: Any) -> tqdm:
+
+def progress_bar(
+    total: int | None, what: str, *, unit: str = "img", disable: bool = False, **options: Any
+) -> tqdm:
     """Make a bar on standard error that appears after two seconds and vanishes when done.
 
     Parameters
@@ -22,10 +29,12 @@ def progress_bar(total: int | None, what: str, *, unit: str = "img", **options: 
         What is being done, shown before the bar.
     unit : str
         Name of one item, shown in the rate.
+    disable : bool
+        Show nothing even where standard error is a terminal.
     **options
         Passed to `tqdm.tqdm`.
     """
-    return tqdm(total=total, desc=what, unit=unit, delay=2, leave=False, **options)
+    return tqdm(total=total, desc=what, unit=unit, **_looks(disable), **options)
 
 
 def announced_bar(
@@ -38,6 +47,8 @@ def announced_bar(
     disable: bool = False,
 ) -> tqdm:
     """Make such a bar for what may take long: two lines beside it stay, see `Forecast`.
+
+    The lines are written where standard error is no terminal, too.
 
     Parameters
     ----------
@@ -57,7 +68,12 @@ def announced_bar(
     options: dict[str, Any] = {"initial": kept, "unit": unit}
     if disable or kept == total:
         return progress_bar(total, what, disable=disable, **options)
-    return _AnnouncedBar(items, total=total, desc=what, delay=2, leave=False, **options)
+    return _AnnouncedBar(items, total=total, desc=what, **_looks(), **options)
+
+
+def _looks(disable: bool = False) -> dict[str, Any]:
+    """Return tqdm's options for a bar; its None for ``disable`` means: unless in a terminal."""
+    return {"delay": DELAY_S, "leave": False, "disable": True if disable else None}
 
 
 class _AnnouncedBar(tqdm):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from autoeval.counting.binning.bins import CountBins
 from autoeval.counting.binning.likelihood import (
@@ -90,7 +89,7 @@ def choose_gamma(
                 scores.append(LIKELIHOODS[likelihood](fit(train, gammas[g]), train, held_out))
                 bar.update()
             means[g, r] = np.mean(scores)
-    ranks = sum(rankdata(-column) for column in means.T)
+    ranks = pd.DataFrame(-means).rank().sum(axis=1).to_numpy()
     table = pd.DataFrame(means, columns=[f"held out {ratio:.0%}" for ratio in ratios])
     table.insert(0, "gamma", list(gammas))
     return GammaChoice(float(gammas[int(np.argmin(ranks))]), table.assign(rank_sum=ranks))

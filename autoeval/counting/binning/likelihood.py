@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
 from autoeval.counting.binning.bins import CountBins
 from autoeval.counting.binning.smoothing import smoothed_frequencies
@@ -51,6 +50,8 @@ def multinomial_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.
     -------
     float
     """
+    from scipy.special import gammaln, xlogy
+
     integers, smoothed = smoothed_frequencies(train)
     of_bin = bins.assign(integers)
     probability = smoothed / np.bincount(of_bin, smoothed, minlength=len(bins))[of_bin]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
 from autoeval.counting.binning.bins import CountBins
 from autoeval.counting.binning.partition import cell_edges, check_number, optimal_partition
@@ -35,6 +34,8 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
         If the counts are not whole numbers of at least two different values, or gamma is not as
         said.
     """
+    from scipy.special import gammaln, xlogy
+
     counts = whole_counts(counts)
     low, high = int(counts.min()), int(counts.max())
     check_range(low, high, gamma)

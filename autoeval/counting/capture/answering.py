@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,17 @@ Row = dict[str, Any]
 
 
 def answer(
-    split: CaptureSplit, task: CaptureTask, counter: Counter, query: Query, options: RunOptions
+    split: CaptureSplit,
+    task: CaptureTask,
+    counter: Counter,
+    options: RunOptions,
+    turn: AbstractContextManager,
+    query: Query,
 ) -> Row:
     """Ask; an unreadable image, and what the counter raises, become the row's status.
+
+    The counter is asked inside of ``turn`` (see `autoeval.counting.asking.turn_of`), while images
+    are read outside of it.
 
     Raises
     ------
@@ -42,10 +51,11 @@ def answer(
     }
     try:
         image = _shown(split, task, query.item, options)
-        if TEXT in counter.capabilities:
-            row |= _spoken(counter, image, task, query, options)
-        else:
-            row |= _counted(counter, image, query)
+        with turn:
+            if TEXT in counter.capabilities:
+                row |= _spoken(counter, image, task, query, options)
+            else:
+                row |= _counted(counter, image, query)
     except UnreadableImageError as error:
         row |= _failed(error)
     except InputError:

@@ -32,7 +32,7 @@ class RunOptions:
     temperatures : tuple of float or None
         See `put_question`; sampled tasks without a temperature use 1.
     workers : int
-        Questions under way at once; more than one only for counters that bear it.
+        Questions in work at once; a counter that is not ``concurrent`` answers one at a time.
     inpainter : callable of (image, box) -> image, optional
         Fills in the box (4,), xyxy, of an occluded image (H, W, 3) for the task ``inpainted``.
     """

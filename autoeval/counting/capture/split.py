@@ -30,6 +30,10 @@ class CaptureSplit:
     folder: Path
     items: tuple[CaptureItem, ...]
 
+    def first(self, n: int | None) -> CaptureSplit:
+        """Return the split of the first `n` items, all where it is None."""
+        return CaptureSplit(self.folder, self.items[:n])
+
     def image_path(self, item: CaptureItem, variant: str) -> Path:
         """Return where the ``original`` or ``occluded`` image of an item lies."""
         return self.folder / variant / item.image_file

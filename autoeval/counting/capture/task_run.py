@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 
-from autoeval.counting.asking import is_answered
+from autoeval.counting.asking import is_answered, turn_of
 from autoeval.counting.capture.answering import Row, answer
 from autoeval.counting.capture.prompts import PromptBook
 from autoeval.counting.capture.queries import Query, RunOptions, make_queries
@@ -16,6 +16,7 @@ from autoeval.counting.counters.base import TEXT, Counter
 from autoeval.counting.journal import CellJournal
 from autoeval.errors import InputError
 from autoeval.runtime.progress import announced_bar
+from autoeval.runtime.threads import as_done
 
 MOST_FAILURES = 10  # in a row, before a run gives up
 
@@ -111,18 +112,12 @@ def _answers(
     queries: list[Query],
     options: RunOptions,
 ) -> Iterator[Row]:
-    failures = 0
-    with ThreadPoolExecutor(options.workers) as pool:
-        under_way = [pool.submit(answer, split, task, counter, query, options) for query in queries]
-        try:
-            for future in as_completed(under_way):
-                row = future.result()
-                yield row
-                failures = 0 if is_answered(row) else failures + 1
-                if failures == MOST_FAILURES:
-                    raise InputError(
-                        f"{failures} questions in a row failed, the last ({row['image_file']}) "
-                        f"with {row['status']}. The same command goes on from here."
-                    )
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    failures, ask = 0, partial(answer, split, task, counter, options, turn_of(counter))
+    for row in as_done(ask, queries, options.workers):
+        yield row
+        failures = 0 if is_answered(row) else failures + 1
+        if failures == MOST_FAILURES:
+            raise InputError(
+                f"{failures} questions in a row failed, the last ({row['image_file']}) "
+                f"with {row['status']}. The same command goes on from here."
+            )

@@ -8,25 +8,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from autoeval.counting.capture.baseline_table import (
-    CENTRES,
-    IN_CANVAS,
-    answer_all,
-    by_pattern,
-    column,
-    released_answers,
-    summarise,
-)
-from autoeval.counting.capture.baselines import VisibleOnly
-from autoeval.counting.capture.completion.complete import POLICIES
-from autoeval.counting.capture.published_figures import published_human, published_table
-from autoeval.counting.capture.records import read_items
-from autoeval.counting.capture.synthetic import SyntheticSpec
-from autoeval.report.tables import format_cells, to_markdown
-from autoeval.runtime.files import write_text
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHOSEN = "most"
 ABOUT = """Written by `autoeval count capture baselines --seed {seed} --development {development}
@@ -49,6 +34,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.capture.baseline_table import (
+        CENTRES,
+        IN_CANVAS,
+        answer_all,
+        by_pattern,
+        column,
+        released_answers,
+        summarise,
+    )
+    from autoeval.counting.capture.baselines import VisibleOnly
+    from autoeval.counting.capture.published_figures import published_human, published_table
+    from autoeval.counting.capture.records import read_items
+    from autoeval.counting.capture.synthetic import SyntheticSpec
+    from autoeval.runtime.files import write_text
+
     parts = ["# Counting behind a box without a model", ABOUT.format(**vars(args))]
     for title, fit in LAYOUTS.items():
         spec = SyntheticSpec(seed=args.seed, fit_canvas=fit)
@@ -68,6 +68,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _development(args: argparse.Namespace) -> list[str]:
+    from autoeval.counting.capture.baseline_table import CENTRES, answer_all, column, summarise
+    from autoeval.counting.capture.completion.complete import POLICIES
+    from autoeval.counting.capture.synthetic import SyntheticSpec
+
     parts = []
     for title, fit in LAYOUTS.items():
         spec = SyntheticSpec(seed=args.development, fit_canvas=fit)
@@ -79,6 +83,8 @@ def _development(args: argparse.Namespace) -> list[str]:
 
 
 def _section(title: str, n: int | None, table: pd.DataFrame) -> list[str]:
+    from autoeval.report.tables import format_cells, to_markdown
+
     numbers = dict.fromkeys(table.columns[1:], "{:.2f}")
     heading = f"## {title}" + (f", {n} items" if n else "")
     return [heading, to_markdown(format_cells(table, numbers))]

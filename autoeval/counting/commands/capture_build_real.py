@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autoeval.counting.capture.candidates import coco_candidates, point_candidates
-from autoeval.counting.capture.own import ImageChoice, build_own
-from autoeval.counting.capture.real import PROBLEMS, Built, build_real
-from autoeval.counting.capture.split import write_contact_sheet
+if TYPE_CHECKING:
+    from autoeval.counting.capture.real import Built
 
 SHOWN = 10
+REGULARITY, OBJECTS = 0.5, 8  # as in `ImageChoice`, which takes a second to import
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    default = ImageChoice()
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument(
         "--images",
@@ -51,13 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     own = parser.add_argument_group("a split of one's own")
     own.add_argument("--object", default="objects", help="plural of what --points are")
-    own.add_argument("--min-regularity", type=float, default=default.min_regularity, metavar="R")
-    own.add_argument("--min-objects", type=int, default=default.min_objects, metavar="N")
-    own.add_argument("--seed", type=int, default=default.seed, help="of the boxes")
+    own.add_argument("--min-regularity", type=float, default=REGULARITY, metavar="R")
+    own.add_argument("--min-objects", type=int, default=OBJECTS, metavar="N")
+    own.add_argument("--seed", type=int, default=0, help="of the boxes")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.capture.real import PROBLEMS, build_real
+    from autoeval.counting.capture.split import write_contact_sheet
+
     if args.metadata:
         built = build_real(
             args.metadata,
@@ -80,6 +82,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _own(args: argparse.Namespace) -> tuple[Built, list[str]]:
+    from autoeval.counting.capture.candidates import coco_candidates, point_candidates
+    from autoeval.counting.capture.own import ImageChoice, build_own
+
     if args.coco:
         found, noted = coco_candidates(args.coco, args.images)
     else:

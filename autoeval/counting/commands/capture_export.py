@@ -9,24 +9,24 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.counting.capture.prompts import SHIPPED, load_prompts
-from autoeval.counting.capture.split import open_split
-from autoeval.counting.capture.task_export import export_lmms_eval
-from autoeval.counting.capture.tasks import get_task
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--task", nargs="+", default=["total-original", "total-occluded"])
-    parser.add_argument("--prompts", type=Path, default=SHIPPED, metavar="FILE")
+    parser.add_argument("--prompts", type=Path, metavar="FILE", help="default: as shipped")
     parser.add_argument("--prompts-of", default="default", metavar="MODEL")
     parser.add_argument("--max-tokens", type=int, default=4096, metavar="N", help="of an answer")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.capture.prompts import load_prompts
+    from autoeval.counting.capture.split import open_split
+    from autoeval.counting.capture.task_export import export_lmms_eval
+    from autoeval.counting.capture.tasks import get_task
+
     book = load_prompts(args.prompts, model=args.prompts_of)
     tasks = [get_task(name) for name in args.task]
     names = export_lmms_eval(

@@ -9,14 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.counting.capture.results import collect, group_rows, read_answers
-from autoeval.counting.capture.run_page import FORMATS, measures_table, model_table, write_report
-from autoeval.counting.capture.split import open_split
-from autoeval.counting.capture.tasks import get_task
 from autoeval.counting.commands.common_options import add_out
-from autoeval.counting.filed_page import merged_notes
 from autoeval.errors import InputError
-from autoeval.report.tables import format_cells, to_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.capture.results import collect, group_rows, read_answers
+    from autoeval.counting.capture.run_page import (
+        FORMATS,
+        measures_table,
+        model_table,
+        write_report,
+    )
+    from autoeval.counting.capture.split import open_split
+    from autoeval.counting.capture.tasks import get_task
+    from autoeval.counting.filed_page import merged_notes
+    from autoeval.report.tables import format_cells, to_terminal
+
     split = open_split(args.split)
     rows = [row for path in _files(args.answers) for row in read_answers(path, task=args.task)]
     results = [

@@ -8,44 +8,31 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mmengine.config import DictAction
-
-from autoeval.counting.capture.answers import extract_count
-from autoeval.counting.capture.answers.model import ModelExtractor
-from autoeval.counting.capture.ask import BACKOFF, Extractor
-from autoeval.counting.capture.inpainting import load_inpainter
-from autoeval.counting.capture.prompts import SHIPPED, PromptBook, load_prompts
-from autoeval.counting.capture.queries import RunOptions
-from autoeval.counting.capture.split import open_split
-from autoeval.counting.capture.task_run import run_task
-from autoeval.counting.capture.tasks import TASKS, get_task
-from autoeval.counting.commands.common_options import add_out
-from autoeval.counting.counters.build import load_counter
-from autoeval.counting.journal import CellJournal, check_same_run, folder_name
-from autoeval.data.wording import listed
+from autoeval.counting.commands.counter_options import (
+    add_counter_options,
+    add_run_options,
+    load_counters,
+)
 from autoeval.errors import InputError
 
+if TYPE_CHECKING:
+    from autoeval.counting.capture.ask import Extractor
+    from autoeval.counting.capture.prompts import PromptBook
+
 FAILURE = 1
+TASKS = (  # as in `autoeval.counting.capture.tasks`, which takes a second to import
+    *("total-original", "total-occluded", "occluded-only", "pattern-original", "pattern-occluded"),
+    *("oracle-all", "oracle-visible", "inpainted", "confidence-original", "confidence-occluded"),
+    *("sampled-original", "sampled-occluded"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
-    parser.add_argument(
-        "--counter",
-        action="append",
-        required=True,
-        metavar="FILE",
-        help="counter's config, such as configs/counting/capture/endpoint.py; repeatable",
-    )
-    parser.add_argument(
-        "--cfg-options",
-        nargs="+",
-        action=DictAction,
-        metavar="KEY=VALUE",
-        help="changes to every counter's config, such as counter.model=gpt-4o",
-    )
+    add_counter_options(parser, example="configs/counting/capture/endpoint.py")
     parser.add_argument(
         "--task",
         nargs="+",
@@ -53,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TASK",
         help=f"of {', '.join(TASKS)} (default: the two total ones)",
     )
-    add_out(parser, "capture")
-    parser.add_argument("--prompts", type=Path, default=SHIPPED, metavar="FILE")
+    parser.add_argument("--out", type=Path, default=Path("capture"), metavar="OUT")
+    parser.add_argument("--prompts", type=Path, metavar="FILE", help="default: as shipped")
     parser.add_argument(
         "--prompts-of", default="default", metavar="MODEL", help="whose published prompts to use"
     )
@@ -63,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask at temperature 1, and again .1 lower each time no number can be read",
     )
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="questions at once")
+    add_run_options(parser, "items", batches=False)
     parser.add_argument(
         "--inpainter",
         metavar="NAME",
@@ -78,18 +65,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    split = open_split(args.split)
+    from autoeval.counting.capture.ask import BACKOFF
+    from autoeval.counting.capture.inpainting import load_inpainter
+    from autoeval.counting.capture.prompts import load_prompts
+    from autoeval.counting.capture.queries import RunOptions
+    from autoeval.counting.capture.split import open_split
+    from autoeval.counting.capture.task_run import run_task
+    from autoeval.counting.capture.tasks import get_task
+    from autoeval.counting.journal import CellJournal, check_same_run, folder_name
+
+    split = open_split(args.split).first(args.limit)
     tasks = [get_task(name) for name in args.task]
     book = load_prompts(args.prompts, model=args.prompts_of)
     options = RunOptions(
         extractor=_extractor(args.extractor, book),
         temperatures=BACKOFF if args.backoff else (None,),
-        workers=max(args.workers, 1),
+        workers=args.workers,
         inpainter=load_inpainter(args.inpainter) if args.inpainter else None,
     )
     failed = 0
-    for path in args.counter:
-        counter, settings = load_counter(path, args.cfg_options)
+    for counter, settings in load_counters(args):
         folder = args.out / folder_name(counter.name)
         settings |= {"extractor": args.extractor, "inpainter": args.inpainter}
         check_same_run(folder / "settings.json", settings)
@@ -109,6 +104,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _extractor(path: str | None, book: PromptBook) -> Extractor:
+    from autoeval.counting.capture.answers import extract_count
+    from autoeval.counting.capture.answers.model import ModelExtractor
+    from autoeval.counting.counters.build import load_counter
+    from autoeval.data.wording import listed
+
     if path is None:
         return extract_count
     counter, _ = load_counter(path)

@@ -11,41 +11,29 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mmengine.config import DictAction
-
-from autoeval.counting.asking import Asker, check_names
 from autoeval.counting.commands.common_options import (
     add_exclude,
     add_mode,
     add_out,
     add_predictions,
 )
-from autoeval.counting.counters.build import load_counter
-from autoeval.counting.filed_page import PAGE
-from autoeval.counting.journal import folder_name
+from autoeval.counting.commands.counter_options import (
+    add_counter_options,
+    add_run_options,
+    load_counters,
+)
 from autoeval.counting.modes import mode_line
-from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
-from autoeval.counting.praco.data import CountingSet, single_class
-from autoeval.counting.praco.data_kind import load_counting_set
-from autoeval.counting.praco.mosaic_pairs import (
-    LAYOUTS,
-    RELEASED_SEED,
-    MosaicRecipe,
-    all_pairs,
-    draw_pairs,
-    read_pairs,
-    write_pairs,
-)
-from autoeval.counting.praco.mosaic_panels import choose_mosaics, mosaic_panels
-from autoeval.counting.praco.multi_class import (
-    evaluate_multi_class,
-    evaluate_multi_class_file,
-    with_objects,
-)
-from autoeval.counting.praco.outcome import write_outcome, write_plus_plus
-from autoeval.counting.praco.released_csv import find_released
 from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.counting.asking import Asker
+    from autoeval.counting.praco.data import CountingSet
+    from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
+
+# As in `mosaic_pairs`, which takes a second to import.
+LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,20 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
     add_exclude(parser)
     asked = parser.add_argument_group("who is asked")
-    asked.add_argument(
-        "--counter",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="counter's config, such as configs/counting/praco/yolox_nano.py; repeatable",
-    )
-    asked.add_argument(
-        "--cfg-options",
-        nargs="+",
-        action=DictAction,
-        metavar="KEY=VALUE",
-        help="changes to every counter's config, such as counter.checkpoint=FILE",
-    )
+    add_counter_options(asked, example="configs/counting/praco/yolox_nano.py", required=False)
     add_predictions(
         asked,
         "folders with Inference_Test1_MODEL_SPLIT.csv files, or with a folder of them for each "
@@ -108,10 +83,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--n-resamples", type=int, default=1000, help="of the bootstrap")
     add_out(parser, "praco")
+    add_run_options(parser, "images (and their mosaics)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.filed_page import PAGE
+    from autoeval.counting.praco.data_kind import load_counting_set
+
     if not args.counter and not args.predictions:
         raise InputError("Nobody to ask: give --counter FILE or --predictions DIR.")
     if "{}" not in args.prompt:
@@ -131,7 +110,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
-    counting_set = single_class(counting_set)
+    from autoeval.counting.asking import check_names
+    from autoeval.counting.journal import folder_name
+    from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
+    from autoeval.counting.praco.data import single_class
+    from autoeval.counting.praco.mosaic_panels import choose_mosaics, mosaic_panels
+    from autoeval.counting.praco.outcome import write_outcome
+
+    counting_set = single_class(counting_set).first(args.limit)
     recipes = _pairs(args, counting_set)
     results, panels = [], {}
     for asker, settings in _askers(args):
@@ -158,15 +144,18 @@ def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
 
 
 def _askers(args: argparse.Namespace) -> list[tuple[Asker, dict]]:
-    loaded = [load_counter(path, args.cfg_options) for path in args.counter]
-    check_names([counter.name for counter, _ in loaded])
+    from autoeval.counting.asking import Asker
+
+    asked = {"workers": args.workers, "batch_size": args.batch_size}
     return [
-        (Asker(counter, args.prompt, args.reference_class), settings)
-        for counter, settings in loaded
+        (Asker(counter, args.prompt, args.reference_class, **asked), settings)
+        for counter, settings in load_counters(args)
     ]
 
 
 def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRecipe]:
+    from autoeval.counting.praco.mosaic_pairs import all_pairs, draw_pairs, read_pairs, write_pairs
+
     if args.pairs == "none" or not args.counter:
         return []
     if args.pairs == "released":
@@ -183,6 +172,8 @@ def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRe
 
 def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[tuple[str, Path]]:
     """Find the prediction files of every model in the folders."""
+    from autoeval.counting.praco.released_csv import find_released
+
     found: list[tuple[str, Path]] = []
     for folder in args.predictions:
         models = find_released(folder, counting_set.name, multi_class=args.multi_class)
@@ -195,7 +186,16 @@ def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[tuple
 
 
 def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str:
-    counting_set = with_objects(counting_set)
+    from autoeval.counting.asking import check_names
+    from autoeval.counting.journal import folder_name
+    from autoeval.counting.praco.multi_class import (
+        evaluate_multi_class,
+        evaluate_multi_class_file,
+        with_objects,
+    )
+    from autoeval.counting.praco.outcome import write_plus_plus
+
+    counting_set = with_objects(counting_set).first(args.limit)
     options = {"divisions": args.grid, "mode": args.mode}
     results = [
         evaluate_multi_class(

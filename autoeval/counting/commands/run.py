@@ -10,27 +10,18 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mmengine.config import DictAction
-
-from autoeval.counting.asking import Asker, check_names
-from autoeval.counting.counters.build import load_counter
-from autoeval.counting.journal import CellJournal, check_same_run, folder_name
-from autoeval.counting.running import count_images, write_counts
-from autoeval.data.find_images import find_images
-from autoeval.data.wording import listed
+from autoeval.counting.commands.counter_options import (
+    add_counter_options,
+    add_run_options,
+    load_counters,
+)
 
 FAILURE = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
-        "--counter",
-        action="append",
-        required=True,
-        metavar="FILE",
-        help="counter's config, such as configs/counting/praco/yolox_nano.py; repeatable",
-    )
+    add_counter_options(parser, example="configs/counting/praco/yolox_nano.py")
     parser.add_argument(
         "--images",
         required=True,
@@ -46,13 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to count: a class, or the question to a model that answers in words; counters "
         "of one kind of object pass it over (default: %(default)s)",
     )
-    parser.add_argument(
-        "--cfg-options",
-        nargs="+",
-        action=DictAction,
-        metavar="KEY=VALUE",
-        help="changes to every counter's config, such as counter.checkpoint=FILE",
-    )
+    add_run_options(parser, "images")
     parser.add_argument(
         "--out",
         type=Path,
@@ -64,17 +49,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.asking import Asker
+    from autoeval.counting.journal import CellJournal, check_same_run, folder_name
+    from autoeval.counting.running import count_images, write_counts
+    from autoeval.data.find_images import find_images
+    from autoeval.data.wording import listed
+
     found = find_images(args.images, every=args.every)
     for note in found.skipped:
         print(f"note: {note}")
-    loaded = [load_counter(path, args.cfg_options) for path in args.counter]
-    check_names([counter.name for counter, _ in loaded])
-    failures = 0
-    for counter, settings in loaded:
+    images, failures = found.images[: args.limit], 0
+    for counter, settings in load_counters(args):
         folder = args.out / folder_name(counter.name)
         check_same_run(folder / "run.json", {**settings, "prompt": args.prompt})
         journal = CellJournal(folder / "answers.jsonl", ["image"])
-        table = count_images(Asker(counter), found.images, args.prompt, journal)
+        asker = Asker(counter, workers=args.workers, batch_size=args.batch_size)
+        table = count_images(asker, images, args.prompt, journal)
         files = write_counts(folder, table)
         status = table["status"]
         failed = table.loc[status.str.startswith("failed"), "id"].tolist()

@@ -34,6 +34,8 @@ class EndpointAsk:
         If the address cannot be used; see `JsonPoster`.
     """
 
+    concurrent = True
+
     def __init__(
         self,
         url: str,

@@ -73,9 +73,33 @@ class DetectorCounter:
         InputError
             If a prompt names no category of the detector.
         """
-        labels = [find_category(prompt, self.detector.categories) for prompt in prompts]
-        context = context or {}
-        [evidence] = self.detector.observe([image], [str(context.get("image_id", ""))])
+        return self.count_batch([image], [prompts], [context or {}])[0]
+
+    def count_batch(
+        self,
+        images: Sequence[np.ndarray],
+        prompts: Sequence[Sequence[str]],
+        contexts: Sequence[Mapping[str, Any]],
+    ) -> list[list[CountResult]]:
+        """Count what the prompts of each image name; the detector sees the images together.
+
+        Raises
+        ------
+        InputError
+            If a prompt names no category of the detector.
+        """
+        known = self.detector.categories
+        labels = [[find_category(prompt, known) for prompt in of_image] for of_image in prompts]
+        ids = [str(context.get("image_id", "")) for context in contexts]
+        found = self.detector.observe(images, ids)
+        return [
+            self._results(evidence, of_image, context)
+            for evidence, of_image, context in zip(found, labels, contexts, strict=True)
+        ]
+
+    def _results(
+        self, evidence: Evidence, labels: Sequence[int], context: Mapping[str, Any]
+    ) -> list[CountResult]:
         counted = evidence.clean.above(self.score_thr)
         notes = self._warn_at_limit(counted)
         return [result_of_boxes(counted[counted.labels == k], context, notes) for k in labels]
@@ -88,7 +112,7 @@ class DetectorCounter:
             f"max_per_img = {self.max_per_img} allows: objects may be missing from the count. "
             "Raise the limit in its test settings."
         )
-        warnings.warn(note, stacklevel=3)
+        warnings.warn(note, stacklevel=5)
         return (note,)
 
 

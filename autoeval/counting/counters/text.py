@@ -17,7 +17,8 @@ class TextCounter:
     Parameters
     ----------
     ask : callable of (image, prompt) -> str
-        Answers the prompt, the whole question, about an image (H, W, 3) uint8 BGR.
+        Answers the prompt, the whole question, about an image (H, W, 3) uint8 BGR. With an
+        attribute ``concurrent`` that is true it is called from several threads at once.
     parse : callable of str -> float or None
         Reads the count out of the answer; None where it gives none, which is a skipped answer.
     name : str
@@ -42,6 +43,7 @@ class TextCounter:
         self.ask = ask
         self.parse = parse
         self.name = name
+        self.concurrent = bool(getattr(ask, "concurrent", False))
 
     def count(
         self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None

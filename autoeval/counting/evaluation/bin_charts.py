@@ -79,7 +79,8 @@ def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
     many = sum(len(e.counted) for e in shown) > MANY_MARKS
     for k, (axes, evaluation) in enumerate(zip(panels, shown, strict=False)):
         target, pred = evaluation.counted.target, evaluation.counted.pred
-        axes.scatter(target, pred, s=14, alpha=0.5, lw=0, color=_color(k), rasterized=many)
+        marks = {"marker": "o", "ms": 14**0.5, "mew": 0, "alpha": 0.5, "rasterized": many}
+        axes.plot(target, pred, ls="", color=_color(k), **marks)
         axes.plot([0, 1.2 * top], [0, 1.2 * top], color="0.3", lw=1)
         axes.set_title(f"{label_text(evaluation.name)}, n = {len(target)}", fontsize=10)
         axes.set(xlabel="true count", ylabel="predicted count")

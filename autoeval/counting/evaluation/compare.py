@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.evaluation.model_measures import CountEvaluation
-from autoeval.counting.measures.bootstrap import compare_paired
+from autoeval.counting.measures.paired_comparison import compare_paired
 from autoeval.errors import InputError
 
 TIE, ONE_IMAGE = "tie", "one image"
@@ -34,14 +34,16 @@ class CountComparison:
     pairs: pd.DataFrame
 
 
-def compare_models(evaluations: Sequence[CountEvaluation], *, seed: int = 0) -> CountComparison:
+def compare_models(
+    evaluations: Sequence[CountEvaluation], *, n_resamples: int = 1000, seed: int = 0
+) -> CountComparison:
     """Compare evaluations on the same images and bins (see `predictions.align`).
 
     Parameters
     ----------
     evaluations : sequence of CountEvaluation
         At least two, with different names.
-    seed : int
+    n_resamples, seed : int
         Of the bootstrap of the differences.
 
     Raises
@@ -57,7 +59,7 @@ def compare_models(evaluations: Sequence[CountEvaluation], *, seed: int = 0) -> 
             per_bin[f"{statistic}: {e.name}"] = column
         won = _winners(values, [e.name for e in evaluations])
         per_bin[winner] = np.where(per_bin["n"] > 1, won, ONE_IMAGE)
-    pairs = [_pair(a, b, seed) for a, b in combinations(evaluations, 2)]
+    pairs = [_pair(a, b, n_resamples, seed) for a, b in combinations(evaluations, 2)]
     return CountComparison(per_bin, pd.DataFrame(pairs))
 
 
@@ -79,8 +81,10 @@ def _winners(values: np.ndarray, names: Sequence[str]) -> list[str]:
     return [names[row.argmax()] if row.sum() == 1 else TIE for row in best]
 
 
-def _pair(a: CountEvaluation, b: CountEvaluation, seed: int) -> dict[str, object]:
-    found = compare_paired(a.counted.target, a.counted.pred, b.counted.pred, seed=seed)
+def _pair(a: CountEvaluation, b: CountEvaluation, n_resamples: int, seed: int) -> dict[str, object]:
+    found = compare_paired(
+        a.counted.target, a.counted.pred, b.counted.pred, n_resamples=n_resamples, seed=seed
+    )
     return {
         "A": a.name,
         "B": b.name,

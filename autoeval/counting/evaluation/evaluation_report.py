@@ -55,13 +55,24 @@ def write_files(
     """
     if all(e.bins == evaluations[0].bins for e in evaluations):
         evaluations[0].bins.save(folder / "bins.json")
+    text = evaluation_json(evaluations, comparison, notes, places)
+    write_text(folder / "evaluation.json", text + "\n")
+    evaluation_page(evaluations, comparison, notes, places).write_all(folder)
+
+
+def evaluation_json(
+    evaluations: Sequence[CountEvaluation],
+    comparison: CountComparison | None = None,
+    notes: Sequence[str] = (),
+    places: Sequence[Localisation] = (),
+) -> str:
+    """Return everything but the single predictions as JSON; the parameters are `write_files`'."""
     content: dict[str, Any] = {"models": [e.to_dict() for e in evaluations], "notes": list(notes)}
     if comparison is not None:
         content["pairs"] = comparison.pairs.to_dict("records")
     if places:
         content["localisation"] = {p.name: p.table.to_dict("records") for p in places}
-    write_text(folder / "evaluation.json", json.dumps(_plain(content), indent=1) + "\n")
-    evaluation_page(evaluations, comparison, notes, places).write_all(folder)
+    return json.dumps(_plain(content), indent=1)
 
 
 def evaluation_page(

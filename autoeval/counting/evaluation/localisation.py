@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from autoeval.counting.measures.game import GameScore
-from autoeval.counting.measures.nap import NormalisedAveragePrecision
-from autoeval.counting.measures.point_matching import PointMatchScore
 from autoeval.counting.point_predictions import ImagePoints
 from autoeval.counting.truth import GroundTruth
 from autoeval.data.image_header import image_size
@@ -73,6 +70,10 @@ def evaluate_points(
     InputError
         If no image has true and predicted points.
     """
+    from autoeval.counting.measures.game import GameScore
+    from autoeval.counting.measures.nap import NormalisedAveragePrecision
+    from autoeval.counting.measures.point_matching import PointMatchScore
+
     game, nap = GameScore(LEVELS), NormalisedAveragePrecision()
     matches = [PointMatchScore(distance) for distance in distances]
     both = [i for i, image in found.items() if image is not None and _points_of(truth, i)]

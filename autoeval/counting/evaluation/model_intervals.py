@@ -1,16 +1,17 @@
-"""Intervals of the measures of one model: images drawn again, measured from what each adds."""
+"""Intervals of the measures of one model, from sums that all measures share."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
+from autoeval.counting.measures.bootstrap import MeasureInterval
+from autoeval.counting.measures.bootstrap_sums import bootstrap_mean, bootstrap_sums
 from autoeval.counting.measures.overall import smape_terms
 from autoeval.counting.measures.tper import tper_areas
 from autoeval.counting.predictions import CountPredictions
+
+SMAPE = "sMAPE"
 
 
 def measure_intervals(
@@ -36,61 +37,69 @@ def measure_intervals(
     n_resamples, seed : int
         Of the bootstrap.
     """
-    values = _per_image(counted.target, counted.pred, bins, mode)
     terms = smape_terms(predictions.target, predictions.pred)
-    draws = {"n_resamples": n_resamples, "seed": seed}
-    found = bootstrap_intervals(lambda rows: _resampled(values, rows), counted.ids, **draws)
-    return found | bootstrap_intervals(
-        lambda rows: {"sMAPE": float(terms[rows].mean())}, predictions.ids, **draws
+    table = _ImageSums(counted.target, counted.pred, bins, mode)
+    every_image = counted.ids == predictions.ids
+    found = bootstrap_sums(
+        table.measures,
+        np.column_stack([table.values, terms]) if every_image else table.values,
+        counted.ids,
+        groups=table.group,
+        n_resamples=n_resamples,
+        seed=seed,
     )
+    if not every_image:
+        found[SMAPE] = bootstrap_mean(terms, predictions.ids, n_resamples=n_resamples, seed=seed)
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class _PerImage:
-    """What each image adds to the measures, (N,) each."""
+class _ImageSums:
+    """What each image adds to the sums that the measures are made of.
 
-    error: np.ndarray
-    signed: np.ndarray
-    index: np.ndarray
-    binned: np.ndarray
-    percentage: np.ndarray
-    tper_area: np.ndarray
+    Deviations are taken from the means of the data, so that no variance is the small difference of
+    two large sums.
 
+    Parameters
+    ----------
+    target, pred : ndarray of shape (N,), float64
+    bins : CountBins
+    mode : {"paper", "released"}
+    """
 
-def _per_image(target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> _PerImage:
-    error, some, index = np.abs(pred - target), target > 0, bins.assign(target)
-    inside = (index >= 0) & (index < len(bins))
-    return _PerImage(
-        error,
-        pred - target,
-        index + 1,
-        inside if mode == "released" else np.ones(len(target), bool),
-        np.where(some, 100 * error / np.where(some, target, 1), np.nan),
-        tper_areas(target, pred),
-    )
+    def __init__(self, target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> None:
+        error, some = np.abs(pred - target), target > 0
+        self.group = bins.assign(target) + 1  # 0 and len(bins) + 1 lie outside the bins
+        self.pooled = slice(1, len(bins) + 1) if mode == "released" else slice(None)
+        self.center = error.mean()
+        n = np.maximum(np.bincount(self.group), 1)
+        from_bin = error - (np.bincount(self.group, error) / n)[self.group]
+        percentage = 100 * error / np.where(some, target, 1) * some
+        columns = [np.ones(len(target)), error - self.center, (error - self.center) ** 2]
+        columns += [from_bin, from_bin**2, error**2, pred - target]
+        self.values = np.column_stack([*columns, percentage, some, tper_areas(target, pred)])
 
+    def measures(self, sums: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the measures (R,) of resamples from their sums (R, bins, columns)."""
+        n, off, off2, _, _, squared, signed, percentage, some, tper, *smape = sums.sum(1).T
+        mean, std = self._pooled(sums[:, self.pooled])
+        with np.errstate(invalid="ignore"):
+            mape = percentage / some
+        return {
+            "pooled MAE": mean,
+            "pooled std": std,
+            "MAE": self.center + off / n,
+            "std": np.sqrt((off2 / n - (off / n) ** 2).clip(0)),
+            "RMSE": np.sqrt(squared / n),
+            "bias": signed / n,
+            "MAPE": mape,
+            "TPER AUC relative": tper / n,
+        } | ({SMAPE: smape[0] / n} if smape else {})
 
-def _resampled(values: _PerImage, rows: np.ndarray) -> dict[str, float]:
-    error, percentage = values.error[rows], values.percentage[rows]
-    binned = rows[values.binned[rows]]
-    mean, std = pooled_of_errors(values.error[binned], values.index[binned])
-    known = percentage[~np.isnan(percentage)]
-    return {
-        "pooled MAE": mean,
-        "pooled std": std,
-        "MAE": float(error.mean()),
-        "std": float(error.std()),
-        "RMSE": float(np.sqrt((error**2).mean())),
-        "bias": float(values.signed[rows].mean()),
-        "MAPE": float(known.mean()) if len(known) else float("nan"),
-        "TPER AUC relative": float(values.tper_area[rows].mean()),
-    }
-
-
-def pooled_of_errors(error: np.ndarray, index: np.ndarray) -> tuple[float, float]:
-    """Pool as `autoeval.counting.measures.binned.pooled` does, from errors and bins (N,)."""
-    if not len(error):
-        return float("nan"), float("nan")
-    n = np.bincount(index)
-    mean = np.bincount(index, error) / np.maximum(n, 1)
-    return float(error.mean()), float(np.sqrt(((error - mean[index]) ** 2).mean()))
+    def _pooled(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pool over bins, as `autoeval.counting.measures.binned.pooled` does."""
+        n, off, _, from_bin, from_bin2 = np.moveaxis(sums[..., :5], 2, 0)
+        within = from_bin2 - from_bin**2 / np.maximum(n, 1)
+        total = n.sum(1)
+        with np.errstate(invalid="ignore"):
+            mean = self.center + off.sum(1) / total
+            return mean, np.sqrt(within.sum(1).clip(0) / total)

@@ -1,4 +1,4 @@
-"""Bootstrap intervals that resample whole images, and paired comparison of two models."""
+"""Bootstrap intervals that resample whole images."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import wilcoxon
 
-from autoeval.counting.measures.count_pairs import as_pairs
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
 
@@ -75,10 +73,7 @@ def bootstrap_intervals(
     >>> str(bootstrap_intervals(lambda rows: {"mean": values[rows].mean()}, images)["mean"])
     '2 [1, 5]'
     """
-    if not len(images):
-        raise InputError("A bootstrap interval needs at least one image: got none.")
-    if n_resamples < 1:
-        raise InputError(f"Expected at least one resample but got {n_resamples}.")
+    check_draws(len(images), n_resamples)
     draw = _RowsOfImages(np.asarray(images))
     rng = np.random.default_rng(seed)
     drawn = []
@@ -86,12 +81,33 @@ def bootstrap_intervals(
         for _ in range(n_resamples):
             drawn.append(statistics(draw(rng)))
             bar.update()
-    if len(draw.sizes) < 2:
-        drawn = [dict.fromkeys(drawn[0], float("nan"))]
-    ends = pd.DataFrame(drawn, dtype=np.float64).quantile([(1 - level) / 2, (1 + level) / 2])
+    own = statistics(np.arange(len(images)))
+    return percentiles(own, pd.DataFrame(drawn), level=level, n_images=len(draw.sizes))
+
+
+def check_draws(n_rows: int, n_resamples: int) -> None:
+    """Raise `InputError` where there is nothing to draw from, or nothing is drawn."""
+    if not n_rows:
+        raise InputError("A bootstrap interval needs at least one image: got none.")
+    if n_resamples < 1:
+        raise InputError(f"Expected at least one resample but got {n_resamples}.")
+
+
+def percentiles(
+    own: Mapping[str, float],
+    drawn: Mapping[str, np.ndarray] | pd.DataFrame,
+    *,
+    level: float,
+    n_images: int,
+) -> dict[str, MeasureInterval]:
+    """Make intervals of the values of resamples (R,), by measure; NaN of a single image."""
+    table = pd.DataFrame(drawn, dtype=np.float64)
+    ends = table.quantile([(1 - level) / 2, (1 + level) / 2])
+    if n_images < 2:
+        ends[:] = np.nan
     return {
         name: MeasureInterval(float(value), float(ends[name].iloc[0]), float(ends[name].iloc[1]))
-        for name, value in statistics(np.arange(len(images))).items()
+        for name, value in own.items()
     }
 
 
@@ -109,71 +125,3 @@ class _RowsOfImages:
         before = np.cumsum(sizes) - sizes
         at = np.repeat(self.starts[drawn] - before, sizes) + np.arange(sizes.sum())
         return self.order[at]
-
-
-@dataclass(frozen=True)
-class PairedComparison:
-    """How the absolute errors of two models differ on the same images.
-
-    Parameters
-    ----------
-    difference : MeasureInterval
-        Mean of |error of A| - |error of B|; negative where A is better.
-    p_value : float
-        Of Wilcoxon's signed-rank test; 1 where no error differs.
-    better, worse, equal : int
-        Images on which A is nearer, B is nearer, and neither.
-    """
-
-    difference: MeasureInterval
-    p_value: float
-    better: int
-    worse: int
-    equal: int
-
-
-def compare_paired(
-    target: Any,
-    pred_a: Any,
-    pred_b: Any,
-    images: Sequence[Any] | np.ndarray | None = None,
-    *,
-    level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> PairedComparison:
-    """Compare two models image by image.
-
-    Parameters
-    ----------
-    target, pred_a, pred_b : array-like of shape (N,)
-        True counts and those of the two models.
-    images : sequence of length N, optional
-        Image of each row, for the bootstrap; by default each row is its own.
-    level, n_resamples, seed
-        See `bootstrap_intervals`.
-
-    Raises
-    ------
-    InputError
-        If the counts cannot be compared (see `as_pairs`).
-
-    Examples
-    --------
-    >>> found = compare_paired([5, 5, 5, 5], [5, 5, 6, 5], [7, 8, 6, 4])
-    >>> found.difference.value, found.better, found.worse, found.equal
-    (-1.5, 3, 0, 1)
-    """
-    target, pred_a = as_pairs(target, pred_a)
-    _, pred_b = as_pairs(target, pred_b)
-    difference = np.abs(pred_a - target) - np.abs(pred_b - target)
-    interval = bootstrap_intervals(
-        lambda rows: {"difference": float(difference[rows].mean())},
-        np.arange(len(target)) if images is None else images,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-    )["difference"]
-    p_value = float(wilcoxon(difference).pvalue) if difference.any() else 1.0
-    better, worse = int((difference < 0).sum()), int((difference > 0).sum())
-    return PairedComparison(interval, p_value, better, worse, len(target) - better - worse)

@@ -116,6 +116,14 @@ class CountingSet:
         ids = pd.Index([image.image_id for image in self.kept], name="image_id")
         return pd.DataFrame(rows, index=ids, columns=list(self.classes), dtype=np.int64)
 
+    def first(self, n: int | None) -> CountingSet:
+        """Measure the first `n` of the measured images alone, all of them where it is None.
+
+        What mosaics draw from stays, so that the pairs of these images do.
+        """
+        beyond = [image.image_id for image in self.kept[n:]] if n is not None else []
+        return self.exclude(beyond, f"beyond the limit of {n}") if beyond else self
+
     def exclude(self, image_ids: Iterable[str], reason: str = ON_THE_LIST) -> CountingSet:
         """Take images out of all measures.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import Asker, answer_fields, is_answered, number
+from autoeval.counting.asking import Asker, Question, answer_fields, is_answered, number
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountedImage, CountingSet
@@ -76,10 +77,10 @@ def run_mosaic_test(
         journal.writer() as write,
         announced_bar(len(waiting), "Mosaics", items="mosaics", unit="mosaic") as bar,
     ):
-        for recipe in waiting:
-            cells[_key(recipe)] = cell = _ask(asker, recipe, images, picture, divisions)
-            write([cell])
-            bar.update()
+        for fresh in asker.parts(partial(_ask, asker, images, picture, divisions), waiting):
+            write(fresh)
+            cells.update({tuple(cell[name] for name in KEY): cell for cell in fresh})
+            bar.update(len(fresh))
     table = pd.DataFrame([cells[_key(recipe)] for recipe in recipes])
     return table.astype({"upper": np.float64, "lower": np.float64})
 
@@ -96,32 +97,61 @@ def _key(recipe: MosaicRecipe) -> tuple[str, str, str]:
     return recipe.positive, recipe.negative, recipe.layout
 
 
+@dataclass(frozen=True, eq=False)
+class _Mosaic:
+    """A recipe with its upper image, and what is asked about it."""
+
+    recipe: MosaicRecipe
+    top: np.ndarray
+    seam: int
+    question: Question
+
+
 def _ask(
     asker: Asker,
-    recipe: MosaicRecipe,
     images: Mapping[str, CountedImage],
     picture: Callable[[str], np.ndarray],
     divisions: int,
+    recipes: Sequence[MosaicRecipe],
+) -> list[Cell]:
+    failed, mosaics = [], []
+    for recipe in recipes:
+        try:
+            mosaics.append(_make(recipe, picture))
+        except (UnreadableImageError, InputError) as error:
+            status = f"{FAILED}: {error}"
+            failed.append(_fields(recipe) | {"upper": None, "lower": None, "status": status})
+    answers = asker.ask_all([mosaic.question for mosaic in mosaics])
+    return failed + [
+        _cell(asker, mosaic, images[mosaic.recipe.positive], result, divisions)
+        for mosaic, [result] in zip(mosaics, answers, strict=True)
+    ]
+
+
+def _make(recipe: MosaicRecipe, picture: Callable[[str], np.ndarray]) -> _Mosaic:
+    top, bottom = picture(recipe.positive), picture(recipe.negative)
+    mosaic, seam = stack(top, bottom, recipe.layout)
+    name, asked = f"{recipe.positive} above {recipe.negative}", recipe.positive_class
+    return _Mosaic(recipe, top, seam, Question(mosaic, [asked], name, asked))
+
+
+def _cell(
+    asker: Asker, mosaic: _Mosaic, upper_image: CountedImage, result: CountResult, divisions: int
 ) -> Cell:
-    # Written out because dataclasses.asdict copies deeply, which is slow for many thousand cells.
-    cell = dict(vars(recipe))
-    try:
-        top, bottom = picture(recipe.positive), picture(recipe.negative)
-    except UnreadableImageError as error:
-        return cell | {"upper": None, "lower": None, "status": f"{FAILED}: {error}"}
-    try:
-        mosaic, seam = stack(top, bottom, recipe.layout)
-    except InputError as error:
-        return cell | {"upper": None, "lower": None, "status": f"{FAILED}: {error}"}
-    name = f"{recipe.positive} above {recipe.negative}"
-    [result] = asker.ask(mosaic, [recipe.positive_class], name, recipe.positive_class)
-    upper, lower = halves(result, len(mosaic), seam)
+    recipe, size = mosaic.recipe, mosaic.question.image.shape[:2]
+    upper, lower = halves(result, size[0], mosaic.seam)
     told = asker.privileged(recipe.positive_class)
-    cell |= {"upper": number(upper), "lower": number(lower)} | answer_fields(result, told)
+    cell = _fields(recipe) | {"upper": number(upper), "lower": number(lower)}
+    cell |= answer_fields(result, told)
     if is_answered(cell) and not np.isnan(result.count):
-        truth = _placed(images[recipe.positive], top, seam, mosaic.shape[1])
-        cell |= _tiles(result, truth, mosaic.shape[:2], divisions)
+        truth = _placed(upper_image, mosaic.top, mosaic.seam, size[1])
+        cell |= _tiles(result, truth, size, divisions)
     return cell
+
+
+def _fields(recipe: MosaicRecipe) -> Cell:
+    # Written out because dataclasses.asdict copies deeply, which is slow for many thousand cells.
+    return dict(vars(recipe))
 
 
 def _tiles(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import Asker, answer_fields, is_answered, number
+from autoeval.counting.asking import Asker, Question, answer_fields, is_answered, number
+from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.data.images import UnreadableImageError, read_image
@@ -64,18 +66,17 @@ def run_negative_test(
         ]
         for image in kept
     }
-    total, n_images = sum(map(len, wanted.values())), sum(map(bool, wanted.values()))
-    items = f"prompts on {n_images} images"
+    waiting = [image for image in kept if wanted[image.image_id]]
+    total, items = sum(map(len, wanted.values())), f"prompts on {len(waiting)} images"
+    ask = partial(_ask, asker, wanted, read, tiles)
     with (
         journal.writer() as write,
         announced_bar(total, "Negative labels", items=items, unit="prompt") as bar,
     ):
-        for image in kept:
-            if classes := wanted[image.image_id]:
-                fresh = _ask(asker, image, classes, read, tiles)
-                write(fresh)
-                cells.update({(cell["image"], cell["class"]): cell for cell in fresh})
-                bar.update(len(classes))
+        for fresh in asker.parts(ask, waiting):
+            write(fresh)
+            cells.update({(cell["image"], cell["class"]): cell for cell in fresh})
+            bar.update(len(fresh))
     table = _table(cells, counting_set)
     if table["status"].str.startswith(FAILED).all():
         raise InputError(
@@ -87,30 +88,41 @@ def run_negative_test(
 
 def _ask(
     asker: Asker,
-    image: CountedImage,
-    classes: list[str],
+    wanted: Mapping[str, list[str]],
     read: Callable[[Path], np.ndarray],
     tiles: Tiles | None,
+    images: Sequence[CountedImage],
 ) -> list[Cell]:
-    # An image of several classes has no one true class to tell.
-    told = ", ".join(image.points)
-    try:
-        picture = read(image.path)
-    except UnreadableImageError as error:
-        status = f"{FAILED}: {error.reason}"
-        return [
-            {"image": image.image_id, "class": name, "count": None, "status": status}
-            for name in classes
-        ]
-    results = asker.ask(picture, classes, image.image_id, told)
-    cells = []
-    for name, result in zip(classes, results, strict=True):
-        cell: Cell = {"image": image.image_id, "class": name, "count": number(result.count)}
-        cell |= answer_fields(result, asker.privileged(told))
-        if tiles is not None and is_answered(cell):
-            cell["tiles"] = tiles(result, *picture.shape[:2])
-        cells.append(cell)
-    return cells
+    unread: list[Cell] = []
+    questions = []
+    for image in images:
+        classes = wanted[image.image_id]
+        try:
+            # An image of several classes has no one true class to tell.
+            told = ", ".join(image.points)
+            questions.append(Question(read(image.path), classes, image.image_id, told))
+        except UnreadableImageError as error:
+            status = f"{FAILED}: {error.reason}"
+            unread += [
+                {"image": image.image_id, "class": name, "count": None, "status": status}
+                for name in classes
+            ]
+    answers = asker.ask_all(questions)
+    return unread + [
+        _cell(asker, question, name, result, tiles)
+        for question, results in zip(questions, answers, strict=True)
+        for name, result in zip(question.classes, results, strict=True)
+    ]
+
+
+def _cell(
+    asker: Asker, question: Question, name: str, result: CountResult, tiles: Tiles | None
+) -> Cell:
+    cell: Cell = {"image": question.image_id, "class": name, "count": number(result.count)}
+    cell |= answer_fields(result, asker.privileged(question.true_class))
+    if tiles is not None and is_answered(cell):
+        cell["tiles"] = tiles(result, *question.image.shape[:2])
+    return cell
 
 
 def _table(cells: dict[tuple, Cell], counting_set: CountingSet) -> pd.DataFrame:

@@ -97,6 +97,21 @@ def test_settings_of_a_model_must_not_change_within_a_folder(split, tmp_path, ca
     assert written and not any(KEY.encode() in path.read_bytes() for path in written)
 
 
+def test_a_limited_run_goes_on_and_workers_change_no_answer(split, tmp_path, capsys):
+    words = ["run", split, "--counter", CONFIGS / "visible_only.py", "--task", "total-occluded"]
+    assert capture(*words, "--out", tmp_path / "one") == 0
+    assert capture(*words, "--out", tmp_path / "many", "--limit", 7, "--workers", 4) == 0
+    assert "7 answered" in capsys.readouterr().out
+    assert capture(*words, "--out", tmp_path / "many", "--workers", 4) == 0
+    assert "43 answered, 0 skipped, 0 failed, 7 from before" in capsys.readouterr().out
+    tables = []
+    for folder in ("one", "many"):
+        (answers,) = (tmp_path / folder).rglob("total-occluded.jsonl")
+        rows = pd.read_json(answers, lines=True).drop(columns="seconds")
+        tables.append(rows.sort_values("key").reset_index(drop=True))
+    assert tables[0].equals(tables[1])
+
+
 def test_failed_questions_give_status_1(split, tmp_path, capsys, serve):
     server = serve((400, {}, {"error": "no"}), ok("6"))
     words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--out", tmp_path, "--workers", 3]

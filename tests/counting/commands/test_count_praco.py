@@ -273,3 +273,20 @@ def test_a_folder_with_other_settings_is_refused(data, capsys):
 def test_unknown_data(data, capsys):
     assert main(["count", "praco", "--data", "nowhere", "--counter", "good.py"]) == 2
     assert "Cannot tell what data set nowhere is" in capsys.readouterr().err
+
+
+def measures_of(*words):
+    assert main(["count", "praco", "--data", "fsc", "--counter", "good.py", *map(str, words)]) == 0
+
+
+def test_a_limited_run_goes_on_and_workers_change_nothing(data):
+    measures_of("--out", "whole", "--n-resamples", 20)
+    measures_of("--out", "parts", "--n-resamples", 20, "--limit", 5, "--workers", 3)
+    pairs = [pd.read_csv(f"{out}/mosaic_pairs.csv") for out in ("whole", "parts")]
+    first = pairs[0][pairs[0]["positive"].isin([f"{k}.png" for k in range(5)])]
+    assert first.reset_index(drop=True).equals(pairs[1]) and len(first) == 10
+    table = pd.read_csv("parts/colours/per_image.csv")
+    assert table["image"].tolist() == [f"{k}.png" for k in range(5)]
+    measures_of("--out", "parts", "--n-resamples", 20, "--workers", 3)
+    for name in ("measures.csv", "intervals.csv", "colours/per_image.csv"):
+        assert (data / "parts" / name).read_bytes() == (data / "whole" / name).read_bytes()

@@ -130,3 +130,21 @@ def test_two_counters_of_one_name(data, capsys):
     assert predictions("other").equals(predictions())
     assert run("--counter", "good.py", "--counter", "good.py") == 2
     assert "dots came twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_limited_run_goes_on_to_the_end_with_any_number_of_workers(data, workers):
+    config(data / "good.py")
+    assert run("--counter", "good.py", "--limit", 2, "--workers", workers) == 0
+    assert list(predictions().index) == ["a.png", "b/c.png"]
+    assert run("--counter", "good.py", "--workers", workers) == 0
+    assert (data / "asked.txt").read_text().split()[2:] == ["d.png"]
+    assert predictions()["pred"].to_dict() == {"a.png": 1, "b/c.png": 2, "d.png": 3}
+
+
+@pytest.mark.parametrize("option", ["--limit", "--workers", "--batch-size"])
+def test_numbers_below_one_are_refused(data, option, capsys):
+    config(data / "good.py")
+    with pytest.raises(SystemExit):
+        run("--counter", "good.py", option, 0)
+    assert "a whole number from 1 up" in capsys.readouterr().err

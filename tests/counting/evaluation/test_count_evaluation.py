@@ -11,8 +11,6 @@ from autoeval.counting.binning import CountBins, released_bins
 from autoeval.counting.evaluation import CountScore, compare_models, evaluate_counts
 from autoeval.counting.evaluation.bin_charts import plot_tper
 from autoeval.counting.evaluation.evaluation_report import evaluation_page
-from autoeval.counting.evaluation.model_intervals import pooled_of_errors
-from autoeval.counting.measures.binned import bin_table, pooled
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 
@@ -68,8 +66,6 @@ def test_intervals_hold_their_value_and_use_the_same_formulas():
     for name, interval in found.intervals.items():
         assert interval.value == pytest.approx(found.measures[name]), name
         assert interval.low < interval.value < interval.high
-    quick = pooled_of_errors(np.abs(pred - target), bins.assign(target) + 1)
-    assert quick == pytest.approx(pooled(bin_table(target, pred, bins)))
 
 
 def test_shards_merged_in_any_order_equal_the_whole_to_the_last_bit():

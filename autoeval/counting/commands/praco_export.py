@@ -1,0 +1,52 @@
+"""Export PrACo's negative-label test as a task for lmms-eval.
+
+Run it with `lmms-eval --include_path OUT --tasks NAME ...`, in an environment that has this package
+(`pip install --no-deps` and Pillow suffice). DATA is what `autoeval count praco` takes, with its
+images. Models that answer in words say nothing about places, which the mosaic test needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from autoeval.counting.commands.counter_options import positive
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("data", metavar="DATA", help="see above")
+    parser.add_argument("out", type=Path, metavar="OUT")
+    parser.add_argument("--data-root", metavar="DIR", help="folder with the data of a config file")
+    parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="list of image ids to take out, such as images of several classes; repeatable",
+    )
+    parser.add_argument("--question", metavar="TEXT", help="template; {} is the class")
+    parser.add_argument("--limit", type=positive, metavar="N", help="the first N images only")
+    parser.add_argument("--max-tokens", type=int, default=256, metavar="N", help="of an answer")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from autoeval.counting.praco.data import single_class
+    from autoeval.counting.praco.data_kind import load_counting_set
+    from autoeval.counting.praco.negative_export import QUESTION, export_praco
+    from autoeval.counting.praco.outcome import data_notes
+
+    counting_set = load_counting_set(
+        args.data, split=args.split, data_root=args.data_root, exclude=args.exclude
+    )
+    counting_set = single_class(counting_set).first(args.limit)
+    question = QUESTION if args.question is None else args.question
+    name = export_praco(counting_set, args.out, question=question, max_tokens=args.max_tokens)
+    n_images, n_classes = len(counting_set.kept), len(counting_set.classes)
+    print(f"{n_images * n_classes} questions: {n_images} images, {n_classes} classes")
+    for note in data_notes(counting_set):
+        print(f"note: {note}")
+    print(f"lmms-eval --include_path {args.out} --tasks {name}")
+    return 0

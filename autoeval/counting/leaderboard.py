@@ -1,0 +1,168 @@
+"""Several counting runs side by side: who is how good in which, ranked by one measure each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.praco.plus_plus_result import HIGHER_IS_BETTER as RISING_IN_PLUS_PLUS
+from autoeval.counting.praco.table_measures import HIGHER_IS_BETTER
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+
+RANKED_BY = ("pooled MAE", "NMN", "sMAPE", "accuracy", "MAE")  # the first that a run has
+RISING = ("exact %", "accuracy", *HIGHER_IS_BETTER, *RISING_IN_PLUS_PLUS)
+NO_MEASURES = ("model", "task", "low", "high", "n", "images", "counted")
+_NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
+_INTERVAL = re.compile(rf"\[{_NUMBER}, {_NUMBER}\]")
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """The models of one run, the best first.
+
+    Parameters
+    ----------
+    run : str
+        Name of the run, with the task where it has several.
+    measure : str
+        What ranks the models.
+    table : DataFrame
+        One row for each model: ``model``, ``rank`` (from 1, equal ones share the mean of theirs;
+        NaN without a value), ``value``, ``low`` and ``high`` (NaN where the run gives no interval).
+    measures : DataFrame
+        All measures of the run by ``model``, in the same order.
+    """
+
+    run: str
+    measure: str
+    table: pd.DataFrame
+    measures: pd.DataFrame
+
+    @property
+    def rises(self) -> bool:
+        """Whether a larger value of the measure is a better one."""
+        return self.measure.startswith(RISING)
+
+
+def read_runs(
+    folders: Sequence[Path], names: Sequence[str] | None = None, *, measures: Sequence[str] = ()
+) -> list[Standing]:
+    """Read what ``count evaluate``, ``count praco`` and ``count capture report`` wrote.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Each with a ``measures.csv``.
+    names : sequence of str, optional
+        Of the runs; by default those of the folders.
+    measures : sequence of str
+        A run is ranked by the first of them that it has, else by the first of `RANKED_BY`.
+
+    Raises
+    ------
+    InputError
+        If a folder holds no such run, names repeat, or no run has one of `measures`.
+    """
+    names = [folder.resolve().name for folder in folders] if names is None else list(names)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"Runs need different names, but {listed(twice)} came twice: NAME=DIR.")
+    found = []
+    for name, folder in zip(names, folders, strict=True):
+        table, intervals = _read(folder / "measures.csv"), _intervals(folder / "intervals.csv")
+        if "task" in table:
+            tasks = table.groupby("task", sort=False)
+            found += [_standing(f"{name}, {t}", part, measures, intervals) for t, part in tasks]
+        else:
+            found.append(_standing(name, table, measures, intervals))
+    unused = [measure for measure in measures if all(measure not in s.measures for s in found)]
+    if unused:
+        known = dict.fromkeys(c for s in found for c in s.measures if c not in NO_MEASURES)
+        raise InputError(f"No run has the measure {listed(unused)}: they have {listed(known, 30)}.")
+    return found
+
+
+def overall(standings: Sequence[Standing]) -> pd.DataFrame:
+    """Put the ranks of every run side by side.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``runs`` (in how many it has a value), ``mean rank`` over these, and its rank in
+        each run (NaN where it has no value); who is in most runs first, then by mean rank.
+    """
+    ranks = {s.run: s.table.set_index("model")["rank"] for s in standings}
+    table = pd.DataFrame(ranks).reindex(
+        dict.fromkeys(m for s in standings for m in s.table["model"])
+    )
+    table.insert(0, "runs", table.notna().sum(axis=1))
+    table.insert(1, "mean rank", table.iloc[:, 1:].mean(axis=1))
+    ordered = table.sort_values(["runs", "mean rank"], ascending=[False, True], kind="stable")
+    return ordered.rename_axis("model").reset_index()
+
+
+def _standing(
+    run: str,
+    table: pd.DataFrame,
+    wanted: Sequence[str],
+    intervals: dict[tuple[str, str], tuple[float, float]],
+) -> Standing:
+    table = table.dropna(axis=1, how="all")
+    measure = next((name for name in (*wanted, *RANKED_BY) if name in table), None)
+    if measure is None:
+        raise InputError(
+            f"{run} has no measure to rank by: expected one of {listed(RANKED_BY)} in measures.csv "
+            f"but got {listed(table.columns, 20)}."
+        )
+    value = table[measure].to_numpy(np.float64)
+    of_model = [intervals.get((measure, model), (np.nan, np.nan)) for model in table["model"]]
+    # The column of a CAPTURe run holds the interval of its main measure.
+    own = measure in ("sMAPE", "accuracy") and {"low", "high"} <= {*table}
+    ends = table[["low", "high"]].to_numpy() if own else np.reshape(of_model, (-1, 2))
+    rising = measure.startswith(RISING)
+    ranked = pd.DataFrame(
+        {
+            "model": table["model"].to_numpy(),
+            "rank": pd.Series(value).rank(ascending=not rising).to_numpy(),
+            "value": value,
+            "low": ends[:, 0],
+            "high": ends[:, 1],
+        }
+    )
+    order = ranked.sort_values("rank", kind="stable").index.to_numpy()
+    columns = [c for c in table if c not in ("task", "low", "high")]
+    by_rank = table.iloc[order][columns].reset_index(drop=True)
+    return Standing(run, measure, ranked.iloc[order].reset_index(drop=True), by_rank)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(path, dtype={"model": str})
+    except FileNotFoundError:
+        raise InputError(
+            f"No file {path}: expected a folder that `autoeval count evaluate`, `count praco` or "
+            "`count capture report` wrote."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot read {path}: {error}.") from None
+    if "model" not in table or table.empty:
+        raise InputError(f"{path} has no models: expected a column 'model' and a row for each.")
+    return table
+
+
+def _intervals(path: Path) -> dict[tuple[str, str], tuple[float, float]]:
+    """Read the interval of each measure and model out of texts such as ``1.5 [1.2, 1.9]``."""
+    if not path.is_file():
+        return {}
+    table = pd.read_csv(path, dtype=str).set_index("measure")
+    return {
+        (measure, model): (float(found[1]), float(found[2]))
+        for model in table
+        for measure, text in table[model].items()
+        if (found := _INTERVAL.search(str(text)))
+    }

@@ -1,0 +1,101 @@
+"""Functions that PrACo's lmms-eval task calls; they need Pillow and the standard library alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from autoeval.counting.capture.answers import extract_count
+from autoeval.counting.capture.lmms_eval_task import doc_to_text
+
+__all__ = [
+    "aggregate_mae",
+    "aggregate_nmn",
+    "aggregate_pccn",
+    "aggregate_pccn_released",
+    "aggregate_rmse",
+    "doc_to_text",
+    "doc_to_visual",
+    "process_count",
+]
+
+Answer = Mapping[str, Any]
+
+
+def doc_to_visual(doc: Mapping[str, Any]) -> list[Any]:
+    """Return the picture of an item, which many items share as a file."""
+    from PIL import Image
+
+    with Image.open(doc["image_path"]) as image:
+        return [image.convert("RGB")]
+
+
+def process_count(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
+    """Read the count out of an answer; the measures are made of all answers about an image.
+
+    Examples
+    --------
+    >>> doc = {"image_id": "1.jpg", "own": True, "count": 4}
+    >>> process_count(doc, ["There are 3."])["nmn"]
+    {'image': '1.jpg', 'own': True, 'count': 4, 'value': 3}
+    """
+    value = extract_count(results[0]).value
+    answer = {"image": doc["image_id"], "own": doc["own"], "count": doc["count"], "value": value}
+    metrics = ("nmn", "pccn", "pccn_released", "mae", "rmse")
+    return {**dict.fromkeys(metrics, answer), "skipped": float(value is None)}
+
+
+def aggregate_nmn(answers: Sequence[Answer]) -> float:
+    """Mean over images of the mean count of absent classes over the true count (equation 2)."""
+    return _mean(fmean(others) / count for count, _, others in _images(answers) if others)
+
+
+def aggregate_pccn(answers: Sequence[Answer]) -> float:
+    """Share (%) of images whose own count is nearer the truth than that of absent classes.
+
+    As equation 3 is printed: the sum over absent classes is divided by the number of all classes;
+    images without an answer to compare are left out.
+    """
+    return 100 * _mean(
+        abs(own - count) < abs(sum(others) / (len(others) + 1) - count)
+        for count, own, others in _images(answers)
+        if own is not None and others
+    )
+
+
+def aggregate_pccn_released(answers: Sequence[Answer]) -> float:
+    """Do the same as the authors' code does: divided by the absent classes; no answer fails."""
+    return 100 * _mean(
+        own is not None and bool(others) and abs(own - count) < abs(fmean(others) - count)
+        for count, own, others in _images(answers)
+    )
+
+
+def aggregate_mae(answers: Sequence[Answer]) -> float:
+    """Mean absolute error of the class that is there."""
+    return _mean(abs(own - count) for count, own, _ in _images(answers) if own is not None)
+
+
+def aggregate_rmse(answers: Sequence[Answer]) -> float:
+    """Root mean squared error of the class that is there."""
+    errors = ((own - count) ** 2 for count, own, _ in _images(answers) if own is not None)
+    return math.sqrt(_mean(errors))
+
+
+def _images(answers: Sequence[Answer]) -> list[tuple[float, float | None, list[float]]]:
+    """Return the true count, the own count and the known counts of absent classes of each image."""
+    found: dict[str, tuple[float, list[float | None], list[float]]] = {}
+    for answer in answers:
+        _, own, others = found.setdefault(answer["image"], (answer["count"], [], []))
+        if answer["own"]:
+            own.append(answer["value"])
+        elif answer["value"] is not None:
+            others.append(answer["value"])
+    return [(count, own[0] if own else None, others) for count, own, others in found.values()]
+
+
+def _mean(values: Any) -> float:
+    known = [float(value) for value in values]
+    return fmean(known) if known else math.nan

@@ -1,0 +1,120 @@
+"""Counters asked by several threads and in batches: the same answers, and no two at once."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from autoeval.counting.asking import Asker, Question
+from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters.text import TextCounter
+from autoeval.counting.journal import CellJournal
+from autoeval.counting.praco.fsc147 import load_fsc147
+from autoeval.counting.praco.mosaic_pairs import draw_pairs
+from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
+from autoeval.counting.praco.mosaic_run import run_mosaic_test
+from autoeval.counting.praco.negative_run import KEY, run_negative_test
+from autoeval.errors import InputError
+
+
+class Careful:
+    """Counts letters of the prompt and rows of the image; notices when two ask at once."""
+
+    name, capabilities = "careful", frozenset({"count", "points"})
+
+    def __init__(self):
+        self.at_once, self.most, self.lock = 0, 0, threading.Lock()
+
+    def count(self, image, prompt, context=None):
+        with self.lock:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+        points = np.zeros((len(prompt) + len(image) % 5, 2))
+        with self.lock:
+            self.at_once -= 1
+        return CountResult(float(len(points)), points=points, context=context or {})
+
+
+class Batched(Careful):
+    """Takes several images, and keeps how many; fails on any batch with the image `bad`."""
+
+    def __init__(self, bad=None):
+        super().__init__()
+        self.bad, self.sizes = bad, []
+
+    def count_batch(self, images, prompts, contexts):
+        self.sizes.append(len(images))
+        if self.bad in [context["image_id"] for context in contexts]:
+            raise RuntimeError("out of memory")
+        return [
+            [self.count(image, prompt, context) for prompt in of_image]
+            for image, of_image, context in zip(images, prompts, contexts, strict=True)
+        ]
+
+
+def tables(fsc147, folder, asker):
+    counting_set = load_fsc147(fsc147)
+    negative = run_negative_test(asker, counting_set, CellJournal(folder / "n.jsonl", KEY))
+    mosaics = run_mosaic_test(
+        asker, counting_set, draw_pairs(counting_set), CellJournal(folder / "m.jsonl", MOSAIC_KEY)
+    )
+    return negative, mosaics
+
+
+@pytest.mark.parametrize(("workers", "batch_size"), [(4, 8), (3, 2), (1, 3)])
+@pytest.mark.parametrize("make", [Careful, Batched])
+def test_tables_do_not_depend_on_workers_and_batches(fsc147, tmp_path, make, workers, batch_size):
+    expected = tables(fsc147, tmp_path / "one", Asker(Careful(), batch_size=1))
+    counter = make()
+    asker = Asker(counter, workers=workers, batch_size=batch_size)
+    for found, alone in zip(tables(fsc147, tmp_path / "all", asker), expected, strict=True):
+        assert found.equals(alone)
+    assert counter.most == 1, "it does not say that it is concurrent"
+    if make is Batched:
+        # Four images, then a mosaic of each with either of the other two classes.
+        assert max(counter.sizes) == min(batch_size, 8)
+    # What is kept is not asked again, whatever the number of workers.
+    silent = Careful()
+    tables(fsc147, tmp_path / "all", Asker(silent, workers=2))
+    assert silent.most == 0
+
+
+def test_a_batch_that_fails_is_asked_one_by_one():
+    class Failing(Batched):
+        def count(self, image, prompt, context=None):
+            if context["image_id"] == self.bad:
+                raise RuntimeError("too large")
+            return super().count(image, prompt, context)
+
+    image = np.zeros((4, 4, 3), np.uint8)
+    questions = [Question(image, ["car", "bicycle"], name, "car") for name in "abc"]
+    answers = Asker(Failing(bad="b")).ask_all(questions)
+    assert [[r.count for r in found] for found in (answers[0], answers[2])] == [[7, 11]] * 2
+    assert {r.status for r in answers[1]} == {"failed: RuntimeError: too large"}
+
+
+def test_a_wrong_number_of_answers_is_named():
+    class Short(Careful):
+        def count_batch(self, images, prompts, contexts):
+            return [[CountResult(1.0)]] * len(images)
+
+    image = np.zeros((4, 4, 3), np.uint8)
+    with pytest.raises(InputError, match="1 answers to 2 prompts"):
+        Asker(Short()).ask_all([Question(image, ["a", "b"], "x", "a")] * 2)
+
+
+def test_concurrent_counters_are_asked_at_once():
+    meeting = threading.Barrier(2, timeout=20)
+
+    def ask(image, prompt):
+        meeting.wait()
+        return "4"
+
+    ask.concurrent = True
+    asker = Asker(TextCounter(ask, float), workers=2)
+    image = np.zeros((4, 4, 3), np.uint8)
+
+    def work(names):
+        return asker.ask(image, ["car"], names[0], "car")[0].count
+
+    assert list(asker.parts(work, ["a", "b"])) == [4.0, 4.0]

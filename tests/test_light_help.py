@@ -1,0 +1,64 @@
+"""``--help`` loads nothing heavy, and what commands repeat for that is what the package says."""
+
+import json
+import subprocess
+import sys
+
+from autoeval.cli import COMMANDS
+from autoeval.commands import convert_labels, search_dropout
+from autoeval.counting import asking
+from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
+from autoeval.counting.capture import layout, own, tasks
+from autoeval.counting.commands import (
+    capture_build_real,
+    capture_generate,
+    capture_run,
+    counter_options,
+    evaluate,
+    praco,
+)
+from autoeval.counting.evaluation.localisation import DISTANCES
+from autoeval.counting.praco import mosaic_pairs
+from autoeval.data.labels.any_format import FORMATS
+from autoeval.scores.box_stability import image_stabilities
+
+HEAVY = ("matplotlib", "mmengine", "pandas", "scipy", "torch")
+REPRODUCE = {"reproduce binned", "reproduce capture", "reproduce praco"}  # these take a second
+LOADED = """
+import contextlib, io, json, sys
+from autoeval.cli import main
+found = {}
+for name in json.loads(sys.argv[1]):
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
+        main([*name.split(), "--help"])
+    assert "usage: autoeval " + name in shown.getvalue()
+    found[name] = [module for module in json.loads(sys.argv[2]) if module in sys.modules]
+print(json.dumps(found))
+"""
+
+
+def test_help_loads_nothing_heavy():
+    """In one process, so that the first command of several that are named is to blame."""
+    names = json.dumps([name for name in COMMANDS if name not in REPRODUCE])
+    argv = [sys.executable, "-c", LOADED, names, json.dumps(HEAVY)]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True)
+    found = json.loads(ended.stdout)
+    assert len(found) > 20
+    assert {name: modules for name, modules in found.items() if modules} == {}
+
+
+def test_what_the_options_name_is_what_there_is():
+    assert tuple(PUBLISHED) == evaluate.PUBLISHED
+    assert tuple(BINNINGS) == evaluate.BINNINGS
+    assert (evaluate.GAMMA, evaluate.DISTANCES) == (PUBLISHED_GAMMA, DISTANCES)
+    assert praco.LAYOUTS == mosaic_pairs.LAYOUTS
+    assert praco.RELEASED_SEED == mosaic_pairs.RELEASED_SEED
+    assert tuple(tasks.TASKS) == capture_run.TASKS
+    assert tuple(layout.LAYOUTS) == capture_generate.LAYOUTS
+    assert capture_generate.RELEASED == layout.RELEASED
+    choice = own.ImageChoice()
+    assert choice.min_regularity == capture_build_real.REGULARITY
+    assert (capture_build_real.OBJECTS, choice.seed) == (choice.min_objects, 0)
+    assert counter_options.BATCH_SIZE == asking.BATCH_SIZE
+    assert tuple(FORMATS) == convert_labels.LAYOUTS
+    assert tuple(image_stabilities()) == search_dropout.SCORE_NAMES
