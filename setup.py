@@ -5,5 +5,9 @@ from setuptools import find_packages, setup
 setup(
     packages=[*find_packages(include=["autoeval*"]), "autoeval.configs"],
     package_dir={"autoeval.configs": "configs"},
-    package_data={"autoeval.configs": ["**/*"], "autoeval.report": ["templates/*"]},
+    package_data={
+        "autoeval": ["py.typed"],
+        "autoeval.configs": ["**/*"],
+        "autoeval.report": ["templates/*"],
+    },
 )

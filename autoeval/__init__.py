@@ -8,40 +8,54 @@ from typing import TYPE_CHECKING, Any
 from autoeval.version import __version__
 
 if TYPE_CHECKING:
+    from autoeval.api import estimate_with_labels, fit, plan_labels
+    from autoeval.data.labels.any_format import load_labels
+    from autoeval.data.predictions.reading import read_predictions as load_predictions
+    from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
+    from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.detectors.loading import load_detector
     from autoeval.estimation.estimate import Estimate
-    from autoeval.estimation.estimator import MapEstimator
-    from autoeval.estimation.fitting import fit
-    from autoeval.estimation.labels.planning import plan_labels
+    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.metasets.task import load_task
 
 _HOMES = {
-    "Estimate": "estimation.estimate",
-    "MapEstimator": "estimation.estimator",
-    "fit": "estimation.fitting",
-    "load_detector": "detectors.loading",
-    "load_task": "metasets.task",
-    "plan_labels": "estimation.labels.planning",
+    "AccuracyEstimator": "estimation.estimator:AccuracyEstimator",
+    "BlackBoxDetector": "detectors.black_boxes.black_box:BlackBoxDetector",
+    "DetectorSpec": "detectors.detector_spec:DetectorSpec",
+    "Estimate": "estimation.estimate:Estimate",
+    "estimate_with_labels": "api:estimate_with_labels",
+    "fit": "api:fit",
+    "load_detector": "detectors.loading:load_detector",
+    "load_labels": "data.labels.any_format:load_labels",
+    "load_predictions": "data.predictions.reading:read_predictions",
+    "load_task": "metasets.task:load_task",
+    "plan_labels": "api:plan_labels",
 }
 
 __all__ = [
+    "AccuracyEstimator",
+    "BlackBoxDetector",
+    "DetectorSpec",
     "Estimate",
-    "MapEstimator",
     "__version__",
+    "estimate_with_labels",
     "fit",
     "load_detector",
+    "load_labels",
+    "load_predictions",
     "load_task",
     "plan_labels",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for: this package itself is light."""
+    """Import a name when it is used: this package itself is light."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(f"{__name__}.{module}"), attribute)
 
 
 def __dir__() -> list[str]:
-    """Name what can be asked for."""
+    """Name what can be imported."""
     return sorted(__all__)

@@ -12,41 +12,51 @@ from importlib.util import find_spec
 from autoeval.version import __version__
 
 ROOMS = ("autoeval.commands", "autoeval.demo.commands", "autoeval.counting.commands")
-COMMANDS = {
-    "demo": "render the road world, fit an estimator on it and judge its estimates",
-    "bench": "compare all methods on score tables, each source left out in turn",
-    "build-metaset": "make sample sets from labelled seed sets",
-    "check": "read everything once without the network and say what a run would meet",
-    "convert-labels": "write labels of any format as a COCO annotation file",
-    "count capture generate": "generate the synthetic split: patterns behind a black box",
-    "count capture build-real": "build a split of real images, published or one's own",
-    "count capture run": "put CAPTURe's tasks to counters; goes on where it was stopped",
-    "count capture report": "measure answers to CAPTURe and write a report page",
-    "count capture answers": "score the reading of counts out of free text",
-    "count capture baselines": "measure the counters without a model",
-    "count capture export": "write CAPTURe as tasks for lmms-eval",
-    "count evaluate": "measure predicted counts by bin of the true count, and overall",
-    "count run": "count in every image of a folder with any counter, and write predictions",
-    "count leaderboard": "put several counting runs on one page: every model, every measure",
-    "count praco": "test whether a counter understands the prompt it is asked with",
-    "count praco export": "write PrACo as a task for lmms-eval",
-    "fit": "fit an estimator to labels and the predictions of any detector",
-    "fit-change": "fit what changes of scores and of the camera say of changes of mAP",
-    "estimate": "estimate accuracy on new images from predictions, by a saved estimator",
-    "estimate-map": "estimate mAP, or a counting error, of a detector on unlabelled images",
-    "label estimate": "estimate mAP from a few labels and all that needs none",
-    "label plan": "draw images to label, and say how exact their labels will make the estimate",
-    "list": "list scores, methods, detectors, transforms, studies or counters by name",
-    "reproduce binned": "make table II of the paper on binned counting, printed figures beside",
-    "monitor": "watch many places: which is worst, and which has changed",
-    "reproduce bos": "make the tables of the paper on box stability, printed figures beside",
-    "reproduce capture": "make the tables of CAPTURe, printed figures beside",
-    "reproduce praco": "make the tables of PrACo, printed figures beside",
-    "search-dropout": "search the feature dropout whose box stability says most about mAP",
-    "status": "show how far a run is: jobs done, failed, running and left, and the rate",
-    "study": "study the method: correlation, thresholds, sizes, repeats, boxes, changes",
-    "train-demo-detector": "train the road world's small detector and measure it there",
+# Each group by how often its commands are used.
+GROUPS = {
+    "use": {
+        "fit": "fit an estimator to labels and a detector, or its predictions",
+        "estimate": "estimate accuracy on new images without labels, by a saved estimator",
+        "label plan": "draw images to label, and say how exact their labels will make the estimate",
+        "label estimate": "estimate mAP from a few labels and all that needs none",
+        "monitor": "watch many places: which is worst, and which has changed",
+        "check": "read everything once without the network and say what a run would meet",
+    },
+    "research": {
+        "estimate-map": "fit on a task with any method and sample sets, and estimate new images",
+        "study": "study the method: correlation, thresholds, sizes, repeats, boxes, changes",
+        "bench": "compare all methods on score tables, each source left out in turn",
+        "fit-change": "fit what changes of scores and of the camera say of changes of mAP",
+        "search-dropout": "search the feature dropout whose box stability says most about mAP",
+        "build-metaset": "make sample sets from labelled seed sets",
+        "reproduce bos": "make the tables of the paper on box stability, printed figures beside",
+    },
+    "counting": {
+        "count run": "count in every image of a folder with any counter, and write predictions",
+        "count evaluate": "measure predicted counts by bin of the true count, and overall",
+        "count praco": "test whether a counter understands the prompt it is asked with",
+        "count praco export": "write PrACo as a task for lmms-eval",
+        "count leaderboard": "put several counting runs on one page: every model, every measure",
+        "count capture run": "put CAPTURe's tasks to counters; goes on where it was stopped",
+        "count capture report": "measure answers to CAPTURe and write a report page",
+        "count capture answers": "score the reading of counts out of free text",
+        "count capture baselines": "measure the counters without a model",
+        "count capture generate": "generate the synthetic split: patterns behind a black box",
+        "count capture build-real": "build a split of real images, published or one's own",
+        "count capture export": "write CAPTURe as tasks for lmms-eval",
+        "reproduce binned": "make table II of the paper on binned counting, printed figures beside",
+        "reproduce capture": "make the tables of CAPTURe, printed figures beside",
+        "reproduce praco": "make the tables of PrACo, printed figures beside",
+    },
+    "other": {
+        "list": "list scores, methods, detectors, transforms, studies or counters by name",
+        "status": "show how far a run is: jobs done, failed, running and left, and the rate",
+        "convert-labels": "write labels of any format as a COCO annotation file",
+        "demo": "render the road world, fit an estimator on it and evaluate its estimates",
+        "train-demo-detector": "train the road world's small detector and measure it there",
+    },
 }
+COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -129,7 +139,7 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
 
 
 def _usage(words: list[str]) -> int:
-    """Print the commands, those of a group such as ``count`` where one was named."""
+    """Print the commands by group, or those that begin with a word such as ``count``."""
     asked = [word for word in words if word not in ("-h", "--help")]
     group = next((g for g in (asked[:2], asked[:1], []) if _commands(g)), [])
     known = asked == group
@@ -140,8 +150,12 @@ def _usage(words: list[str]) -> int:
     width = max(map(len, found))
     start = " ".join(["usage: autoeval", *group, "COMMAND [options]"])
     print(f"{start}   (autoeval COMMAND --help says more)\n", file=stream)
-    for name, text in found.items():
-        print(f"  {name:{width}}  {text}", file=stream)
+    for title, commands in GROUPS.items():
+        shown = [name for name in commands if name in found]
+        if shown and not group:
+            print(f"{title}:", file=stream)
+        for name in shown:
+            print(f"  {name:{width}}  {found[name]}", file=stream)
     return 0 if known else BAD_INPUT
 
 

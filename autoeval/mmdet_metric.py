@@ -29,7 +29,7 @@ from autoeval.detectors import Detector, ops
 from autoeval.detectors.building.category_names import find_categories
 from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.runtime.shards import TorchShards
 
 ops.register()
@@ -71,7 +71,7 @@ class LabelFreeMAP(BaseMetric):
     ) -> None:
         super().__init__(prefix=prefix)
         torch.serialization.add_safe_globals(harmless_types())
-        self.estimator = MapEstimator.load(estimator)
+        self.estimator = AccuracyEstimator.load(estimator)
         self.repeats = repeats
         self.detector: Detector | None = None
 
@@ -84,7 +84,7 @@ class LabelFreeMAP(BaseMetric):
             If the estimator was fitted with another one (naming what differs), or cannot be used
             without more than the detector and images.
         """
-        self.estimator.observer(detector, repeats=self.repeats)
+        self.estimator.check_detector(detector)
         self.detector = detector
 
     def process(self, data_batch: Any, data_samples: Sequence[Mapping[str, Any]]) -> None:
@@ -117,12 +117,12 @@ class LabelFreeMAP(BaseMetric):
         return {f"{self.prefix}/{name}": value for name, value in metrics.items()}
 
     def compute_metrics(self, results: list[ImageFile]) -> dict[str, float]:
-        """Print the estimate, its interval and its cautions, and return the numbers."""
+        """Print the estimate, its interval and its warnings, and return the numbers."""
         assert self.detector is not None
         size = get_world_size()
         estimate = self.estimator.predict(
-            results,
-            self.detector,
+            images=results,
+            detector=self.detector,
             repeats=self.repeats,
             shards=TorchShards(get_rank(), size) if size > 1 else None,
         )

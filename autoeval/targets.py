@@ -10,6 +10,7 @@ import numpy as np
 
 from autoeval.errors import InputError
 
+AP_TARGETS = ("mAP", "mAP50", "mAP75")
 LOWEST_MAP = 0.15  # paper, appendix C.3
 
 Numbers = TypeVar("Numbers", float, np.ndarray)
@@ -72,7 +73,7 @@ def _count(name: str) -> Target:
 
 
 TARGETS = {
-    **{name: Target(name) for name in ("mAP", "mAP50", "mAP75")},
+    **{name: Target(name) for name in AP_TARGETS},
     **{f"count_{name}": _count(f"count_{name}") for name in ("mae", "rmse", "pooled_mae")},
     "count_pooled_std": _count("count_pooled_std"),
     "count_relative_mae": Target(

@@ -21,8 +21,9 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.predictions.prediction_pairs import labelled_pairs, pairs_where_found
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.category_scores import labelled_rows, scores_where_found
+from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.metrics.by_category import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 
@@ -56,7 +57,7 @@ def places(data: Path, predictions: Path, half_size: Path | None) -> pd.DataFram
             )
             name = {"source": path.stem, "family": family(path.stem)}
             truth = Truth.of(content, categories)
-            tables.append(labelled_pairs(found, truth, half=half, everywhere=True, **name))
+            tables.append(labelled_rows(SiteBoxes(found, half), truth, everywhere=True, **name))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -83,7 +84,7 @@ def split(
 
 def told(training: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     """Estimate pairs, each as of a new place."""
-    estimator = PairEstimator().fit(training)
+    estimator = BayesianRegression().fit(training)
     found = [estimator.predict(asked.iloc[[k]])[0] for k in range(len(asked))]
     return asked.assign(
         estimate=[t.value for t in found],
@@ -129,9 +130,10 @@ def many_categories(*folders: Path | None) -> list[dict[str, object]]:
     """Fit on one half of coco_mini and estimate the mean over all categories of the other."""
     rows = []
     for known, new in (("val", "train"), ("train", "val")):
-        estimator = PairEstimator().fit(coco_pairs(*folders, known))
+        estimator = BayesianRegression().fit(coco_pairs(*folders, known))
         found, half, truth = split(*folders, new)
-        pairs = pd.DataFrame([pair.row() for pair in pairs_where_found(found, half)])
+        scores = scores_where_found(SiteBoxes(found, half))
+        pairs = pd.DataFrame([of.row() for of in scores])
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
         precision = [ranked.average_precision().mean() for ranked in rank_categories(found, truth)]
         by_name = dict(zip(truth.categories, precision, strict=True))
@@ -156,7 +158,7 @@ def many_categories(*folders: Path | None) -> list[dict[str, object]]:
 def coco_pairs(*of: Path | str | None) -> pd.DataFrame:
     """Return a pair for every category of a split."""
     found, half, truth = split(*of)
-    return labelled_pairs(found, truth, half=half, source="coco_mini", family="coco")
+    return labelled_rows(SiteBoxes(found, half), truth, source="coco_mini", family="coco")
 
 
 def main() -> None:

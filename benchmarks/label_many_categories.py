@@ -3,8 +3,8 @@
     python -m benchmarks.label_many_categories --data-root DATA --checkpoint yolox_nano_coco.pth
 
 Every third image of ``all/coco_mini`` is of a new place, the others are two sources. Of the new
-place k images are drawn and taken as labelled, again and again; printed is what is told of the mean
-over categories, and how many are behind it.
+place k images are drawn and taken as labelled, again and again; printed are the error
+of the mean over categories, and how many are measured.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.truth import Truth
 from autoeval.detectors import load_detector
-from autoeval.estimation.fitting import fit_task
-from autoeval.estimation.labels.draw import balanced_order
-from autoeval.estimation.labels.plan import LabelPlan
-from autoeval.estimation.labels.planning import plan_labels
-from autoeval.estimation.labels.with_labels import LabelledEstimate, estimate_with_labels
+from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
+from autoeval.labels.label_sampling import balanced_order
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.metrics.by_category import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 
 PARTS = ("a", "b", "new")
 FORMATS = {
-    **dict.fromkeys(("labels", "categories behind"), "{:.0f}"),
-    **dict.fromkeys(("label-free", "labels alone", "combined", "half-width"), "{:.1f}"),
+    **dict.fromkeys(("labels", "measured categories"), "{:.0f}"),
+    **dict.fromkeys(("label-free", "sample estimate", "combined", "half-width"), "{:.1f}"),
     "coverage": "{:.0%}",
 }
 
@@ -78,17 +77,17 @@ def table(plan: LabelPlan, labels: LabelSet, sizes: list[int], n_draws: int) -> 
     each = [ranking.average_precision().mean() for ranking in rank_categories(plan.found, truth)]
     true, rows = float(np.nanmean(each)), []
     for k in sizes:
-        told = list(draws(plan, labels, k, n_draws))
-        whole = [estimate.whole["mAP"] for estimate in told]
-        combined = [of.combined.measured for of in whole]
+        estimates = list(draws(plan, labels, k, n_draws))
+        whole = [estimate.whole["mAP"] for estimate in estimates]
+        combined = [of.combined.estimate for of in whole]
         halves = np.array([value.half_width() for value in combined])
         errors = np.array([value.value - true for value in combined])
         rows.append(
             {
                 "labels": k,
-                "categories behind": np.mean([estimate.n_behind for estimate in told]),
+                "measured categories": np.mean([estimate.n_behind for estimate in estimates]),
                 "label-free": 100 * np.mean([abs(of.prior.value - true) for of in whole]),
-                "labels alone": 100 * np.mean([abs(of.labels.value - true) for of in whole]),
+                "sample estimate": 100 * np.mean([abs(of.sample.value - true) for of in whole]),
                 "combined": 100 * np.abs(errors).mean(),
                 "half-width": 100 * halves.mean(),
                 "coverage": np.mean(np.abs(errors) <= halves),
@@ -119,9 +118,11 @@ def main() -> None:
     task = Task("coco_parts", labels.categories, seed_sets)
     detector = load_detector(args.detector, checkpoint=args.checkpoint)
     observer = Observer(detector, task, light())
-    fit = fit_task(observer, task.load_seed_sets(), meta_set=None, work_dir=args.work_dir / "fit")
+    estimator = fit_task(
+        observer, task.load_seed_sets(), meta_set=None, work_dir=args.work_dir / "fit"
+    )
     images = [home / "images" / image.file_name for image in labels.images]
-    plan, _ = plan_labels(fit.estimator, images, detector, n=max(args.sizes))
+    plan = estimator.plan_labels(estimator.predict(images=images), n=max(args.sizes))
     rows = table(plan, labels, args.sizes, args.draws)
     print(to_markdown(format_cells(rows, FORMATS)))
 

@@ -1,9 +1,9 @@
-"""What watching many places costs apart from the network: time of each step, and memory.
+"""What watching many sites costs apart from the network: time of each step, and memory.
 
 Pictures of 64 x 48 pixels, and a detector that costs nothing and finds ten boxes in each. Run it
 for two numbers of images: bookkeeping grows with them, memory should not.
 
-    python benchmarks/monitoring.py --images 10000 100000 --places 1000
+    python benchmarks/monitoring.py --images 10000 100000 --sites 1000
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ def main() -> None:
     """Measure each number of images in a process of its own."""
     args = parse_args()
     if args.one:
-        print(json.dumps(measure(args.images[0], args.places, args.folder)))
+        print(json.dumps(measure(args.images[0], args.sites, args.folder)))
         return
     rows = []
     for n_images in args.images:
         with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-            words = ["--images", str(n_images), "--places", str(args.places), "--folder", folder]
+            words = ["--images", str(n_images), "--sites", str(args.sites), "--folder", folder]
             command = [sys.executable, __file__, "--one", *words]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        rows.append({"images": n_images, "places": args.places} | json.loads(done.stdout))
+        rows.append({"images": n_images, "sites": args.sites} | json.loads(done.stdout))
     print(pd.DataFrame(rows).round(1).T.to_string(header=False))
 
 
@@ -47,45 +47,45 @@ def parse_args() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--places", type=int, default=1000)
+    parser.add_argument("--sites", type=int, default=1000)
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="(%(default)s)")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def measure(n_images: int, n_places: int, folder: str) -> dict[str, float]:
+def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
     """Time the steps of a run, in seconds of CPU, and the largest memory, in MB."""
     from autoeval.data.find_images import find_images
-    from autoeval.monitoring.observing.observing_places import observe_places
-    from autoeval.monitoring.observing.place_images import place_images
-    from autoeval.monitoring.observing.place_pass import PlacePass, place_observer
-    from autoeval.monitoring.order.place_table import place_table
+    from autoeval.monitoring.observing.observing_sites import observe_sites
+    from autoeval.monitoring.observing.site_images import site_images
+    from autoeval.monitoring.observing.site_pass import SitePass, site_observer
+    from autoeval.monitoring.order.site_table import site_table
     from autoeval.monitoring.records.record_store import RecordStore
     from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watched import Watched
-    from autoeval.results.monitoring.place_board import place_board
-    from autoeval.results.monitoring.places_report import places_report
+    from autoeval.results.monitoring.site_board import site_board
+    from autoeval.results.monitoring.sites_report import sites_report
 
-    write_images(Path(folder) / "images", n_images, n_places)
+    write_images(Path(folder) / "images", n_images, n_sites)
     estimator, detector = made_estimator(), Instant()
     store, spent = RecordStore(Path(folder) / "work"), {}
     spent["MB before"] = memory()
     with timed(spent, "list files"):
-        images, _ = place_images(find_images(Path(folder) / "images").images)
-    observer = place_observer(estimator, detector, batch_size=64)
-    work = PlacePass(observer, Clock("file"), lambda image: {"brightness": 0.5})
+        images, _ = site_images(find_images(Path(folder) / "images").images)
+    observer = site_observer(estimator, detector, batch_size=64)
+    work = SitePass(observer, Clock("file"), lambda image: {"brightness": 0.5})
     with timed(spent, "observe and remember"):
-        observe_places(images, work, store)
+        observe_sites(images, work, store)
     spent["of it reading pixels"] = reading_s(images[:: max(1, n_images // 1000)]) * n_images
     with timed(spent, "find nothing new"):
-        observe_places(images, work, store)
+        observe_sites(images, work, store)
     with timed(spent, "score, estimate, rank"):
-        table = place_table(store, estimator, observer)
+        table = site_table(store, estimator, ("car",), backbone=detector.backbone)
     with timed(spent, "the same, nothing new"):
-        table = place_table(store, estimator, observer)
+        table = site_table(store, estimator, ("car",), backbone=detector.backbone)
     with timed(spent, "page"):
-        board = place_board(Watched(table, "mAP", "folder"), lambda group: ())
-        places_report(Watched(table, "mAP", "folder"), board).write(Path(folder) / "work")
+        board = site_board(Watched(table, "mAP", "folder"), lambda group: ())
+        sites_report(Watched(table, "mAP", "folder"), board).write(Path(folder) / "work")
     spent["MB at most"] = memory()
     steps = [v for k, v in spent.items() if "MB" not in k and "of it" not in k]
     spent["bookkeeping in all"] = sum(steps) - spent["of it reading pixels"]
@@ -120,14 +120,14 @@ class Instant:
 
 
 def made_estimator():
-    """Fit on places that are made up."""
-    from autoeval.estimation.estimator import MapEstimator
+    """Fit on sites that are made up."""
+    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import light
     from autoeval.metasets import Task
 
     rng, rows = np.random.default_rng(0), []
-    names = ("ac", "box_share@0.30", "confident_images@0.20", "scale_ap@0.30")
+    names = ("atc@0.30", "box_share@0.30", "confident_images@0.20", "scale_ap@0.30")
     for k, level in enumerate(rng.uniform(0.1, 0.8, 30)):
         scores = {name: float(level + rng.normal(0, 0.05)) for name in names}
         row = {"source": f"s{k}", "family": f"s{k}", "kind": "seed", "sample_set": "", "repeat": 0}
@@ -135,20 +135,20 @@ def made_estimator():
         rows.append({**row, "n_images": 100, **scores, **value})
     task = Task("cars", ("car",), (), {"car": "car"})
     context = Observer(Instant(), task, light()).context()
-    return MapEstimator().fit_rows(pd.DataFrame(rows), context=context)
+    return AccuracyEstimator().fit_rows(pd.DataFrame(rows), context=context)
 
 
-def write_images(root: Path, n_images: int, n_places: int) -> None:
-    """Write a few pictures, and names for them at all places."""
+def write_images(root: Path, n_images: int, n_sites: int) -> None:
+    """Write a few pictures, and names for them at all sites."""
     rng, root = np.random.default_rng(0), Path(root)
     root.mkdir()
     some = [root.parent / f"{k}.png" for k in range(DIFFERENT)]
     for path in some:
         cv2.imwrite(str(path), rng.integers(0, 255, (HEIGHT, WIDTH, 3), np.uint8))
-    for place in range(n_places):
-        (root / f"camera {place:04d}").mkdir()
+    for site in range(n_sites):
+        (root / f"camera {site:04d}").mkdir()
     for k in range(n_images):
-        os.link(some[k % DIFFERENT], root / f"camera {k % n_places:04d}" / f"{k:06d}.png")
+        os.link(some[k % DIFFERENT], root / f"camera {k % n_sites:04d}" / f"{k:06d}.png")
 
 
 def reading_s(images) -> float:

@@ -24,12 +24,13 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
-from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.predictions.doubts.surer_than_right import surer_than_right
-from autoeval.estimation.predictions.doubts.unseen_range import told as unseen_told
-from autoeval.estimation.predictions.doubts.unseen_range import unseen_share
-from autoeval.estimation.predictions.memory import Memory, check_floor
-from autoeval.estimation.predictions.prediction_pairs import labelled_pairs
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.prediction_files import check_floor
+from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.estimation.score_range import unseen_share, unseen_warning
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.labels.label_warnings import overconfident
 from autoeval.metrics.by_category import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 from benchmarks.foreign_predictions import TASKS, WORDS, family, read, split
@@ -97,8 +98,8 @@ class Place:
     def pairs(self, change: Change) -> pd.DataFrame:
         """Score and judge it after a change; ``unseen`` is told of all categories together."""
         found = change(self.found)
-        rows = labelled_pairs(
-            found,
+        rows = labelled_rows(
+            SiteBoxes(found),
             self.truth,
             source=self.name,
             family=family(self.name),
@@ -118,7 +119,7 @@ def places(data: Path, predictions: Path) -> Iterator[Place]:
 
 def told(training: pd.DataFrame, asked: pd.DataFrame, *, widened: bool) -> pd.DataFrame:
     """Estimate pairs, each as of a new place."""
-    estimator = PairEstimator().fit(training)
+    estimator = BayesianRegression().fit(training)
     known = training.drop_duplicates("source")["unseen"].mean()
     unseen = np.maximum(asked["unseen"], known) if widened else np.zeros(len(asked))
     found = [
@@ -165,8 +166,8 @@ def doubts_of_fit(val: Place, change: Change) -> dict[str, object]:
     found = change(val.found)
     doubts = (
         *check_floor(found, "the file", truncated=True),
-        *unseen_told(unseen_share(found)),
-        *surer_than_right(found, rank_categories(found, val.truth)),
+        *unseen_warning(unseen_share(found)),
+        *overconfident(found, rank_categories(found, val.truth)),
     )
     return {"doubted": "yes" if doubts else "no"}
 
@@ -175,10 +176,10 @@ def noticed(full: Predictions, changed: Sequence[Predictions]) -> dict[str, obje
     """Return how many places a fit on a full list doubts, and how many it refuses to compare."""
     doubted, refused = 0, 0
     for found in changed:
-        memory = replace(Memory.of(full), categories=found.categories)
+        statistics = replace(ReferenceStatistics.of(full), categories=found.categories)
         try:
-            told = memory.differences(found) or check_floor(found, "the file")
-            doubted += bool(told or unseen_told(unseen_share(found)))
+            told = statistics.differences(found) or check_floor(found, "the file")
+            doubted += bool(told or unseen_warning(unseen_share(found)))
         except InputError:
             refused += 1
     share = {"doubted %": doubted, "not compared %": refused}

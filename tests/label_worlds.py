@@ -1,18 +1,18 @@
-"""Made places: objects in images, and a detector that misses, shifts and invents some."""
+"""Made sites: objects in images, and a detector that misses, shifts and invents some."""
 
 import numpy as np
 
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.labels.places import LabelledPlace
-from autoeval.estimation.labels.pool import pool_of_predictions
+from autoeval.labels.labelled_site import LabelledSite
+from autoeval.labels.pool import pool_of_predictions
 
 SIDE = 200
 
 
-def make_place(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=None):
-    """Harder places shift boxes more; hard boxes have low scores."""
+def make_site(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=None):
+    """Harder sites shift boxes more; hard boxes have low scores."""
     rng = np.random.default_rng(seed)
     images = tuple(LabelledImage(f"{k}.jpg", f"{k}.jpg", (SIDE, SIDE)) for k in range(n_images))
     image = np.repeat(np.arange(n_images), rng.poisson(n_objects, n_images))
@@ -38,14 +38,14 @@ def make_place(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=No
         np.concatenate([scores[found], rng.beta(1, 3, m)]).astype(np.float32),
         {},
     )
-    name = name or f"place{seed}"
-    return LabelledPlace(name, name, pool_of_predictions(predictions), truth)
+    name = name or f"site{seed}"
+    return LabelledSite(name, name, pool_of_predictions(predictions), truth)
 
 
-def label_set(place, images, *, folder="labels"):
-    """Labels of some images of a place, as a reader gives them."""
-    truth, chosen = place.truth, set(map(int, images))
-    named = tuple(place.truth.images[k] for k in images)
+def label_set(site, images, *, folder="labels"):
+    """Labels of some images of a site, as a reader gives them."""
+    truth, chosen = site.truth, set(map(int, images))
+    named = tuple(site.truth.images[k] for k in images)
     boxes = tuple(
         LabelledBox(truth.images[k].image_id, truth.categories[c], (x, y, x2 - x, y2 - y))
         for k, c, (x, y, x2, y2) in zip(truth.image, truth.label, truth.boxes, strict=True)

@@ -53,6 +53,19 @@ def test_a_group_alone_prints_its_commands(words, shown, hidden, capsys):
     assert shown in out and (hidden is None or hidden not in out)
 
 
+def test_the_help_groups_the_commands_with_the_most_used_first(capsys):
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["use:", "research:", "counting:", "other:"]
+    shown = [line[2:].split("  ")[0] for line in lines if line.startswith("  ")]
+    assert shown[:6] == ["fit", "estimate", "label plan", "label estimate", "monitor", "check"]
+    assert sorted(shown) == sorted(COMMANDS)
+    of_research = lines[lines.index("research:") : lines.index("counting:")]
+    expected = ("study", "bench", "search-dropout", "build-metaset", "reproduce bos")
+    assert all(any(line.startswith(f"  {name} ") for line in of_research) for name in expected)
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

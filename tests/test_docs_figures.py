@@ -26,7 +26,7 @@ CHANGES = {
     "coverage %": ("coverage", 100),
 }
 LABELS = {name: (name, 100) for name in ("error", "bias", "coverage")}
-LABELS |= {"half-width": ("half_width", 100), "worth": ("worth", 1), "k": ("k", 1)}
+LABELS |= {"half-width": ("half_width", 100), "effective": ("effective", 1), "k": ("k", 1)}
 SKILL = {"n": ("n", 1), "right": ("right", 100), "brier": ("brier", 1), "off": ("calibration", 100)}
 ORDER = {"n": ("n", 1), "told": ("told", 100), "true": ("true", 100)}
 
@@ -80,7 +80,7 @@ def test_the_page_on_labels_repeats_what_was_measured():
         "error"
     ]
     (shown,) = tables_of(ROOT / "docs" / "labels.md", "labelled images")
-    names = {"labels alone, simply drawn": "labels", "combined": "combined"}
+    names = {"sample estimate, simply drawn": "sample", "combined": "combined"}
     for words, *cells in shown.itertuples(index=False):
         category, _, estimator = words.partition("s: ")
         errors = [measured[category, names[estimator], int(k)] for k in shown.columns[1:]]

@@ -13,10 +13,11 @@ ROOT = Path(__file__).parents[1]
 FLOORS = [
     {"errors", "boxes", "version"},
     {"detections", "targets", "runtime", "box_pairs"},
-    {"data", "metrics", "report"},
-    {"detectors", "metasets", "scores"},
+    {"metrics", "data", "report"},
+    {"detectors", "metasets", "scores", "regression"},
+    {"labels"},
     {"estimation"},
-    {"monitoring"},
+    {"api", "monitoring"},
     {"studies", "counting"},
     {"results"},
     {"demo"},
@@ -25,6 +26,19 @@ FLOORS = [
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+# The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
+# All other modules of its own lie above `methods`; only the dropout search is independent of them.
+ESTIMATION = [
+    {"score_table", "sampling_error", "intervals", "pair_table"},
+    {"observation"},
+    {"bayesian_regression", "category_scores", "estimate", "score_range", "site", "site_boxes"}
+    | {"advice", "prediction_files", "reference_statistics", "training_scatter", "warnings"},
+    {"methods"},
+    {"modules"},
+    {"dropout_search"},
+]
+LAYER = {part: layer for layer, parts in enumerate(ESTIMATION) for part in parts}
 
 
 @cache
@@ -94,6 +108,32 @@ def test_imports_point_down():
         if b and room_of(a) != room_of(b) and FLOOR[room_of(b)] >= FLOOR.get(room_of(a), 99)
     ]
     assert up == []
+
+
+def part_of_estimation(name):
+    """A sub-package of `estimation`, a module that `ESTIMATION` names, or ``modules``."""
+    part = name.split(".")[1]
+    return part if part in LAYER else "modules"
+
+
+def test_imports_point_down_between_the_sub_packages_of_estimation():
+    inside = sorted(arrow for arrow in arrows() if all(end[:11] == "estimation." for end in arrow))
+    assert len(inside) > 100
+    up = [
+        f"{a} -> {b}"
+        for a, b in inside
+        if (parts := (part_of_estimation(a), part_of_estimation(b)))[0] != parts[1]
+        and LAYER[parts[1]] > LAYER[parts[0]]
+    ]
+    assert up == []
+
+
+def test_no_sub_package_of_estimation_is_beside_the_order():
+    """A folder counted among the modules could import whatever it likes."""
+    folders = {path.parent.name for path in (ROOT / "autoeval/estimation").glob("*/__init__.py")}
+    named = {name.split(".")[1] for name in modules() if name.startswith("estimation.")}
+    assert folders <= set(LAYER), "name its layer in ESTIMATION"
+    assert set(LAYER) - {"modules"} <= named
 
 
 def test_nothing_runs_in_circles():

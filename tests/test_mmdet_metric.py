@@ -22,7 +22,7 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets import Task
@@ -89,7 +89,7 @@ def detector(folder):
 
 @pytest.fixture(scope="module")
 def estimator(folder, detector):
-    fitted = MapEstimator("bos").fit_rows(
+    fitted = AccuracyEstimator("bos").fit_rows(
         score_table(), context=Observer(detector, TASK, SETTINGS).context()
     )
     fitted.save(folder / "estimator.parquet")
@@ -131,8 +131,8 @@ def no_vouching():
 
 def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, estimator, tmp_path):
     files = load_image_folder(folder / "images.json")
-    expected, row = estimator.estimate(Observer(detector, TASK, SETTINGS), files)
-    assert row["n_images"] == 3 and 0 < row["bos"] < 1
+    expected = estimator.predict(images=files, detector=detector)
+    assert expected.n_images == 3 and 0 < expected.features["bos"] < 1
     metrics = run_test(folder, work_dir=str(tmp_path))
     assert metrics == {
         "label_free/mAP": expected.value,
@@ -141,7 +141,7 @@ def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, e
         "label_free/mAP_upper": expected.upper,
     }
     (log,) = (path.read_text() for path in tmp_path.glob("*/*.log"))
-    assert str(expected).splitlines()[0] in log and f"caution: {expected.guards[0]}" in log
+    assert str(expected).splitlines()[0] in log and f"warning: {expected.warnings[0]}" in log
 
 
 def test_a_counting_estimator_serves_the_metric_too(folder, detector):
@@ -150,7 +150,7 @@ def test_a_counting_estimator_serves_the_metric_too(folder, detector):
     counting = replace(SETTINGS, measures=(CountingErrorSettings(),))
     made = Observer(detector, TASK, counting).context()
     path = folder / "counting.parquet"
-    MapEstimator("bos", target="count_mae").fit_rows(table, context=made).save(path)
+    AccuracyEstimator("bos", target="count_mae").fit_rows(table, context=made).save(path)
     metric = LabelFreeMAP(path)
     metric.borrow(detector)
     metrics = metric.compute_metrics(list(load_image_folder(folder / "images.json")))

@@ -12,9 +12,9 @@ import sys, autoeval
 heavy = {"torch", "mmengine", "mmcv", "mmdet", "pandas", "sklearn", "numpy"} & set(sys.modules)
 assert not heavy, heavy
 sys.modules["mmcv"] = sys.modules["mmdet"] = None  # importing them fails
-from autoeval import Estimate, MapEstimator, fit, load_task
-assert MapEstimator("bos").level == 0.9 and callable(fit) and callable(load_task)
-assert "torch" not in sys.modules
+from autoeval import AccuracyEstimator, DetectorSpec, Estimate, fit, load_task, plan_labels
+assert AccuracyEstimator("bos").level == 0.9 and callable(fit) and callable(load_task)
+assert not {"torch", "cv2", "mmengine", "albumentations"} & set(sys.modules)
 """
 
 

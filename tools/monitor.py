@@ -1,4 +1,4 @@
-"""Watch many places; ``python tools/monitor.py --help`` says how."""
+"""Watch many sites; ``python tools/monitor.py --help`` says how."""
 
 import sys
 

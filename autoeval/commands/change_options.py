@@ -1,4 +1,4 @@
-"""The options of a pass over labelled places as they come and as corruptions change them."""
+"""The options of a pass over labelled sites as they come and as corruptions change them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ N_SETS, N_IMAGES, UNTOUCHED = 14, 24, 64
 
 
 def add_change_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the detector, the places, and how they are changed."""
+    """Declare the detector, the sites, and how they are changed."""
     add_detector_options(parser)
-    data = parser.add_argument_group("labelled places, untouched and changed")
+    data = parser.add_argument_group("labelled sites, untouched and changed")
     data.add_argument(
         "--task",
         nargs="+",
@@ -38,7 +38,7 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=N_SETS,
         metavar="N",
-        help="drawn for each place; 0 leaves --everywhere alone (%(default)s)",
+        help="drawn for each site; 0 leaves --everywhere alone (%(default)s)",
     )
     data.add_argument(
         "--n-images", type=int, default=N_IMAGES, metavar="N", help="of each set (%(default)s)"
@@ -48,7 +48,7 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=(),
         metavar="NAME[=SEVERITY]",
-        help="corruptions that every place gets, on the same of its images: defocus_blur=4, "
+        help="corruptions that every site gets, on the same of its images: defocus_blur=4, "
         "defocus_blur for each of its severities, all or all=3 for each corruption",
     )
     data.add_argument(
@@ -56,7 +56,7 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=UNTOUCHED,
         metavar="N",
-        help="images of each place that are observed as they come, at most (%(default)s)",
+        help="images of each site that are observed as they come, at most (%(default)s)",
     )
     parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
     parser.add_argument(
@@ -71,7 +71,7 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
 def observe_named_changes(
     args: argparse.Namespace,
 ) -> tuple[list[ChangedImages], tuple[str, ...], tuple[str, ...]]:
-    """Run the detector over the places; return what it left, the categories, and problems."""
+    """Run the detector over the sites; return what it left, the categories, and problems."""
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import light
     from autoeval.metasets import load_metaset_config, load_task

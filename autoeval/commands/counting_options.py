@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from autoeval.errors import InputError
 from autoeval.targets import TARGETS
 
 if TYPE_CHECKING:
-    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.measures import MeasureSettings
 
 COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
 COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))
@@ -50,15 +49,13 @@ def check_counting_options(args: argparse.Namespace) -> None:
         )
 
 
-def counting(args: argparse.Namespace, observer: Observer) -> Observer:
-    """Return the pass that measures counting errors, too, where the target is one."""
+def counting_measures(args: argparse.Namespace) -> tuple[MeasureSettings, ...]:
+    """Return what measures counting errors, where the target is one."""
     if args.target not in COUNT_TARGETS:
-        return observer
+        return ()
     from autoeval.counting.binning import find_bins
     from autoeval.counting.label_free import EDGES, CountingErrorSettings
-    from autoeval.estimation.observation.observing import Observer
 
     edges = find_bins(args.bins, args.bins_name).edges if args.bins else EDGES
     threshold = COUNT_THR if args.count_thr is None else args.count_thr
-    settings = replace(observer.settings, measures=(CountingErrorSettings(threshold, edges),))
-    return Observer(observer.detector, observer.task, settings, batch_size=observer.batch_size)
+    return (CountingErrorSettings(threshold, edges),)

@@ -1,10 +1,12 @@
-"""The options that name a detector, for every command that runs one."""
+"""The options that name a detector, and a stronger one, for every command that runs one."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
+from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 
 
@@ -39,54 +41,96 @@ def add_detector_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_named_detector(args: argparse.Namespace) -> Any:
-    """Load the detector that the options name.
-
-    Raises
-    ------
-    InputError
-        If they name none or two, weights are missing, or the file of classes cannot be read.
-    """
-    from autoeval.detectors import load_detector
-    from autoeval.detectors.black_boxes.python_file import load_black_box, names_python
-
-    name = detector_name(args)
-    if names_python(name):
-        return load_black_box(name)
-    from autoeval.detectors.building.category_names import read_classes
-
-    return load_detector(
-        name,
-        checkpoint=args.checkpoint,
-        device=args.device or _best_device(),
-        cfg_options=read_cfg_options(args.cfg_options),
-        trust_checkpoint=args.trust_checkpoint,
-        classes=read_classes(args.classes) if args.classes else (),
-        stages=args.stages.split(",") if args.stages else (),
+def add_teacher_options(parser: argparse.ArgumentParser) -> None:
+    """Declare a stronger detector."""
+    teacher = parser.add_argument_group(
+        "second opinion", "a stronger detector: agreement with it becomes a score"
     )
+    teacher.add_argument(
+        "--teacher",
+        metavar="ALIAS|PATH",
+        help="one of configs/detectors/, FILE.py:NAME, or its COCO results on the same images: a "
+        "file, or with --task a folder with NAME.json for each source",
+    )
+    teacher.add_argument("--teacher-checkpoint", metavar="FILE", help="its weights")
 
 
-def detector_name(args: argparse.Namespace) -> str:
-    """Return the alias or the config file, whichever was given.
+def named_detector(
+    args: argparse.Namespace, known: dict[str, Any] | None = None
+) -> DetectorSpec | None:
+    """Return how the detector that the options name is loaded; None where they name none.
+
+    Parameters
+    ----------
+    args : Namespace
+    known : dict, optional
+        How an estimator's detector was loaded; what is given now goes before.
 
     Raises
     ------
     InputError
-        If neither or both were, or a config came without weights.
+        If the options name two detectors, or a config comes without weights.
     """
-    if bool(args.detector) == bool(args.config):
+    if args.detector and args.config:
         raise InputError(
             "Expected either --detector ALIAS or --config FILE with --checkpoint FILE."
         )
     if args.config and not args.checkpoint:
         raise InputError("--config needs --checkpoint FILE: the weights of that detector.")
-    return args.detector or args.config
+    changes = {
+        "checkpoint": args.checkpoint,
+        "device": args.device,
+        "cfg_options": read_cfg_options(args.cfg_options),
+        "trust_checkpoint": args.trust_checkpoint,
+        "classes": args.classes,
+        "stages": args.stages.split(",") if args.stages else (),
+    }
+    name = args.detector or args.config
+    if name:
+        return DetectorSpec(name, **changes)
+    if known:
+        changes = {option: value for option, value in changes.items() if value}
+        return DetectorSpec.from_dict({**known, **changes})
+    return None
 
 
-def _best_device() -> str:
-    import torch
+def required_detector(args: argparse.Namespace) -> DetectorSpec:
+    """Return how the detector that the options name is loaded.
 
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    Raises
+    ------
+    InputError
+        As `named_detector`; if they name none.
+    """
+    spec = named_detector(args)
+    if spec is None:
+        raise InputError(
+            "Expected either --detector ALIAS or --config FILE with --checkpoint FILE."
+        )
+    return spec
+
+
+def load_named_detector(args: argparse.Namespace) -> Any:
+    """Load the detector that the options name; see `required_detector`."""
+    return required_detector(args)()
+
+
+def named_teacher(args: argparse.Namespace) -> DetectorSpec | Path | None:
+    """Return the teacher that the options name: a detector, its predictions, or None.
+
+    Raises
+    ------
+    InputError
+        If there are weights without a teacher.
+    """
+    if not getattr(args, "teacher", None):  # commands without a teacher make the same observer
+        if getattr(args, "teacher_checkpoint", None):
+            raise InputError("Weights of a teacher need the teacher: --teacher ALIAS.")
+        return None
+    if args.teacher.endswith(".json") or Path(args.teacher).is_dir():
+        return Path(args.teacher)
+    device = getattr(args, "device", None)
+    return DetectorSpec(args.teacher, args.teacher_checkpoint, device)
 
 
 def read_cfg_options(words: list[str] | None) -> dict | None:
@@ -97,10 +141,10 @@ def read_cfg_options(words: list[str] | None) -> dict | None:
     InputError
         If a word has no ``=``.
     """
-    from mmengine.config import DictAction
-
     if not words:
         return None
+    from mmengine.config import DictAction
+
     bare = [word for word in words if "=" not in word]
     if bare:
         raise InputError(

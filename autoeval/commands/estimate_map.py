@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from autoeval.commands.counting_options import (
     COUNT_METHODS,
     COUNT_TARGETS,
     add_counting_options,
     check_counting_options,
-    counting,
+    counting_measures,
 )
 from autoeval.commands.detector_options import (
     add_detector_options,
-    detector_name,
-    load_named_detector,
+    add_teacher_options,
+    named_teacher,
+    required_detector,
 )
-from autoeval.commands.estimate_map_labels import check_labels, tell_with_labels
-from autoeval.commands.estimate_map_predictions import run_on_predictions
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
-from autoeval.commands.image_options import named_images
 from autoeval.commands.label_options import (
     add_labels_options,
     add_pseudo_label_options,
@@ -36,29 +34,20 @@ from autoeval.commands.meta_set_options import (
     LIGHT,
     add_data_options,
     add_pass_options,
-    make_observer,
     named_task,
-    saved_observer,
+    pass_settings,
     work_dir,
 )
 from autoeval.commands.predictions_options import add_predictions_options
-from autoeval.commands.remembered_detector import recall_detector, remember_detector
-from autoeval.commands.teacher_options import add_teacher_options
+from autoeval.commands.site_options import predict_site
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
+from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pandas import DataFrame
-
-    from autoeval.data.film import FilmFrame
-    from autoeval.data.image_folder import ImageFile
-    from autoeval.estimation.estimator import MapEstimator
-    from autoeval.estimation.fitting import Fit
-    from autoeval.estimation.labels.aid import LabelAid
-    from autoeval.estimation.observation.observing import Observer
-    from autoeval.metasets.seed_set import SeedSet
+    from autoeval.estimation.estimate import Estimate
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.labels.with_labels import LabelledEstimate
 
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target"),
@@ -67,7 +56,6 @@ OF_FIT = (
 )
 METHODS: tuple[str, ...] = ("bayes",)
 WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
-MAP_TARGETS = ("mAP", "mAP50", "mAP75")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,9 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="NAME",
         help=f"regressor (default: {METHODS[0]}; of counting errors {COUNT_METHODS[0]}); more "
-        "names are judged beside the first",
+        "names are evaluated beside the first",
     )
-    targets = (*MAP_TARGETS, *COUNT_TARGETS)
+    targets = (*AP_TARGETS, *COUNT_TARGETS)
     method.add_argument(
         "--target",
         default="mAP",
@@ -94,8 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     method.add_argument(
         "--estimator",
         metavar="FILE",
-        help="use a saved one instead of fitting, with the detector that it remembers; needs "
-        "--images alone",
+        help="use a saved one instead of fitting, with its detector; needs --images alone",
     )
     add_counting_options(parser)
     add_pass_options(parser, light=True)
@@ -115,139 +102,182 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--report", type=Path, metavar="FILE", help="default: report.html in the work dir"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(parser_defaults=parser.get_default)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Load the detector, fit or load the estimator, estimate, and tell."""
+    """Fit or load the estimator, estimate, and print."""
     check_counting_options(args)
-    check_labels(args)
-    if args.predictions:
-        return run_on_predictions(args)
-    if args.estimator:
-        args = _remembering(args)
+    _check(args)
     with launched(args) as shards:
         return _run(args, shards)
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
-    from autoeval.estimation.observation.kept_observer import keeping
-    from autoeval.metasets.overlap import shared_with_sources
-    from autoeval.report.sections import told
-    from autoeval.results.estimate.map_report import map_report
-    from autoeval.results.estimate.new_images import observe_unlabelled
-    from autoeval.results.estimate.shared_out import share_out
+    from autoeval.results.estimate.estimate_page import estimate_page
+    from autoeval.results.printing import print_report
 
-    used = _saved(args) if args.estimator else _fitted(args)
-    name, task = detector_name(args), used.observer.task.name
-    if args.labels:
-        if shards.leads:
-            folder, detector = work_dir(args, task), used.observer.detector
-            title, images = f"{name} on {task}, with labels", used.images or ()
-            tell_with_labels(
-                args,
-                title,
-                used.estimator,
-                images,
-                detector,
-                teacher=used.observer.settings.teacher,
-                fit=used.fit,
-                folder=folder,
-            )
-        return 0
-    observed = None
-    if used.images is not None:
-        shared = shared_with_sources(used.seed_sets, [image.path for image in used.images])
-        observer = used.observer
-        if args.executor == "local":
-            observer = keeping(observer, work_dir(args, task))
-        else:
-            load = partial(load_named_detector, args)
-            shards = share_out(observer, used.images, make_executor(args), load=load)
-        observed = observe_unlabelled(observer, used.estimator, used.images, shards=shards)
-        observed = observed.cautioned(shared)
+    estimator = _estimator(args, shards)
+    what = args.predictions or args.detector or args.config or _name_of(estimator)
+    name, task = Path(str(what)).name, _task_name(args, estimator)
+    if not args.work_dir:
+        args.work_dir = Path("work_dirs") / f"{task}_{Path(name).stem}"
+    estimate = _estimate(args, estimator, shards)
     if not shards.leads:
         return 0
-    report = map_report(
-        f"{name} on {task}", used.estimator, detector=name, fit=used.fit, observed=observed
-    )
-    files = report.write(work_dir(args, task), args.report)
-    written = [*(used.fit.files if used.fit else ()), *files]
-    print(told(report, written, as_json=args.json))
+    report = estimate_page(f"{name} on {task}", estimator, estimate=estimate, detector=name)
+    if args.labels and estimate:
+        from autoeval.report.sections import Report
+        from autoeval.results.labels.estimate_report import label_report
+
+        labelled = _with_labels(args, estimator, estimate)
+        sections = [*label_report(labelled).sections, *report.sections]
+        report = Report(f"{report.title}, with labels", sections)
+    print_report(report, args.work_dir, estimator.fit_result_, page=args.report, as_json=args.json)
     return 0
 
 
-class _Used(NamedTuple):
-    """What an estimate starts from."""
-
-    images: Sequence[ImageFile | FilmFrame] | None
-    observer: Observer
-    estimator: MapEstimator
-    seed_sets: Sequence[SeedSet] = ()
-    fit: Fit | None = None
-
-
-def _remembering(args: argparse.Namespace) -> argparse.Namespace:
-    """Refuse what a saved estimator carries itself, and load the detector that it remembers."""
-    if not args.images:
-        raise InputError("--estimator needs --images PATH, the images to estimate on.")
-    fresh = argparse.ArgumentParser()
-    add_arguments(fresh)
-    given = [name for name in OF_FIT if getattr(args, name) != fresh.get_default(name)]
-    if given:
-        option = f"--{given[0].replace('_', '-')}"
-        raise InputError(f"{option} is for a fit, and --estimator carries its own: leave it out.")
-    loading = recall_detector(Path(args.estimator), args)
-    return argparse.Namespace(**{**vars(args), **loading})
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that exclude each other, before anything is run."""
+    make_executor(args)
+    if args.estimator:
+        if not args.images:
+            raise InputError("--estimator needs --images PATH, the images to estimate on.")
+        given = [name for name in OF_FIT if getattr(args, name) != args.parser_defaults(name)]
+        if given:
+            option = f"--{given[0].replace('_', '-')}"
+            raise InputError(
+                f"{option} is for a fit, and --estimator carries its own: leave it out."
+            )
+    if args.labels:
+        if not args.images:
+            raise InputError("--labels needs --images PATH: the pool that the estimate is about.")
+        if args.target in COUNT_TARGETS:
+            raise InputError(f"--labels measure mAP, not {args.target}: leave --target out.")
 
 
-def _saved(args: argparse.Namespace) -> _Used:
-    """Load an estimator, which brings everything but the detector and the images."""
-    from autoeval.estimation.estimator import MapEstimator
+def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
+    """Load the estimator, or fit one on the task."""
+    from autoeval.api import fit
+    from autoeval.estimation.estimator import AccuracyEstimator
 
-    images = named_images(args)
-    estimator = MapEstimator.load(args.estimator)
-    observer = saved_observer(args, load_named_detector(args), estimator)
-    return _Used(images, observer, estimator)
+    if args.estimator:
+        return AccuracyEstimator.load(args.estimator)
+    task = named_task(args)
+    if args.predictions:
+        folder = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(args.predictions).name}"
+        estimator = fit(
+            task=task,
+            predictions=args.predictions,
+            half_size_predictions=args.half_size_predictions,
+            names=args.names,
+            truncated=args.truncated,
+            teacher=named_teacher(args),
+            target=args.target,
+            work_dir=folder,
+        )
+    else:
+        estimator = _fit_detector(args, task)
+    if shards.leads and estimator.fit_result_:
+        for problem in estimator.fit_result_.problems:
+            print(f"note: {problem}", file=sys.stderr)
+    return estimator
 
 
-def _fitted(args: argparse.Namespace) -> _Used:
-    from autoeval.estimation.fitting import fit_task
-    from autoeval.metasets import load_metaset_config
+def _fit_detector(args: argparse.Namespace, task: object) -> AccuracyEstimator:
+    from autoeval.api import fit
+    from autoeval.metasets import Task, load_metaset_config
 
-    executor, task, images = make_executor(args), named_task(args), named_images(args)
+    assert isinstance(task, Task)
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = "paper"
-    observer = counting(args, make_observer(args, load_named_detector(args), task))
-    methods: tuple[str, ...] = WITH_DROPOUT if observer.settings.repeats else METHODS
+    settings = replace(pass_settings(args), measures=counting_measures(args))
+    methods = WITH_DROPOUT if settings.repeats else METHODS
     if args.target in COUNT_TARGETS:
         methods = COUNT_METHODS
-    seed_sets = task.load_seed_sets()
     meta_set = None
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
-    fit = fit_task(
-        observer,
-        seed_sets,
+    return fit(
+        task=task,
+        detector=required_detector(args),
+        teacher=named_teacher(args),
+        settings=settings,
         meta_set=meta_set,
-        work_dir=work_dir(args, task.name),
-        methods=args.method or list(methods),
+        reference=args.reference,
+        methods=args.method or methods,
         target=args.target,
-        executor=executor,
-        load=partial(load_named_detector, args),
-        learn=_learning(args),
+        pseudo_labels=args.pseudo_labels,
+        pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
+        work_dir=work_dir(args, task.name),
+        executor=make_executor(args),
+        batch_size=args.batch_size,
     )
-    for saved in (file for file in fit.files if file.name == "estimator.parquet"):
-        remember_detector(saved, args)
-    for problem in fit.problems:
-        print(f"note: {problem}", file=sys.stderr)
-    return _Used(images, observer, fit.estimator, seed_sets, fit)
 
 
-def _learning(args: argparse.Namespace) -> Callable[[DataFrame], LabelAid | None]:
-    """Say how few labels are to be helped: also by a second detector, where one is named."""
-    from autoeval.estimation.labels.recording import learn_from
+def _estimate(
+    args: argparse.Namespace, estimator: AccuracyEstimator, shards: Shards
+) -> Estimate | None:
+    """Estimate the new images, where there are any."""
+    if args.predictions:
+        if not args.images_predictions:
+            return None
+        args.predictions, args.half_size_predictions = args.images_predictions, None
+        return predict_site(args, estimator, shards=shards)
+    if not args.images:
+        return None
+    estimate = predict_site(
+        args,
+        estimator,
+        shards=shards,
+        teacher=named_teacher(args),
+        repeats=args.repeats if args.estimator else None,
+        domain=_domain(args, estimator) if args.reference else None,
+    )
+    return estimate and _with_overlap(estimate, estimator)
 
-    if not args.pseudo_labels:
-        return learn_from
-    words = translation(args.pseudo_words, "--pseudo-words")
-    return partial(learn_from, pseudo_labels=Path(args.pseudo_labels), words=words)
+
+def _with_overlap(estimate: Estimate, estimator: AccuracyEstimator) -> Estimate:
+    """Warn where new images are images of a source."""
+    from autoeval.metasets.overlap import shared_with_sources
+
+    if estimator.fit_result_ is None or estimate.site is None:
+        return estimate
+    paths = [image.path for image in estimate.site.images if hasattr(image, "path")]
+    shared = shared_with_sources(estimator.fit_result_.seed_sets, paths)
+    return replace(estimate, warnings=(*estimate.warnings, *shared))
+
+
+def _domain(args: argparse.Namespace, estimator: AccuracyEstimator) -> object:
+    """Observe the training domain again, for a saved estimator that compares with it."""
+    from autoeval.estimation.kept_domain import reference_domain
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import PassSettings
+
+    settings = PassSettings.from_dict(estimator.context_["pass"], repeats=1)
+    detector = estimator.detector_ = estimator.load_detector()
+    observer: Observer = Observer(detector, named_task(args), settings, batch_size=args.batch_size)
+    return reference_domain(observer, args.reference, args.work_dir)
+
+
+def _with_labels(
+    args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
+) -> LabelledEstimate:
+    from autoeval.api import estimate_with_labels
+
+    return estimate_with_labels(
+        estimator.plan_labels(estimate, n=1),
+        args.labels,
+        img_dir=args.label_images,
+        words=translation(args.words),
+        planned=False,
+    )
+
+
+def _name_of(estimator: AccuracyEstimator) -> str:
+    spec = estimator.loading_.get("detector")
+    return spec["name"] if spec else "detector"
+
+
+def _task_name(args: argparse.Namespace, estimator: AccuracyEstimator) -> str:
+    return str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))

@@ -1,6 +1,6 @@
 """Fit how changes of scores and of the camera's signals go with changes of mAP.
 
-The detector observes labelled places as they come and under corruptions; what that teaches is
+The detector observes labelled sites as they come and under corruptions; the fitted slopes are
 written to a file for autoeval monitor --changes.
 """
 
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from autoeval.commands.change_options import add_change_options, observe_named_changes
-from autoeval.commands.detector_options import detector_name
+from autoeval.commands.detector_options import required_detector
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,34 +28,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Observe, fit, write, and say how far off the slopes are on what they have not seen."""
+    """Observe, fit, write, and print the errors on families and kinds left out."""
     from autoeval.monitoring.changes.change_file import write_change_model
-    from autoeval.monitoring.fitting.fit_change import fit_change
+    from autoeval.monitoring.fitting.fit_change import CLEAN_BOXES, fit_change
     from autoeval.monitoring.fitting.known_changes import known_changes
     from autoeval.report.sections import written_files
-    from autoeval.studies.change_errors import change_figures, judged_changes
+    from autoeval.studies.change_errors import change_figures, evaluated_changes
 
     observed, categories, problems = observe_named_changes(args)
     changes, levels = known_changes(observed, categories)
     rows = changes.rows
-    n_kinds, n_places = (
+    n_kinds, n_sites = (
         rows["kind"].nunique(),
-        rows[["place", "category"]].drop_duplicates().shape[0],
+        rows[["site", "category"]].drop_duplicates().shape[0],
     )
+    name = Path(required_detector(args).name).stem
     origin = (
-        f"{Path(detector_name(args)).stem} under {n_kinds} kinds of corruption at {n_places} "
-        f"labelled places of {rows['family'].nunique()} families"
+        f"{Path(required_detector(args).name).stem} under {n_kinds} kinds of corruption at "
+        f"{n_sites} labelled sites of {rows['family'].nunique()} families"
     )
     model = fit_change(changes, origin=origin)
-    told = change_figures(judged_changes(changes, levels))
+    clean_boxes = fit_change(changes, CLEAN_BOXES, origin=origin)
+    figures = {
+        "boxes at full and half size": change_figures(evaluated_changes(changes, levels)),
+        "boxes at full size alone": change_figures(
+            evaluated_changes(changes, levels, CLEAN_BOXES.slopes)
+        ),
+    }
     for problem in problems:
         print(f"note: {problem}", file=sys.stderr)
-    print(
-        f"fitted on {origin}\n"
-        "changes of mAP, family and kind of change left out: off by "
-        f"{100 * told['error']:.1f} points on average ('no change': {100 * told['nothing']:.1f}), "
-        f"sign right in {told['sign']:.0%} of those over 3 points, "
-        f"{told['coverage']:.0%} inside the 90 % interval\n\n"
-        f"{written_files([write_change_model(args.out, model)])}"
-    )
+    print(f"fitted on {origin}\nchanges of mAP, family and kind of change left out:")
+    for name, of in figures.items():
+        print(
+            f"  {name}: MAE {100 * of['error']:.1f} points ('no change': "
+            f"{100 * of['nothing']:.1f}), sign right in {of['sign']:.0%} of those over 3 points, "
+            f"coverage {of['coverage']:.0%} (nominal 90 %)"
+        )
+    print(f"\n{written_files([write_change_model(args.out, model, clean_boxes)])}")
     return 0

@@ -1,4 +1,4 @@
-"""Estimate mAP from a few labels, the predicted influence of all images, and label-free scores."""
+"""Estimate mAP from a few labels, the boxes of all images, and label-free scores."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import add_detector_options
-from autoeval.commands.image_options import add_image_options, named_images
+from autoeval.commands.detector_options import (
+    add_detector_options,
+    add_teacher_options,
+    named_teacher,
+)
+from autoeval.commands.execution_options import add_execution_options
+from autoeval.commands.image_options import add_image_options
 from autoeval.commands.label_options import (
     add_labels_options,
     add_pseudo_label_options,
-    named_labels,
     translation,
 )
-from autoeval.commands.remembered_detector import load_remembered
-from autoeval.commands.teacher_options import add_teacher_options
+from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
+from autoeval.commands.site_options import add_category_option, predict_site
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.data.labels.content import LabelSet
-    from autoeval.estimation.labels.with_labels import LabelledEstimate
+    from autoeval.labels.plan import LabelPlan
+    from autoeval.labels.with_labels import LabelledEstimate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,28 +39,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="POINTS",
         help="wanted half-width: say whether it is reached, and how many to label next if not",
     )
+    free = parser.add_argument_group("labels that no plan drew (instead of --plan)")
+    free.add_argument("--estimator", metavar="FILE", help="estimator.parquet of `autoeval fit`")
+    add_image_options(free, "estimate on, the labelled ones among them")
+    add_category_option(free)
+    add_image_list_option(free)
+    add_predictions_options(parser, "COCO results on those images, instead of a detector")
     add_detector_options(parser)
     add_teacher_options(parser)
-    free = parser.add_argument_group("labels that no plan drew (instead of --plan)")
-    free.add_argument("--estimator", metavar="FILE", help="estimator.parquet of estimate-map")
-    add_image_options(free, "estimate on, the labelled ones among them")
-    add_pseudo_label_options(free, "COCO results on those images")
-    free.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    add_pseudo_label_options(parser, "COCO results on those images")
+    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="for the report (default: estimate/ in the plan)"
+        "--work-dir",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="for the report (default: estimate/ in the plan)",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_execution_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the labels, estimate, and tell."""
+    """Read the labels, estimate, and print."""
+    from autoeval.api import estimate_with_labels
     from autoeval.report.sections import written_files
     from autoeval.results.labels.estimate_report import label_report
 
-    estimate = _estimate(args, named_labels(args))
+    if not args.work_dir:
+        args.work_dir = args.plan / "estimate" if args.plan else Path("work_dirs/labels")
+    plan: Path | LabelPlan | None = args.plan
+    if plan is None:
+        plan = _simple_plan(args)
+        if plan is None:
+            return 0
+    else:
+        _refuse_with_plan(args)
+    estimate = estimate_with_labels(
+        plan,
+        args.labels,
+        img_dir=args.label_images,
+        words=translation(args.words),
+        planned=args.plan is not None,
+    )
     report = label_report(estimate)
-    folder = args.out or (args.plan / "estimate" if args.plan else Path("work_dirs/labels"))
-    written = report.write(folder)
+    written = report.write(args.work_dir)
     if args.json:
         print(json.dumps(report.to_dict(), indent=2))
         return 0
@@ -65,40 +92,30 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _estimate(args: argparse.Namespace, labels: LabelSet) -> LabelledEstimate:
-    from autoeval.estimation.estimator import MapEstimator
-    from autoeval.estimation.labels.plan_file import load_plan
-    from autoeval.estimation.labels.planning import estimate_labelled
-    from autoeval.estimation.labels.with_labels import estimate_with_labels
+def _simple_plan(args: argparse.Namespace) -> LabelPlan | None:
+    """Estimate without labels; labels that no plan drew are taken as a simple random sample."""
+    from autoeval.estimation.estimator import AccuracyEstimator
 
-    words = translation(args.words)
-    if args.plan:
-        _refuse_beside_plan(args)
-        return estimate_with_labels(load_plan(args.plan), labels, words=words)
-    images = named_images(args)
-    if images is None or not args.estimator:
+    if not args.estimator or not (args.images or args.predictions):
         raise InputError(
             "Expected --plan DIR; or, for labels that no plan drew, --estimator FILE and "
-            "--images PATH."
+            "--images PATH or --predictions FILE."
         )
-    estimator = MapEstimator.load(args.estimator)
-    detector, teacher = load_remembered(args.estimator, args)
-    return estimate_labelled(
-        estimator,
-        images,
-        detector,
-        labels,
-        words=words,
-        teacher=teacher,
+    estimator = AccuracyEstimator.load(args.estimator)
+    estimate = predict_site(args, estimator, teacher=named_teacher(args))
+    if estimate is None:
+        return None
+    return estimator.plan_labels(
+        estimate,
+        n=1,
         pseudo_labels=args.pseudo_labels,
         pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
-        batch_size=args.batch_size,
     )
 
 
-def _refuse_beside_plan(args: argparse.Namespace) -> None:
-    """Refuse another detector or pool: a plan is about its own."""
-    names = ("estimator", "images", "pseudo_labels", "teacher", "detector", "config")
+def _refuse_with_plan(args: argparse.Namespace) -> None:
+    """Refuse another detector or pool: a plan holds its own."""
+    names = ("estimator", "images", "predictions", "pseudo_labels", "teacher", "detector", "config")
     given = [name.replace("_", "-") for name in names if getattr(args, name)]
     if given:
         raise InputError(
@@ -108,7 +125,7 @@ def _refuse_beside_plan(args: argparse.Namespace) -> None:
 
 
 def _until(estimate: LabelledEstimate, wanted: float) -> str:
-    from autoeval.estimation.labels.sequential import next_batch
+    from autoeval.labels.sample_size import next_batch
 
     stop = next_batch(
         estimate.recommended,

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from autoeval.errors import InputError
-
-if TYPE_CHECKING:
-    from autoeval.data.labels.content import LabelSet
 
 
 def add_labels_options(group: argparse._ActionsContainer, *, required: bool) -> None:
@@ -44,13 +40,6 @@ def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> No
         metavar="WORD=CATEGORY",
         help="its words that count, where they are not those of the estimator",
     )
-
-
-def named_labels(args: argparse.Namespace) -> LabelSet:
-    """Read the labels that the options name."""
-    from autoeval.data.labels.any_format import load_labels
-
-    return load_labels(args.labels, args.label_images)
 
 
 def translation(texts: Sequence[str], option: str = "--words") -> dict[str, str] | None:

@@ -8,23 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands.counting_options import COUNT_TARGETS
-from autoeval.commands.detector_options import detector_name
+from autoeval.commands.detector_options import required_detector
 from autoeval.commands.image_options import add_image_options
-from autoeval.commands.teacher_options import load_named_teacher
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.detectors import Detector
-    from autoeval.estimation.estimator import MapEstimator
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.source_domain import SourceDomain
+    from autoeval.estimation.observation.presets import PassSettings
     from autoeval.metasets.task import Task
 
 PRESET_NAMES = ("paper", "paper_skip_empty", "released", "replication")
 LIGHT = "light"
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
 REPEATS = 10
-DOMAINS = "training_domain"
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = None) -> None:
@@ -124,18 +121,16 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
     )
 
 
-def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> Observer:
-    """Make the pass that the options of `add_pass_options` ask for.
+def pass_settings(args: argparse.Namespace) -> PassSettings:
+    """Return the settings of the pass that the options of `add_pass_options` name.
 
     Raises
     ------
     InputError
-        If the task has no seed set of the name given as ``--reference``, or the file given as
-        ``--dropout`` holds none.
+        If the file given as ``--dropout`` holds none, or the number of repeats is negative.
     """
     from autoeval.estimation.dropout_search.dropout_file import load_dropout
     from autoeval.estimation.observation import presets
-    from autoeval.estimation.observation.observing import Observer
 
     dropout = load_dropout(args.dropout) if args.dropout else None
     needs = _needs(args)
@@ -152,16 +147,31 @@ def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> O
         settings = replace(settings, stability=stability)
     if args.views:
         settings = replace(settings, wants=(*settings.wants, "views"))
-    settings = replace(settings, teacher=load_named_teacher(args))
+    return settings
+
+
+def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> Observer:
+    """Make the pass that the options of `add_pass_options` name.
+
+    Raises
+    ------
+    InputError
+        As `pass_settings`; if the task has no seed set of the name given as ``--reference``.
+    """
+    from autoeval.estimation.kept_domain import reference_domain
+    from autoeval.estimation.observation.observing import Observer
+
+    settings = pass_settings(args)
     observer = Observer(detector, task, settings, batch_size=args.batch_size)
     if not args.reference:
         return observer
-    settings = replace(settings, domain=_source_domain(args, observer))
+    domain = reference_domain(observer, args.reference, work_dir(args, task.name))
+    settings = replace(settings, domain=domain)
     return Observer(detector, task, settings, batch_size=args.batch_size)
 
 
 def _needs(args: argparse.Namespace) -> frozenset[str]:
-    """Return the evidence that the methods asked for read, and what a training domain is for."""
+    """Return the evidence that the methods named read, and what a training domain is for."""
     from autoeval.estimation.methods import make_method
     from autoeval.scores.registry import needs_of
 
@@ -170,47 +180,9 @@ def _needs(args: argparse.Namespace) -> frozenset[str]:
     return needs_of(columns) | ({"features"} if args.reference else frozenset())
 
 
-def saved_observer(
-    args: argparse.Namespace, detector: Detector, estimator: MapEstimator
-) -> Observer:
-    """Make the pass that a saved estimator was fitted with.
-
-    Raises
-    ------
-    InputError
-        As `MapEstimator.observer`, or as `make_observer` of ``--reference``.
-    """
-    from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import PassSettings
-
-    domain = None
-    if args.reference:
-        settings = PassSettings.from_dict(estimator.context_["pass"], repeats=1)
-        observer = Observer(detector, named_task(args), settings, batch_size=args.batch_size)
-        domain = _source_domain(args, observer)
-    return estimator.observer(
-        detector,
-        repeats=args.repeats,
-        domain=domain,
-        teacher=load_named_teacher(args),
-        batch_size=args.batch_size,
-    )
-
-
-def _source_domain(args: argparse.Namespace, observer: Observer) -> SourceDomain:
-    from autoeval.estimation.kept_domain import kept_source_domain
-
-    name, task = args.reference, observer.task
-    known = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
-    if not known:
-        raise InputError(
-            f"Expected --reference to name a seed set of task {task.name} out of "
-            f"{', '.join(files.name for files in task.seed_sets)} but got '{name}'."
-        )
-    return kept_source_domain(observer, known[0], work_dir(args, task.name) / DOMAINS)
-
-
 def work_dir(args: argparse.Namespace, task: str) -> Path:
     """Return the folder of a run on a task: the one named, or one by task and detector."""
+    if args.work_dir:
+        return args.work_dir
     what = "_counting" if args.target in COUNT_TARGETS else ""
-    return args.work_dir or Path("work_dirs") / f"{task}_{Path(detector_name(args)).stem}{what}"
+    return Path("work_dirs") / f"{task}_{Path(required_detector(args).name).stem}{what}"

@@ -8,13 +8,12 @@ import sys
 import time
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.detector_options import load_named_detector
+from autoeval.commands.detector_options import load_named_detector, required_detector
 from autoeval.commands.execution_options import make_executor
-from autoeval.commands.meta_set_options import DOMAINS, make_observer
+from autoeval.commands.meta_set_options import make_observer
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,23 +77,24 @@ class PaperRun:
 
     def scores(self, meta_set: MetaSetConfig) -> pd.DataFrame:
         """Return the score table; what the folder holds is not done again."""
-        from autoeval.estimation.fitting import fit_task
+        from autoeval.estimation.fit_task import fit_task
 
-        fit = fit_task(
+        estimator = fit_task(
             self._with_training_domain(),
             self.at_hand.seed_sets,
             meta_set=meta_set,
             work_dir=self.folder,
             methods=["bos"],
             executor=make_executor(self.options),
-            load=partial(load_named_detector, self.options),
+            load=required_detector(self.options),
         )
-        _tell(fit.problems)
-        return fit.table
+        assert estimator.fit_result_ is not None
+        _tell(estimator.fit_result_.problems)
+        return estimator.table_
 
     def _with_training_domain(self) -> Observer[Any]:
         """Add what the Fréchet distance and ATC need to know of the training domain."""
-        from autoeval.estimation.kept_domain import kept_source_domain
+        from autoeval.estimation.kept_domain import DOMAINS, kept_source_domain
         from autoeval.estimation.observation.observing import Observer
 
         seen, source = self.observer, self.training_domain

@@ -6,12 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.errors import InputError
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from autoeval.estimation.predictions.fit_predictions import Files
+    from autoeval.estimation.prediction_files import PredictionFiles
 
 
 def add_predictions_options(parser: argparse.ArgumentParser, what: str) -> None:
@@ -43,42 +39,27 @@ def add_predictions_options(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def files_of(args: argparse.Namespace) -> Files:
-    """Return the predictions of one set of images that the options name."""
-    from autoeval.estimation.predictions.fit_predictions import Files
-
-    return Files(
-        args.predictions, args.half_size_predictions, _names(args.names), truncated=args.truncated
+def add_image_list_option(group: argparse._ActionsContainer) -> None:
+    """Declare which images predictions are of."""
+    group.add_argument(
+        "--images-list",
+        metavar="PATH",
+        help="with --predictions all new images: a text file with a name a line, a COCO JSON, or a "
+        "folder; those without a box are not in the predictions",
     )
 
 
-def files_by_source(args: argparse.Namespace) -> dict[str, Files]:
-    """Return the predictions of each source out of the folders that the options name.
-
-    Raises
-    ------
-    InputError
-        If there is no such folder.
-    """
-    from autoeval.data.predictions.of_place import files_by_place
-    from autoeval.estimation.predictions.fit_predictions import Files
-
-    folder, half = Path(args.predictions), args.half_size_predictions
-    if not folder.is_dir():
-        raise InputError(
-            f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
-            "source."
-        )
-    names = _names(args.names)
-    return {
-        place: Files(
-            path, Path(half) / path.name if half else None, names, truncated=args.truncated
-        )
-        for place, path in files_by_place(folder).items()
-    }
-
-
-def _names(path: str | None) -> Mapping[str, str]:
+def named_predictions(args: argparse.Namespace) -> PredictionFiles | None:
+    """Return the predictions of one set of images that the options name, if they do."""
     from autoeval.data.predictions.category_words import read_names
+    from autoeval.estimation.prediction_files import PredictionFiles
 
-    return read_names(Path(path)) if path else {}
+    if not args.predictions:
+        return None
+    return PredictionFiles(
+        args.predictions,
+        args.half_size_predictions,
+        getattr(args, "teacher", None),
+        read_names(Path(args.names)) if args.names else {},
+        truncated=args.truncated,
+    )

@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Tell what is there and what it costs; run what is missing; print tables and figures."""
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.report.sections import Report, told
+    from autoeval.report.sections import Report, printed_text
     from autoeval.results.reproduce.at_hand import data_at_hand
     from autoeval.results.reproduce.printed import load_printed
     from autoeval.results.reproduce.printed_figure import load_figures
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     ]
     report = Report("Box stability, printed and own", [*sections, cost, *data.values()])
     written = report.write(work_dir)
-    print(told(report, written, as_json=args.json))
+    print(printed_text(report, written, as_json=args.json))
     return 0
 
 

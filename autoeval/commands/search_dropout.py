@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands.detector_options import (
     add_detector_options,
-    detector_name,
     load_named_detector,
+    required_detector,
 )
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
+from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
     from autoeval.estimation.dropout_search.workbench import Workbench
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     search.add_argument("--preset", default="paper", choices=PRESET_NAMES, help="of box stability")
     search.add_argument("--score", default="bos", choices=SCORE_NAMES, help="default: %(default)s")
-    search.add_argument("--target", default="mAP", choices=("mAP", "mAP50", "mAP75"))
+    search.add_argument("--target", default="mAP", choices=AP_TARGETS)
     search.add_argument("--repeats", type=int, default=1, help="dropout seeds (%(default)s)")
     search.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
     parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.dropout_outcome import DropoutOutcome
 
     task = load_task(args.task, args.data_root)
-    name = Path(detector_name(args)).stem
+    name = Path(required_detector(args).name).stem
     bench = _bench(args, task, work_dir := args.work_dir or _work_dir(task.name, name))
     results = search_dropout(bench, list(dict.fromkeys(args.strategy)))
     for problem in bench.problems:

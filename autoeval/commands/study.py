@@ -34,7 +34,7 @@ SCORES = {
     "repeats": ("errors_by_size", "error by the number of dropout repeats"),
     "severity": ("severities", "error by severity of a corruption"),
     "labels": ("few_labels", "error, coverage and width with a few labels"),
-    "transfer": ("transfer", "how far places and categories tell of others"),
+    "transfer": ("transfer", "errors at other places and categories"),
     "places": ("place_order", "are probabilities of the order of places right"),
     "passes": ("errors_by_passes", "error by the passes of the network that are spent"),
     "choose": (
@@ -134,7 +134,7 @@ def _tables(named: list[list[str]]) -> dict[str, pd.DataFrame]:
 
 def _pairs(path: Path) -> pd.DataFrame:
     """Read a score table that has what pairs are told by: beside others it would count as blind."""
-    from autoeval.estimation.pairs.pair_table import OF_BOXES
+    from autoeval.estimation.pair_table import OF_BOXES
     from autoeval.studies.score_columns import read_scores
 
     table = read_scores(path)
@@ -243,7 +243,7 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
     elif name == "places":
         study.add_argument("--draws", type=int, default=40, help="of families (%(default)s)")
         study.add_argument("--share", type=float, default=0.5, help="left out (%(default)s)")
-        study.add_argument("--worst", type=int, default=3, help="asked for (%(default)s)")
+        study.add_argument("--worst", type=int, default=3, help="how many to name (%(default)s)")
     elif name == "correlation":
         study.add_argument("--features", nargs="+", default=(), metavar="COLUMN")
         study.add_argument("--most", type=int, default=12, help="scores drawn (%(default)s)")
@@ -270,7 +270,7 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
         "--fewest",
         type=int,
         default=60,
-        help="images of a place that is judged (%(default)s)",
+        help="images of an evaluated place (%(default)s)",
     )
     add_pseudo_label_options(study, "a folder with SOURCE.json in COCO")
 

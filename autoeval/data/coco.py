@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+
+TIMES = ("date_captured", "datetime")
 
 
 def read_coco(path: str | os.PathLike[str]) -> LabelSet:
@@ -103,7 +107,21 @@ def _image(entry: dict[str, Any]) -> LabelledImage:
         size = (int(entry["height"]), int(entry["width"]))
         if min(size) < 1:
             raise ValueError(f"height and width must be positive, got {size}")
-    return LabelledImage(printable(str(entry["id"])), str(entry["file_name"]), size)
+    return LabelledImage(
+        printable(str(entry["id"])), str(entry["file_name"]), size, _time_taken(entry)
+    )
+
+
+def _time_taken(entry: dict[str, Any]) -> datetime | None:
+    """Read the first of `TIMES` that holds a time: ISO 8601, or with the colons of EXIF."""
+    for name in TIMES:
+        text = str(entry.get(name, "")).strip().removesuffix("Z")
+        try:
+            taken = datetime.fromisoformat(re.sub(r"^(\d{4}):(\d\d):", r"\1-\2-", text))
+        except ValueError:
+            continue
+        return taken.replace(tzinfo=None)
+    return None
 
 
 def _category(entry: dict[str, Any]) -> tuple[Any, str]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 from autoeval.data.images import UnreadableImageError
@@ -42,6 +41,8 @@ class Film:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._open()
+        import cv2
+
         fps = self._capture.get(cv2.CAP_PROP_FPS)
         self.fps = fps if fps > 0 else math.nan
         said = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
@@ -79,6 +80,8 @@ class Film:
         self._open()
 
     def _open(self) -> None:
+        import cv2
+
         self._lock = getattr(self, "_lock", None) or threading.Lock()
         self._capture = cv2.VideoCapture(os.fspath(self.path))
         self._next = 0

@@ -6,7 +6,6 @@ import os
 import stat
 from pathlib import Path
 
-import cv2
 import numpy as np
 from PIL import Image
 
@@ -93,6 +92,8 @@ def _content(path: str | os.PathLike[str], limit: float) -> bytes:
 
 
 def _image(path: str | os.PathLike[str], content: bytes) -> np.ndarray:
+    import cv2
+
     image = _decode(content, cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
     if image is not None and image.dtype == np.uint16:
         bits = int(image.max()).bit_length()
@@ -107,6 +108,8 @@ def _image(path: str | os.PathLike[str], content: bytes) -> np.ndarray:
 
 
 def _decode(content: bytes, flags: int) -> np.ndarray | None:
+    import cv2
+
     try:
         return cv2.imdecode(np.frombuffer(content, np.uint8), flags)
     except cv2.error:

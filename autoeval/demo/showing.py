@@ -8,16 +8,15 @@ from pathlib import Path
 
 from autoeval.data.image_folder import load_image_folder
 from autoeval.demo.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, write_environment
-from autoeval.detectors import load_detector
+from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.estimation.fitting import fit_task
+from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.report.sections import written_files
-from autoeval.results.estimate.map_report import map_report
-from autoeval.results.estimate.new_images import observe_unlabelled
+from autoeval.results.estimate.estimate_page import estimate_page
 from autoeval.runtime.progress import progress_bar
 
 SEED = 0
@@ -71,24 +70,28 @@ def show_method(folder: Path, *, held_back: str, sizes: DemoSizes | None = None)
     _render(folder / "data", sizes.images)
     known = _task(folder / "data", [name for name in ENVIRONMENTS if name != held_back])
     settings = preset("paper", repeats=sizes.repeats, seed=SEED)
-    observer = Observer(load_detector(DETECTOR), known, settings)
-    fit = fit_task(
+    spec = DetectorSpec(DETECTOR)
+    observer = Observer(spec(), known, settings)
+    estimator = fit_task(
         observer,
         known.load_seed_sets(),
         meta_set=MetaSetConfig(n_sets=sizes.sample_sets, n_images=sizes.sample_images),
         work_dir=folder,
         methods=METHODS,
+        load=spec,
+        loading={"detector": spec.to_dict(), "teacher": None},
     )
     images = load_image_folder(folder / "data" / held_back / "images")
-    observed = observe_unlabelled(observer, fit.estimator, images)
+    estimate = estimator.predict(images=images)
     title = f"{DETECTOR} on road world"
-    report = map_report(title, fit.estimator, detector=DETECTOR, fit=fit, observed=observed)
-    written = written_files([*fit.files, *report.write(folder)])
-    estimated, true = observed.estimate.value, _true_map(observer, folder / "data", held_back)
+    report = estimate_page(title, estimator, estimate=estimate, detector=DETECTOR)
+    assert estimator.fit_result_ is not None
+    written = written_files([*estimator.fit_result_.files, *report.write(folder)])
+    estimated, true = estimate.value, _true_map(observer, folder / "data", held_back)
     compared = f"estimated mAP {100 * estimated:.1f}, true mAP {100 * true:.1f}, error "
     compared += f"{100 * abs(estimated - true):.1f} points"
     if estimated != estimated:
-        compared = f"no estimate, since nothing can be told; true mAP {100 * true:.1f}"
+        compared = f"no estimate: the interval would be too wide; true mAP {100 * true:.1f}"
     return f"{report.text()}\n\n{written}\n\nheld back: {held_back}, {compared}"
 
 

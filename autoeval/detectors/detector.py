@@ -14,6 +14,7 @@ from mmengine.config import Config
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.building.words import asks_in_parts, prompt
 from autoeval.detectors.capturing.capture import CAPTURED, capture
+from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.forward.dropout import sample_seed
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.forward.passes import Batch, StagedPasses, choose_passes, stage_names
@@ -21,7 +22,7 @@ from autoeval.detectors.forward.pooling import QuickPooling
 from autoeval.detectors.inputs.halving import Halving
 from autoeval.detectors.inputs.preprocessing import Preprocessor, collate
 from autoeval.detectors.inputs.views import VIEWS, alter
-from autoeval.detectors.settings import describe, fingerprint
+from autoeval.detectors.settings import describe
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:

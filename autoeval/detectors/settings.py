@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
+from autoeval.detectors.fingerprint import hash_json
 from autoeval.detectors.inputs.pipelines import adapt_pipeline, step_name, test_pipeline
 
 #: Parts of a model's config that change nothing at test time, or that are listed on their own.
@@ -22,7 +22,6 @@ LEFT_OUT = {
     "test_cfg",
     "data_preprocessor",
 }
-FINGERPRINT_LENGTH = 16
 
 
 def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dict[str, Any]:
@@ -51,11 +50,6 @@ def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dic
     return described
 
 
-def fingerprint(settings: Mapping[str, Any]) -> str:
-    """Shorten a description to a name, different for every difference in it."""
-    return hash_json(dict(settings))[:FINGERPRINT_LENGTH]
-
-
 def hash_weights(model: nn.Module) -> str:
     """Return the SHA-256 of all parameters and buffers: names, types, shapes and bytes."""
     digest = hashlib.sha256()
@@ -63,11 +57,6 @@ def hash_weights(model: nn.Module) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()
-
-
-def hash_json(content: Any) -> str:
-    """Return the SHA-256 of the canonical JSON text of ``content``."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(node: Any) -> Any:

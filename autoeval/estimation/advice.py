@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from autoeval.estimation.regression import Told
+from autoeval.regression import PredictionInterval
 
 TOO_WIDE = 0.15
 
 
-def advice(
-    told: Told, *, plan: str = "autoeval label plan", measured: tuple[int, int] = (17, 15)
-) -> tuple[str, ...]:
+def advice(interval: PredictionInterval) -> tuple[str, ...]:
     """Say that an interval is too wide to act on, and what helps, as it was measured.
 
-    The figures are those of ``docs/results/transfer.md`` (``autoeval study transfer``).
+    The figures are those of ``docs/results/transfer.md`` (``autoeval study transfer``) and
+    ``docs/results/labels.md``.
 
     Parameters
     ----------
-    told : Told
-    plan : str
-        How images to label are drawn.
-    measured : tuple of int
-        Half-width from one labelled set, and from forty places, in points.
+    interval : PredictionInterval
     """
-    if told.reach <= TOO_WIDE:
+    if interval.reach <= TOO_WIDE:
         return ()
-    by_set, by_places = measured
     return (
-        f"too wide to act on: ±{100 * told.reach:.0f} points. More labelled places help little "
-        f"(measured: ±{by_set} from one labelled set, ±{by_places} from forty places), twenty "
-        f"labelled images of this place help most ({plan}). What can still be told: which of "
-        "several places is better, and whether a place has changed",
+        f"too wide to act on: ±{100 * interval.reach:.0f} points. More labelled sites help little "
+        "(measured: ±17 from one labelled set, ±15 from forty sites); twenty labelled images of "
+        "this site help most (`autoeval label plan`). Which of several sites is better, and "
+        "whether a site has changed, is known more precisely",
     )

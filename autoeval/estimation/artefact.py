@@ -15,7 +15,7 @@ import pyarrow.parquet
 from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path
 
-KEY, FORMAT = b"autoeval", 1
+KEY, FORMAT = b"autoeval", 2
 EXPECTED: dict[str, type | tuple[type, ...]] = {
     "estimator.method": str,
     "estimator.target": str,
@@ -59,23 +59,8 @@ def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str,
     return table, metadata
 
 
-def refuse_predictions(metadata: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Refuse an estimator that was fitted with predictions where a detector is to be run.
-
-    Raises
-    ------
-    InputError
-    """
-    if "predictions" in metadata["context"]:
-        raise InputError(
-            f"{path} was fitted with predictions, so that it reads predictions alone: `autoeval "
-            "estimate --predictions FILE`. What runs a detector needs an estimator that was fitted "
-            "with it: `autoeval fit --labels PATH --detector ALIAS`."
-        )
-
-
 def _check(metadata: Any, path: Path) -> None:
-    """Make sure that there is what `MapEstimator.save` writes, of the types that it has."""
+    """Make sure that there is what `AccuracyEstimator.save` writes, of the types that it has."""
     if isinstance(metadata, dict) and metadata.get("format") != FORMAT:
         raise InputError(f"{path} was written by another version of autoeval; fit it again.")
     for name, kind in EXPECTED.items():

@@ -112,7 +112,7 @@ def bench(
         except InputError as error:
             absent[method] = str(error)
     if not results:
-        raise InputError("No method can be judged. " + " ".join(dict.fromkeys(absent.values())))
+        raise InputError("No method can be evaluated. " + " ".join(dict.fromkeys(absent.values())))
     return BenchResult(results, absent, coverage)
 
 

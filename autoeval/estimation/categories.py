@@ -148,7 +148,7 @@ def estimate_categories(
     table : DataFrame
         Score table of a task of several categories.
     rows : DataFrame
-        Scores of one set of images, one row a repeat; see `MapEstimator.predict_rows`.
+        Scores of one set of images, one row a repeat; see `AccuracyEstimator.predict_rows`.
     method : str
     target : {"mAP", "mAP50", "mAP75"}
     level : float
@@ -174,10 +174,12 @@ def estimate_categories(
         raise InputError(
             f"Expected columns such as {target}/CATEGORY for a task of several categories."
         )
-    asked = stack_categories(rows, categories, features)
+    new_rows = stack_categories(rows, categories, features)
     fits = {name: stacked["source"] != name for name in sources(table)}
-    whole = _estimate(stacked, asked, method, target)
-    without = {name: _estimate(stacked[rest], asked, method, target) for name, rest in fits.items()}
+    whole = _estimate(stacked, new_rows, method, target)
+    without = {
+        name: _estimate(stacked[rest], new_rows, method, target) for name, rest in fits.items()
+    }
     missed = {
         name: _estimate(stacked[rest], _own(stacked[~rest]), method, target)
         for name, rest in fits.items()
@@ -187,11 +189,13 @@ def estimate_categories(
     )
 
 
-def _estimate(training: pd.DataFrame, asked: pd.DataFrame, method: str, target: str) -> pd.Series:
+def _estimate(
+    training: pd.DataFrame, new_rows: pd.DataFrame, method: str, target: str
+) -> pd.Series:
     """Estimate by category, mean over repeats, each by the regressor of its repeat."""
     names = (*make_method(method).features, target, "category")
     parts = []
-    for repeat, rows in asked.groupby("repeat"):
+    for repeat, rows in new_rows.groupby("repeat"):
         fitted = PartialPooling(method).fit(
             Rows.of(training[training["repeat"] == repeat], names), target
         )
@@ -210,9 +214,9 @@ def _row(
 ) -> dict[str, Any]:
     own = _own(stacked)
     true = own[own["category"] == category].groupby("source")[target].first().dropna()
-    judged = [name for name in true.index if np.isfinite(missed[name].get(category, np.nan))]
-    residuals = np.array([abs(missed[name][category] - true[name]) for name in judged])
-    left_out = np.array([without[name][category] for name in judged])
+    evaluated = [name for name in true.index if np.isfinite(missed[name].get(category, np.nan))]
+    residuals = np.array([abs(missed[name][category] - true[name]) for name in evaluated])
+    left_out = np.array([without[name][category] for name in evaluated])
     interval = source_interval(float(whole[category]), left_out, residuals, level=level)
     interval = inside(interval, float(whole[category]), most=find_target(target).upper)
     clip = find_target(target).clip
@@ -222,7 +226,7 @@ def _row(
         "lower": interval.lower,
         "upper": interval.upper,
         "interval_method": interval.method,
-        "sources": len(judged) if len(judged) >= MIN_SOURCES else len(true),
+        "sources": len(evaluated) if len(evaluated) >= MIN_SOURCES else len(true),
     }
 
 

@@ -1,9 +1,9 @@
-"""The result of an estimation: a number, its interval, and every reason to doubt it."""
+"""The result of an estimation: a number, its prediction interval, and its warnings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,9 +17,7 @@ from autoeval.targets import find_target
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from autoeval.data.labels.content import LabelSet
-    from autoeval.estimation.labels.plan import LabelPlan
-    from autoeval.estimation.labels.with_labels import LabelledEstimate
+    from autoeval.estimation.site import Site
 
 
 STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
@@ -63,8 +61,8 @@ class Estimate:
         Images that were read.
     features : dict
         Mean of each feature over the repeats.
-    guards : tuple of str
-        Reasons, in words, not to trust the value.
+    warnings : tuple of str
+        Why the value may be wrong.
     sampling_std : float
         Standard deviation over draws of the images with replacement; NaN where it is not known.
     source_lower, source_upper : float
@@ -77,9 +75,9 @@ class Estimate:
     beside : dict of str to dict
         ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
     advice : tuple of str
-        What stands in the way of acting on the value, to be said before it, and what would help.
-    plan : LabelPlan, optional
-        What labels of its images are set against, from `plan_labels`; see `with_labels`.
+        What to do where the interval is too wide; printed before the value.
+    site : Site, optional
+        The boxes that it was made from.
     """
 
     value: float
@@ -92,7 +90,7 @@ class Estimate:
     method: str
     n_images: int
     features: dict[str, float] = field(default_factory=dict)
-    guards: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     sampling_std: float = math.nan
     source_lower: float = math.nan
     source_upper: float = math.nan
@@ -100,7 +98,7 @@ class Estimate:
     raw: float = math.nan
     beside: dict[str, dict[str, float]] = field(default_factory=dict)
     advice: tuple[str, ...] = ()
-    plan: LabelPlan | None = field(default=None, compare=False)
+    site: Site | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         target = find_target(self.target)
@@ -120,12 +118,12 @@ class Estimate:
             *self._two_parts(),
             *self._beside(),
             *self._by_category(),
-            *(f"caution: {guard}" for guard in self.guards),
+            *(f"warning: {warning}" for warning in self.warnings),
         ]
         return "\n".join(lines)
 
     def _two_parts(self) -> Iterator[str]:
-        """Tell what the sources and what the number of images add to the interval."""
+        """State what the sources and what the number of images add to the interval."""
         text = find_target(self.target).text
         if self.sampling_std == self.sampling_std:
             spread = (
@@ -133,12 +131,12 @@ class Estimate:
             )
             if self.source_lower == self.source_lower:
                 by_source = f"{text(self.source_lower)} to {text(self.source_upper)}"
-                spread = f"by source alone: {by_source}; {spread}"
+                spread = f"without the sampling error: {by_source}; {spread}"
             yield spread
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
-        values = self._figures() | {"guards": list(self.guards)}
+        values = self._figures() | {"warnings": list(self.warnings)}
         values["features"] = {k: _plain(v) for k, v in self.features.items()}
         values["per_category"] = {
             category: {k: _plain(v) for k, v in of.items()}
@@ -151,50 +149,17 @@ class Estimate:
         return {key: _plain(value) for key, value in values.items()}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row, features as columns, guards joined by ``"; "``."""
-        row = self._figures() | {"guards": "; ".join(self.guards)}
+        """Return one row, features as columns, warnings joined by ``"; "``."""
+        row = self._figures() | {"warnings": "; ".join(self.warnings)}
         features = row.pop("features")
         row["advice"] = "; ".join(self.advice)
         for category, of in (row.pop("per_category") | row.pop("beside")).items():
             row |= {f"{name}/{category}": value for name, value in of.items()}
         return pd.DataFrame([row | features])
 
-    def with_labels(
-        self,
-        labels: LabelSet,
-        *,
-        words: Mapping[str, str] | None = None,
-        planned: bool = True,
-    ) -> LabelledEstimate:
-        """Estimate again with the labels of some of the images.
-
-        Parameters
-        ----------
-        labels : LabelSet
-            From `autoeval.data.labels.any_format.load_labels`.
-        words : mapping of str to str, optional
-            Category of the estimate for each word of the labels; by default equal words.
-        planned : bool
-            Whether the plan drew the labelled images; otherwise all that are labelled are taken,
-            as a simple random draw.
-
-        Raises
-        ------
-        InputError
-            If the estimate holds no plan, or as `estimate_with_labels`.
-        """
-        from autoeval.estimation.labels.with_labels import estimate_with_labels
-
-        if self.plan is None:
-            raise InputError(
-                "This estimate does not hold the boxes of its images, which labels are set "
-                "against: make it by `plan_labels`."
-            )
-        return estimate_with_labels(self.plan, labels, words=words, planned=planned)
-
     def _figures(self) -> dict[str, Any]:
-        figures = asdict(replace(self, plan=None))
-        del figures["plan"]
+        figures = asdict(replace(self, site=None))
+        del figures["site"]
         return figures
 
     def _beside(self) -> Iterator[str]:
@@ -206,15 +171,15 @@ class Estimate:
     def _by_category(self) -> Iterator[str]:
         text = find_target(self.target).text
         for category, of in self.per_category.items():
-            around = "no interval: too few sources hold it"
+            around = "no interval: it needs three sources that hold the category"
             if of["lower"] == of["lower"]:
                 around = f"{text(of['lower'])} to {text(of['upper'])}"
             yield f"{category}: {text(of['value'])} ({around})"
 
     def __repr__(self) -> str:
         head, interval = str(self).splitlines()[:2]
-        cautions = f", cautions: {len(self.guards)}" if self.guards else ""
-        return f"<{head}; {interval}{cautions}>"
+        warnings = f", warnings: {len(self.warnings)}" if self.warnings else ""
+        return f"<{head}; {interval}{warnings}>"
 
     def plot(self, ax: Axes | None = None, *, training: Trained | None = None) -> Axes:
         """Draw the value, its spread over the repeats and its interval, in the target's unit.
@@ -241,8 +206,8 @@ class Estimate:
             self._draw_bar(ax)
         else:
             self._draw_among(ax, training)
-        cautions = f", cautions: {len(self.guards)}" if self.guards else ""
-        ax.set_title(f"{counted(self.n_images, 'image')} by '{self.method}'{cautions}")
+        warnings = f", warnings: {len(self.warnings)}" if self.warnings else ""
+        ax.set_title(f"{counted(self.n_images, 'image')} by '{self.method}'{warnings}")
         ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return ax
 

@@ -1,226 +1,330 @@
-"""From labelled seed sets to a fitted estimator."""
+"""From labelled data and a detector, or its predictions, to a fitted estimator."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.labels.aid import LabelAid
-from autoeval.estimation.labels.recording import BOXES_FILE, apart, learn_from
-from autoeval.estimation.meta_set import score_meta_set
-from autoeval.estimation.methods import make_method
+from autoeval.estimation.artefact import refuse_differences
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.evaluation import evaluate_pairs, has_families, worse_than_constant
+from autoeval.estimation.fit_result import FitResult
+from autoeval.estimation.joined_pairs import joined_rows
+from autoeval.estimation.label_assistance import assistance_of, site_of_set
+from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import PassSettings, light
-from autoeval.estimation.observation.travelling import LoadDetector
-from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, leave_one_source_out
-from autoeval.estimation.score_table import seed_rows, sources
-from autoeval.metasets.config import MetaSetConfig
-from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
-from autoeval.metasets.seed_set import SeedSet
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.prediction_files import PathLike, PredictionFiles
+from autoeval.estimation.reference_statistics import different_floors, joined_statistics
+from autoeval.estimation.site import any_task, boxes_alone
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import (
+    TrainingSet,
+    labels_with_files,
+    read_labels,
+    task_with_files,
+    training_set,
+    truth_of_samples,
+)
+from autoeval.labels.assistance import LabelAssistance
 from autoeval.metasets.task import Task
-from autoeval.report.numerals import counted
-from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.states import OK
-from autoeval.runtime.store import RowStore
-from autoeval.runtime.writers import write_table
+
+CONFIDENT = 0.3
+TEACHER = "teacher"
 
 
-@dataclass(frozen=True, repr=False)
-class Fit:
-    """A fitted estimator with the evidence for and against it.
+def fit_files(
+    *,
+    labels: PathLike | None = None,
+    task: Task | None = None,
+    files: PredictionFiles | Mapping[str, PredictionFiles],
+    img_dir: PathLike | None = None,
+    family: str | None = None,
+    target: str = "mAP",
+    level: float = 0.9,
+) -> AccuracyEstimator:
+    """Fit on prediction files: of one labelled set, or of the sources of a task.
 
     Parameters
     ----------
-    estimator : MapEstimator
-    table : DataFrame
-        Score table it was fitted on.
-    held_out : tuple of LeaveOneSourceOut
-        Results of the estimator's method and of the baselines; empty with fewer than three sources.
-    problems : tuple of str
-        What was left out on the way.
-    files : tuple of Path
-        The score table and the estimator as written.
+    labels : path-like, optional
+        One labelled set, every category of which is a source.
+    task : Task, optional
+        Instead: its categories are to be expected in all images of its sources.
+    files : PredictionFiles, or mapping of str to PredictionFiles
+        For a task by the name of the source.
+    img_dir, family
+        Of `labels`; see `labels_with_files`.
+    target : {"mAP", "mAP50", "mAP75"}
+    level : float
+        Nominal coverage of the intervals.
+
+    Raises
+    ------
+    InputError
+        As `labels_with_files` and `task_with_files`; if no box is confident anywhere.
     """
+    context: dict[str, Any] = {}
+    if labels is not None:
+        assert isinstance(files, PredictionFiles)
+        sets = [labels_with_files(labels, files, img_dir=img_dir, family=family)]
+    else:
+        assert task is not None and isinstance(files, Mapping)
+        sets = task_with_files(task, files)
+        words: dict[str, list[str]] = {name: [name] for name in task.categories}
+        for word, name in task.detector_mapping.items():
+            words[name].append(word)
+        context["task"] = {"name": task.name, "words": words}
+    return fit_sets(sets, context=context, target=target, level=level)
 
-    estimator: MapEstimator
-    table: pd.DataFrame
-    held_out: tuple[LeaveOneSourceOut, ...]
-    problems: tuple[str, ...]
-    files: tuple[Path, ...] = ()
 
-    def __repr__(self) -> str:
-        judged = ", ".join(f"'{held.method}'" for held in self.held_out) or "nothing"
-        return f"<Fit of {self.estimator!r}, judged: {judged}, left out: {len(self.problems)}>"
-
-
-def fit(
+def fit_labelled(
     detector: ImageDetector,
-    task: Task,
+    labels: PathLike,
     *,
-    work_dir: str | os.PathLike[str],
-    methods: Sequence[str] = ("bayes",),
+    img_dir: PathLike | None = None,
+    family: str | None = None,
+    teacher: Teacher | None = None,
     target: str = "mAP",
     level: float = 0.9,
-    meta_set: MetaSetConfig | None = None,
-    settings: PassSettings | None = None,
+    keep: Keeping | None = None,
     batch_size: int = 4,
-) -> Fit:
-    """Fit an estimator for a detector on the labelled seed sets of a task.
+    loading: Mapping[str, Any] | None = None,
+) -> AccuracyEstimator:
+    """Run a detector once over a labelled set and fit on its categories.
 
     Parameters
     ----------
     detector : ImageDetector
-        From `autoeval.load_detector`.
-    task : Task
-        From `autoeval.load_task`.
-    work_dir : path-like
-        Keeps what is scored: the same call goes on where one was interrupted.
-    methods, target, level
-        See `fit_task`.
-    meta_set : MetaSetConfig, optional
-        Number, size and transforms of sample sets (`MetaSetConfig()` are the paper's); by default
-        none, since ``bayes`` reads a source's own images alone.
-    settings : PassSettings, optional
-        From `autoeval.estimation.observation.presets.preset`; by default each image once, and once
-        at half the size.
+    labels : path-like
+        In any format of `autoeval.load_labels`. The detector should not have seen the images in
+        training: its accuracy there would be too high.
+    img_dir : path-like, optional
+        Folder of the images; by default where the format has it.
+    family : str, optional
+        Where the set comes from, if others that it is joined with come from there too; by default
+        its own name.
+    teacher : Teacher, optional
+        A stronger detector; agreement with it becomes a score.
+    target, level
+        As in `AccuracyEstimator`.
+    keep : Keeping, optional
+        Where to keep what is observed, and who observes: the same call goes on where one was
+        interrupted.
     batch_size : int
         Changes no number.
-
-    Returns
-    -------
-    Fit
-        With the estimator, which ``estimator.predict(images, detector)`` applies.
+    loading : mapping, optional
+        How the detector is loaded; kept with the estimator.
 
     Raises
     ------
     InputError
-        As `fit_task`, and if a seed set cannot be read.
+        If the labels cannot be read, share no word with the detector, or no category has enough
+        boxes.
     """
-    return fit_task(
-        Observer(detector, task, settings or light(), batch_size=batch_size),
-        task.load_seed_sets(),
-        meta_set=meta_set,
-        work_dir=Path(work_dir),
-        methods=methods,
+    from autoeval.metasets import SampleSet, own_images
+    from autoeval.metasets.seed_set import load_seed_set
+
+    content = read_labels(Path(labels), img_dir)
+    categories = _shared(content.categories, detector.categories, content.path)
+    name = Path(labels).stem
+    seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
+    own = {word: [word] for word in detector.categories}
+    settings = replace(light(), teacher=teacher)
+    observer: Observer = Observer(
+        detector, any_task(own, detector.categories), settings, batch_size=batch_size
+    )
+    observer = keeping(observer, keep)
+    lookup = any_task({word: [word] for word in categories}, detector.categories).lookup(
+        detector.categories
+    )
+    samples = SampleSet(seed_set, own_images(seed_set))
+    evidence, truth = [], []
+    with observer.begin(samples, len(samples), f"observing {name}") as bar:
+        for sample, seen in observer.each(samples):
+            evidence.append(boxes_alone(seen.relabel(lookup)))
+            truth.append((sample.boxes, sample.labels, sample.iscrowd))
+            bar.update()
+    boxes = SiteBoxes.of_evidence(evidence, categories)
+    made = training_set(
+        boxes,
+        truth_of_samples(boxes, truth),
+        name=name,
+        family=family,
+        problems=seed_set.problems,
+        score_thr=settings.stability.score_thr,
+    )
+    statistics = replace(made.statistics, categories=detector.categories)
+    context = {name: of for name, of in observer.context().items() if name != "task"}
+    return fit_sets(
+        [replace(made, statistics=statistics)],
+        context=context,
         target=target,
         level=level,
+        loading=loading,
+        detector=detector,
     )
 
 
-def fit_task(
-    observer: Observer,
-    seed_sets: Sequence[SeedSet],
+def fit_sets(
+    sets: Sequence[TrainingSet],
     *,
-    meta_set: MetaSetConfig | None,
-    work_dir: Path,
-    methods: Sequence[str] = ("bayes",),
+    context: Mapping[str, Any],
     target: str = "mAP",
     level: float = 0.9,
-    executor: Executor | None = None,
-    load: LoadDetector | None = None,
-    learn: Callable[[pd.DataFrame], LabelAid | None] = learn_from,
-) -> Fit:
-    """Score a detector on a meta-set, judge the methods source by source, fit the first one.
+    loading: Mapping[str, Any] | None = None,
+    detector: ImageDetector | None = None,
+) -> AccuracyEstimator:
+    """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
-    Writes ``recipes.json``, ``scores.parquet`` and ``estimator.parquet`` into ``work_dir``, and the
-    rows of each sample set into ``work_dir/rows``, from where an interrupted run goes on.
+    Raises
+    ------
+    InputError
+        If no box is confident anywhere.
+    """
+    statistics = [of.statistics for of in sets]
+    table = pd.concat([of.table for of in sets], ignore_index=True)
+    table = table.dropna(axis=1, how="all")
+    problems = [f"{of.name}: {problem}" for of in sets for problem in of.problems]
+    problems += different_floors(statistics, [of.name for of in sets])
+    warnings = tuple(warning for of in statistics for warning in of.warnings)
+    together = joined_statistics(statistics)
+    if 0 < together.highest <= CONFIDENT:
+        raise InputError(
+            f"The highest score is {together.highest:.3g}, and scores are read from {CONFIDENT} "
+            "on: expected confidences in [0, 1] that are high where a box is right."
+        )
+    assistance, why = assistance_of([site_of_set(of) for of in sets])
+    return _fitted(
+        table,
+        {**context, "boxes": together.warning(*warnings).to_dict()},
+        target=target,
+        level=level,
+        label_assistance=assistance,
+        problems=(*problems, *warnings, *why),
+        loading=loading,
+        detector=detector,
+    )
+
+
+def join_fits(
+    fits: Mapping[str, AccuracyEstimator], *, target: str = "mAP", level: float = 0.9
+) -> AccuracyEstimator:
+    """Fit on all pairs of site and category that some fits of one detector rest on.
 
     Parameters
     ----------
-    observer : Observer
-        The seed of its settings also draws the recipes.
-    seed_sets : sequence of SeedSet
-    meta_set : MetaSetConfig or None
-        Sample sets to make of each; None for its own images alone, all that ``bayes`` reads.
-    work_dir : Path
-    methods : sequence of str
-        The first becomes the estimator; the constant predictor is always judged beside them.
-    target : {"mAP", "mAP50", "mAP75"}
-    level : float
-        Nominal coverage of the intervals.
-    executor, load
-        Where sample sets are scored; see `score_meta_set`.
-    learn : callable
-        What few labels elsewhere are helped by, from the labelled boxes of the sources.
+    fits : mapping of str to AccuracyEstimator
+        By a name for messages. The label assistance is that of the first.
+    target, level
+        As in `AccuracyEstimator`.
 
     Raises
     ------
     InputError
-        If a method is unknown, or no sample set could be scored.
+        If a fit is not by the default method, some are of prediction files and some of a detector,
+        they are of different detectors or passes, or a pair is in two of them.
     """
-    judged = list(dict.fromkeys([*methods, BASELINE]))
-    for method in judged:
-        make_method(method)
-    recipes, seed = [], observer.settings.seed
-    for seed_set in seed_sets:
-        recipes.append(own_images(seed_set, seed=seed))
-        if meta_set is not None:
-            recipes += draw_recipes(seed_set, **asdict(meta_set), seed=seed)
-    save_recipes(work_dir / "recipes.json", recipes)
-    table, counts = score_meta_set(
-        observer,
-        seed_sets,
-        recipes,
-        store=RowStore(work_dir / "rows"),
-        executor=executor,
-        load=load,
+    (first, one), *_ = fits.items()
+    for name, other in fits.items():
+        if other.method != DEFAULT_METHOD:
+            raise InputError(
+                f"{name} is a fit by '{other.method}': those by '{DEFAULT_METHOD}' are joined."
+            )
+        if ("detector" in one.context_) != ("detector" in other.context_):
+            raise InputError("Fits on predictions and fits with a detector are not joined.")
+        _check_alike(first, one, name, other)
+    rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
+    statistics = [fit.statistics_ for fit in fits.values()]
+    context = {name: of for name, of in one.context_.items() if name != "task"}
+    if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
+        context = {**context, "pass": _without(context["pass"], TEACHER)}
+    warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
+    boxes = joined_statistics(statistics).warning(*warnings).to_dict()
+    return _fitted(
+        rows,
+        {**context, "boxes": boxes},
+        target=target,
+        level=level,
+        label_assistance=one.label_assistance_,
+        problems=tuple(different_floors(statistics, list(fits))),
+        loading=one.loading_,
+        detector=None,
     )
-    problems = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.problems]
-    table = _usable(table, counts.failed, target, problems)
-    task = observer.task
-    table["family"] = table["source"].map(task.families).fillna(table["source"])
-    if len(task.categories) == 1:
-        table["category"] = task.categories[0]
-    files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
-    table, boxes = apart(table)
-    write_table(files[0], table)
-    write_table(work_dir / BOXES_FILE, boxes)
-    aid = learn(boxes)
-    estimator = MapEstimator(methods[0], target=target, level=level)
-    estimator.fit_rows(table, context=observer.context(), aid=aid)
-    estimator.save(files[1])
-    families = list(dict.fromkeys(table["family"]))
-    enough = len(families) >= MIN_SOURCES
-    if not enough:
-        problems.append(
-            f"{counted(len(families), 'family', 'families')} of sources ({', '.join(families)}): "
-            f"with fewer than {MIN_SOURCES} none can be left out, so how far off estimates are "
-            "elsewhere was not measured; add places of other origin"
+
+
+def _fitted(
+    table: pd.DataFrame,
+    context: dict[str, Any],
+    *,
+    target: str,
+    level: float,
+    label_assistance: LabelAssistance | None,
+    problems: tuple[str, ...],
+    loading: Mapping[str, Any] | None,
+    detector: ImageDetector | None,
+) -> AccuracyEstimator:
+    """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
+    estimator = AccuracyEstimator(target=target, level=level)
+    estimator.fit_rows(
+        table,
+        context=context,
+        label_assistance=label_assistance,
+        loading=loading,
+        detector=detector,
+    )
+    pairs = estimator.regression_.rows_  # type: ignore[attr-defined]
+    results = evaluate_pairs(pairs, target=target, level=level)
+    useless = worse_than_constant(results)
+    estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
+    estimator.fit_result_ = FitResult(
+        estimator.table_, results, problems, by_category=not has_families(pairs)
+    )
+    return estimator
+
+
+def _shared(
+    labelled: Sequence[str], words: Sequence[str], path: str | os.PathLike[str]
+) -> tuple[str, ...]:
+    shared = tuple(word for word in words if word in set(labelled))
+    if not shared:
+        raise InputError(
+            f"The labels {path} and the detector have no word in common. The labels have "
+            f"{listed(labelled, most=10)}; the detector has {listed(words, most=10)}. Convert the "
+            "labels to the detector's words, or write a task file with `mapping`."
         )
-    held_out = []
-    for method in judged if enough else ():
-        try:
-            held_out.append(leave_one_source_out(table, method, target=target, level=level))
-        except InputError as error:
-            problems.append(f"{method} was not judged: {error}")
-    problems += [
-        f"{held.method} has no estimate for {held.summary()['missing']} of {len(held.per_source)} "
-        "sources; the constant's stands there"
-        for held in held_out
-        if held.summary()["missing"]
-    ]
-    return Fit(estimator, table, tuple(held_out), tuple(problems), files)
+    return shared
 
 
-def _usable(
-    table: pd.DataFrame, failed: dict[str, str], target: str, problems: list[str]
-) -> pd.DataFrame:
-    """Leave out failed jobs, and sources whose own images have no rows or no labels."""
-    if failed:
-        first = next(iter(failed.values()))
-        problems.append(f"{counted(len(failed), 'sample set')} failed, left out; first: {first}")
-    table = table[table["status"] == OK] if len(table) else table
-    if table.empty:
-        raise InputError("No sample set could be scored. " + " ".join(problems[-1:]))
-    own = seed_rows(table)
-    known = set(own.loc[own[target].notna(), "source"])
-    for source in [name for name in sources(table) if name not in known]:
-        problems.append(f"{source}: its own images could not be scored, so it was left out")
-    return table[table["source"].isin(known)].reset_index(drop=True)
+def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
+    """Refuse other detectors and passes; a teacher that some had is not read."""
+    before, now = (
+        {"detector": c.get("detector", {}), "pass": _without(c.get("pass", {}), *NOT_COMPARED)}
+        for c in (one.context_, other.context_)
+    )
+    words, known = set(other.statistics_.categories), set(one.statistics_.categories)
+    if not words & known:
+        raise InputError(
+            f"{name} knows {listed(sorted(words), 10)}, the first fit {listed(sorted(known), 10)}: "
+            "they are of other detectors."
+        )
+    try:
+        refuse_differences(before, now)
+    except InputError as error:
+        raise InputError(f"{first} and {name} do not go together. {error}") from error
+
+
+NOT_COMPARED = ("measures", "domain", TEACHER)
+
+
+def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in of_pass.items() if key not in names}

@@ -93,7 +93,7 @@ def inside(interval: Interval, estimate: float, *, most: float = 1.0) -> Interva
     r"""Bring an interval into [0, most] without losing it at the edge.
 
     An estimate outside is off by at least its distance d to the edge. With v the nearest possible
-    value, g the estimate and r the least that can be told apart (`FINEST`),
+    value, g the estimate and r the least difference that counts (`FINEST`),
 
     .. math:: lower' = \max(v - \max(g - lower, r) - d, 0)
 

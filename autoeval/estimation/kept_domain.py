@@ -19,6 +19,8 @@ from autoeval.runtime.progress import announced_bar
 from autoeval.scores.registry import revisions
 from autoeval.version import __version__
 
+DOMAINS = "training_domain"
+
 
 def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> SourceDomain:
     """Observe the training domain, or read what an earlier run has observed.
@@ -46,6 +48,33 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
         domain = observe_source_domain(observer, samples, advance=bar.update)
     domain.save(file)
     return domain
+
+
+def reference_domain(observer: Observer, name: str, folder: Path) -> SourceDomain:
+    """Observe the source of a task that stands for the detector's training domain.
+
+    Parameters
+    ----------
+    observer : Observer
+        Of the task.
+    name : str
+        Of the source.
+    folder : Path
+        Work dir of the run; see `kept_source_domain`.
+
+    Raises
+    ------
+    InputError
+        If the task has no source of that name, or as `observe_source_domain`.
+    """
+    task = observer.task
+    known = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
+    if not known:
+        raise InputError(
+            f"Expected --reference to name a seed set of task {task.name} out of "
+            f"{', '.join(files.name for files in task.seed_sets)} but got '{name}'."
+        )
+    return kept_source_domain(observer, known[0], folder / DOMAINS)
 
 
 def _key(observer: Observer, seed_set: SeedSet) -> str:

@@ -51,7 +51,7 @@ def score_meta_set(
     Returns
     -------
     table : DataFrame
-        The score table, with the rows of failed jobs (``status`` and ``error`` tell them).
+        The score table, with the rows of failed jobs (see ``status`` and ``error``).
     counts : JobCounts
     """
     jobs = sample_set_jobs(observer, seed_sets, recipes)

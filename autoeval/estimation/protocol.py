@@ -22,6 +22,7 @@ from autoeval.estimation.score_table import (
     seed_rows,
     sources,
 )
+from autoeval.regression import split_groups
 from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
@@ -124,20 +125,21 @@ def leave_one_source_out(
             f"but got {len(different)} ({', '.join(different)}). Add labelled seed sets of other "
             "origin."
         )
-    records, errors = [], []
+    found: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
-        for name in names:
-            regression = make_regression(method, target=target, level=level)
-            record, error = _held_out(table, name, family_of, regression)
-            if np.isnan(error).any():
-                constant = make_regression(BASELINE, target=target, level=level)
-                record, error = _held_out(table, name, family_of, constant)
-                record["missing"] = True
-            records.append(record)
-            errors.append(error)
-            bar.update()
-    per_source = pd.DataFrame(records)
-    by_repeat = np.mean(errors, axis=0)
+        for _, own in split_groups(table["source"].map(family_of)):
+            regression = make_regression(method, target=target, level=level).fit(table[~own])
+            for name in sources(table[own]):
+                record, error = _held_out(table, name, family_of, regression)
+                if np.isnan(error).any():
+                    constant = make_regression(BASELINE, target=target, level=level)
+                    fitted = constant.fit(table[~own])
+                    record, error = _held_out(table, name, family_of, fitted)
+                    record["missing"] = True
+                found[name] = (record, error)
+                bar.update()
+    per_source = pd.DataFrame([found[name][0] for name in names])
+    by_repeat = np.mean([found[name][1] for name in names], axis=0)
     return LeaveOneSourceOut(
         method, target, per_source, by_repeat, _correlation(table, method, target)
     )
@@ -152,10 +154,8 @@ def with_known(table: pd.DataFrame, target: str) -> pd.DataFrame:
 def _held_out(
     table: pd.DataFrame, name: str, family_of: Mapping[str, str], regression: Regression
 ) -> tuple[dict[str, Any], np.ndarray]:
-    """Estimate a source by those that are not of the same family."""
+    """Estimate the own images of a source by a regression that has not seen its family."""
     own = seed_rows(table[table["source"] == name])
-    other = table["source"].map(family_of) != family_of[name]
-    regression.fit(table[other])
     estimate = regression.predict_rows(own)
     true = float(own[regression.target].iloc[0])
     error = np.abs(regression.predict_repeats(own) - true)

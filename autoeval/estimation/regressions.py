@@ -1,4 +1,4 @@
-"""What an estimator and the protocol ask of a regression, and which one a method takes."""
+"""What a regression has to offer, and which one a method takes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.pairs.pair_regression import NAME, PairRegression
 from autoeval.estimation.source_regression import SourceRegression
 
 
 class Regression(Protocol):
-    """From scores to an `Estimate`; see `SourceRegression` and `PairRegression`."""
+    """From scores to an `Estimate`; see `SourceRegression` and `BayesianRegression`."""
 
     target: str
     table_: pd.DataFrame
@@ -50,5 +50,5 @@ class Regression(Protocol):
 
 def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> Regression:
     """Make the regression that a method takes: on pairs for ``bayes``, else on sample sets."""
-    kind = PairRegression if method == NAME else SourceRegression
+    kind = BayesianRegression if method == DEFAULT_METHOD else SourceRegression
     return kind(method, target=target, level=level)

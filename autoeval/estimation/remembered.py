@@ -38,11 +38,11 @@ def recall_pass(
         From `Observer.context`, when the scores were made.
     detector : ImageDetector
     features : sequence of str
-        Scores that are asked for.
+        Scores that are wanted for.
     fitted_repeats : int
         Repeats that there are regressors for.
     repeats, domain, teacher
-        As in `MapEstimator.observer`.
+        As in `AccuracyEstimator.observer`.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def recall_pass(
     Raises
     ------
     InputError
-        See `MapEstimator.observer`.
+        See `AccuracyEstimator.observer`.
     """
     if not context.keys() >= REMEMBERED:
         raise InputError(
@@ -66,12 +66,12 @@ def recall_pass(
     _check_domain(features, domain)
     needs = needs_of(features)
     check_teacher(features, teacher)
-    asked = _repeats(fitted_repeats, repeats) if "perturbed" in needs or repeats else 0
+    wanted = _repeats(fitted_repeats, repeats) if "perturbed" in needs or repeats else 0
     wants = [want for want in WANTS if want in BY_PRODUCTS or want in needs]
     try:
         task = _task(context["task"], detector.categories)
         settings = PassSettings.from_dict(
-            context["pass"], repeats=asked, wants=tuple(wants), domain=domain, teacher=teacher
+            context["pass"], repeats=wanted, wants=tuple(wants), domain=domain, teacher=teacher
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(
@@ -93,15 +93,15 @@ def fitted_repeats(table: pd.DataFrame) -> int:
     return int(table["repeat"].max()) + 1 if "perturbed" in needs_of(table.columns) else 0
 
 
-def _repeats(fitted: int, asked: int | None) -> int:
-    if asked is None:
+def _repeats(fitted: int, wanted: int | None) -> int:
+    if wanted is None:
         return fitted
-    if not min(1, fitted) <= asked <= fitted:
+    if not min(1, fitted) <= wanted <= fitted:
         raise InputError(
             f"Expected {min(1, fitted)} to {fitted} `repeats`, the number this estimator was "
-            f"fitted with, but got {asked}."
+            f"fitted with, but got {wanted}."
         )
-    return asked
+    return wanted
 
 
 def check_teacher(features: Sequence[str], teacher: Teacher | None) -> None:

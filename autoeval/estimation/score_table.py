@@ -54,10 +54,10 @@ def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
         _check_numbers(rows, features)
         return
     reasons = json.loads(rows["absent"].iloc[0]) if "absent" in rows and len(rows) else {}
-    told = "; ".join(f"{score}: {reason}" for score, reason in reasons.items())
+    reasons_given = "; ".join(f"{score}: {reason}" for score, reason in reasons.items())
     raise InputError(
         f"Expected the columns {', '.join(missing)} but they are missing from these rows."
-        + (f" Absent in this pass: {told}." if told else "")
+        + (f" Absent in this pass: {reasons_given}." if reasons_given else "")
     )
 
 
@@ -109,8 +109,8 @@ def families(table: pd.DataFrame) -> dict[str, str]:
     """Return the family of each source, its own name where the table tells none."""
     if "family" not in table:
         return {name: name for name in sources(table)}
-    told = table.drop_duplicates("source").set_index("source")["family"]
-    return {str(name): str(name if pd.isna(f) else f) for name, f in told.items()}
+    family_of = table.drop_duplicates("source").set_index("source")["family"]
+    return {str(name): str(name if pd.isna(f) else f) for name, f in family_of.items()}
 
 
 def seed_rows(table: pd.DataFrame) -> pd.DataFrame:

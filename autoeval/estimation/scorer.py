@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autoeval.estimation.labels.recording import LABELLED, Recording
+from autoeval.estimation.observation.recording import LABELLED, Recording
 from autoeval.estimation.observation.travelling import TravellingObserver
 from autoeval.estimation.score_table import SEED
 from autoeval.runtime.job import Advance, Job

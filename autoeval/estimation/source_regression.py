@@ -11,10 +11,9 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.guards import guards
 from autoeval.estimation.intervals import MIN_SOURCES, check_level, inside, source_interval, widened
 from autoeval.estimation.methods import Method, make_method, readable
-from autoeval.estimation.sampling import sampling_error
+from autoeval.estimation.sampling_error import sampling_error
 from autoeval.estimation.score_table import (
     SEED,
     Rows,
@@ -25,6 +24,8 @@ from autoeval.estimation.score_table import (
     sample_rows,
     sources,
 )
+from autoeval.estimation.warnings import estimate_warnings
+from autoeval.regression import split_groups
 from autoeval.targets import find_target
 
 
@@ -102,7 +103,7 @@ class SourceRegression:
             Where `Observer.rows` drew the images again, the sampling error of the images widens the
             interval; see `autoeval.estimation.intervals.widened`.
         backbone : str
-            Class name of the detector's backbone, for the guards.
+            Class name of the detector's backbone, for the warnings.
 
         Raises
         ------
@@ -135,7 +136,7 @@ class SourceRegression:
             method=self.method,
             n_images=n_images,
             features=features,
-            guards=guards(
+            warnings=estimate_warnings(
                 value,
                 features,
                 self.training_range_,
@@ -144,7 +145,7 @@ class SourceRegression:
                 backbone=backbone,
                 doubtful=target.doubtful,
             )
-            + sampling.doubts,
+            + sampling.warnings,
             sampling_std=sampling.std,
             source_lower=by_source.lower,
             source_upper=by_source.upper,
@@ -200,8 +201,7 @@ class SourceRegression:
 
     def _leave_each_source_out(self, rows: Rows) -> None:
         residuals = []
-        for source in self.sources_:
-            held_out = rows["source"] == source
+        for _, held_out in split_groups(rows["source"]):
             fitted = self._fit_repeats(rows.where(~held_out))
             own = rows.where(held_out).of_kind(SEED)
             residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))

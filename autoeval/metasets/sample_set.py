@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from autoeval.data.image_header import read_header
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.seed_set import ImageRecord, SeedSet
 from autoeval.metasets.seeds import named_rng
-from autoeval.metasets.transforms import apply_step
+
+if TYPE_CHECKING:
+    from autoeval.metasets.recipe import Recipe
 
 NO_PIXELS = np.zeros((0, 0, 3), np.uint8)
 
@@ -122,6 +123,8 @@ class SampleSet:
         record = self.records[index]
         image, boxes = _read(record), record.boxes
         kept = np.arange(len(boxes))
+        if self.recipe.steps:
+            from autoeval.metasets.transforms import apply_step
         for number, step in enumerate(self.recipe.steps):
             rng = named_rng(self.recipe.seed, record.image_id, number)
             visible = self.recipe.min_visibility

@@ -11,8 +11,7 @@ from typing_extensions import Self
 from autoeval.detections import Detections
 from autoeval.metrics.by_category import rank_categories
 from autoeval.metrics.coco_matching import IOU_THRESHOLDS
-
-METRICS = ("mAP", "mAP50", "mAP75")
+from autoeval.targets import AP_TARGETS
 
 
 class MeanAP:
@@ -104,7 +103,7 @@ class MeanAP:
 def coco_summary(levels: np.ndarray) -> dict[str, float]:
     """Name the average precisions that COCO reports, given those at `IOU_THRESHOLDS`, (10,)."""
     values = (levels.mean(), levels[0], levels[5])
-    return {name: float(value) for name, value in zip(METRICS, values, strict=True)}
+    return {name: float(value) for name, value in zip(AP_TARGETS, values, strict=True)}
 
 
 class _Found(NamedTuple):

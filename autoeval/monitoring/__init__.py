@@ -1,1 +1,1 @@
-"""Many places over time: which is worst, and whether it got worse."""
+"""Many sites over time: which is worst, and whether it got worse."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 
-import cv2
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
@@ -42,6 +41,8 @@ def figure_uri(figure: Figure, image_format: str = "svg", *, dpi: int = 150) -> 
 
 def thumbnail_uri(image: np.ndarray, side: int = 320) -> str:
     """Shrink an image (H, W, 3) uint8 BGR to at most ``side`` pixels and encode it as a JPEG."""
+    import cv2
+
     scale = min(1.0, side / max(image.shape[:2]))
     if scale < 1:
         size = [max(1, round(length * scale)) for length in image.shape[1::-1]]

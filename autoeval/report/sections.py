@@ -96,7 +96,7 @@ class Report:
         return [page, beside, write_json(folder / "result.json", self.to_dict())]
 
 
-def told(report: Report, written: Iterable[Path], *, as_json: bool = False) -> str:
+def printed_text(report: Report, written: Iterable[Path], *, as_json: bool = False) -> str:
     """Return what a command prints: the report and the files it wrote, or the result as JSON."""
     if as_json:
         return json.dumps(report.to_dict(), indent=2)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from autoeval.detections import Evidence
-from autoeval.scores.base import RatioScore
+from autoeval.scores.base import ConfidenceScore, count_over
 from autoeval.scores.direction import rising
-from autoeval.scores.feature_thresholds import exceed, feature_names
+from autoeval.scores.feature_thresholds import feature_names
 from autoeval.scores.registry import register
 
 
 @register
-class AverageThresholdedConfidence(RatioScore):
+class AverageThresholdedConfidence(ConfidenceScore):
     r"""Mean score of the boxes over a threshold.
 
     .. math:: ATC(τ) = \sum_j s_j [s_j > τ] / \sum_j [s_j > τ]
@@ -26,8 +25,13 @@ class AverageThresholdedConfidence(RatioScore):
     features = rising(*feature_names("atc"))
     source = "Garg et al. 2022, adapted to boxes by Yang et al. 2024, section 5.1"
 
-    def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of scores over each threshold and the numbers of them, (T,)."""
-        scores = evidence.clean.above(self.score_thr).scores
-        over = exceed(scores)
-        return over @ scores.astype(np.float64), over.sum(axis=1)
+    def measure_images(
+        self, scores: np.ndarray, image: np.ndarray, n_images: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of scores over each threshold and the numbers of them."""
+        above = np.empty((n_images, len(self.names)))
+        for k, threshold in enumerate(self.thresholds):
+            over = scores > scores.dtype.type(threshold)
+            weights = scores[over].astype(np.float64)
+            above[:, k] = np.bincount(image[over], weights, minlength=n_images)
+        return above, count_over(self.thresholds, scores, image, n_images)

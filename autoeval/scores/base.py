@@ -108,7 +108,8 @@ class RatioScore(Score):
 
     def __init__(self, *, score_thr: float = 0.05) -> None:
         self.score_thr = score_thr
-        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self.names = tuple(self.features)
+        self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
 
     @classmethod
     def make(cls, context: ScoreContext) -> Self:
@@ -122,36 +123,120 @@ class RatioScore(Score):
     def update(self, evidence: Evidence) -> None:
         """Take in one image."""
         above, below = self.measure(evidence)
-        self._parts.append((self._row(above), self._row(below)))
+        self._blocks.append((self._row(above), self._row(below)))
 
     def merge(self, other: Self) -> None:
         """Take in all that ``other`` has seen."""
-        self._parts.extend(other._parts)
+        self._blocks.extend(other._blocks)
 
     def compute(self) -> dict[str, float]:
         """Return the ratio of each feature, NaN where its denominator is 0."""
         above, below = (self._sums(side) for side in (0, 1))
         return {
             name: a / b if b else math.nan
-            for name, a, b in zip(self.features, above, below, strict=True)
+            for name, a, b in zip(self.names, above, below, strict=True)
         }
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the ratios of sums in which each image counts as often as it was drawn, (B,)."""
         above, below = (counts @ self._rows(side) for side in (0, 1))
         ratios = np.divide(above, below, out=np.full(above.shape, math.nan), where=below != 0)
-        return dict(zip(self.features, ratios.T, strict=True))
+        return dict(zip(self.names, ratios.T, strict=True))
 
     def _row(self, values: ArrayLike) -> np.ndarray:
-        row = np.empty(len(self.features))
+        row = np.empty((1, len(self.names)))
         row[:] = values
         return row
 
     def _rows(self, side: int) -> np.ndarray:
-        return np.array([part[side] for part in self._parts]).reshape(-1, len(self.features))
+        """Return the numerators (0) or the denominators (1) of all images, (M, F)."""
+        blocks = [block[side] for block in self._blocks]
+        return np.concatenate(blocks) if blocks else np.zeros((0, len(self.names)))
 
     def _sums(self, side: int) -> list[float]:
         return [math.fsum(column) for column in self._rows(side).T]
+
+
+class ConfidenceScore(RatioScore):
+    """A ratio score that reads nothing but the confidences of the clean boxes.
+
+    It can therefore take in many images at once, as columns, which gives the same numbers to the
+    last bit as one image after another.
+
+    Parameters
+    ----------
+    score_thr : float
+        Only boxes with a score above it count.
+    names : sequence of str, optional
+        Which of its features to compute; all by default.
+    """
+
+    def __init__(self, *, score_thr: float = 0.05, names: Sequence[str] | None = None) -> None:
+        super().__init__(score_thr=score_thr)
+        self.names = tuple(self.features if names is None else names)
+
+    @abstractmethod
+    def measure_images(
+        self, scores: np.ndarray, image: np.ndarray, n_images: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what each image adds to the numerators and the denominators.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (N,), float32
+            Confidences over the threshold.
+        image : ndarray of shape (N,), int64
+            Which image each box is of.
+        n_images : int
+
+        Returns
+        -------
+        above, below : ndarray of shape (n_images, F), float64
+        """
+
+    def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
+        """Return what one image adds, (F,)."""
+        scores = evidence.clean.above(self.score_thr).scores
+        above, below = self.measure_images(scores, np.zeros(len(scores), np.int64), 1)
+        return above[0], below[0]
+
+    def update_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> None:
+        """Take in many images at once; parameters as in `measure_images`, with any score."""
+        counted = scores > np.float32(self.score_thr)
+        self._blocks.append(self.measure_images(scores[counted], image[counted], n_images))
+
+    @property
+    def thresholds(self) -> list[float]:
+        """The threshold of each feature, for scores that have one a feature."""
+        return [float(name.partition("@")[2]) for name in self.names]
+
+
+def count_over(
+    thresholds: Sequence[float], scores: np.ndarray, image: np.ndarray, n_images: int
+) -> np.ndarray:
+    """Count the boxes of each image over each threshold.
+
+    The comparison is made in the precision of the scores: a float32 .3 does not exceed .3.
+
+    Parameters
+    ----------
+    thresholds : sequence of F floats
+    scores, image : ndarray of shape (N,)
+    n_images : int
+
+    Returns
+    -------
+    ndarray of shape (n_images, F), float64
+
+    Examples
+    --------
+    >>> count_over([0, 0.5], np.array([.2, .6, .97]), np.array([0, 0, 2]), 3)
+    array([[2., 1.],
+           [0., 0.],
+           [1., 1.]])
+    """
+    kept = [image[scores > scores.dtype.type(t)] for t in thresholds]
+    return np.stack([np.bincount(k, minlength=n_images) for k in kept], axis=1).astype(np.float64)
 
 
 def observed_sum(values: Sequence[float]) -> tuple[float, int]:

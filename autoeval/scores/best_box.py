@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from autoeval.detections import Evidence
-from autoeval.scores.base import RatioScore
+import numpy as np
+
+from autoeval.scores.base import ConfidenceScore
 from autoeval.scores.direction import rising
 from autoeval.scores.registry import register
 
 
 @register
-class BestBox(RatioScore):
+class BestBox(ConfidenceScore):
     r"""Mean over images of the highest score in each.
 
     .. math:: \frac{1}{M} \sum_{i=1}^{M} \max_j s_{ij}
@@ -23,7 +24,10 @@ class BestBox(RatioScore):
     features = rising("best_box")
     source = "this project"
 
-    def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the highest score of one image, and 1."""
-        scores = evidence.clean.above(self.score_thr).scores
-        return float(scores.max(initial=0.0)), 1
+    def measure_images(
+        self, scores: np.ndarray, image: np.ndarray, n_images: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the highest score of each image, and 1."""
+        above = np.zeros((n_images, 1))
+        np.maximum.at(above[:, 0], image, scores)
+        return above, np.ones_like(above)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from autoeval.detections import Evidence
-from autoeval.scores.base import RatioScore
+from autoeval.scores.base import ConfidenceScore, count_over
 from autoeval.scores.direction import rising
 from autoeval.scores.feature_thresholds import feature_names
-from autoeval.scores.prediction_score import count_confident
 from autoeval.scores.registry import register
 
 
 @register
-class BoxShare(RatioScore):
+class BoxShare(ConfidenceScore):
     r"""Mean over images of the share of an image's boxes with a score over a threshold.
 
     .. math:: share(t) = \frac{1}{M} \sum_{i=1}^{M} \#\{s_{ij} > t\} / \#\{s_{ij}\}
@@ -27,7 +25,10 @@ class BoxShare(RatioScore):
     features = rising(*feature_names("box_share"))
     source = "Hendrycks & Gimpel 2017, taken image by image"
 
-    def measure(self, evidence: Evidence) -> tuple[np.ndarray, int]:
-        """Return the shares of one image (T,), and 1."""
-        scores = evidence.clean.above(self.score_thr).scores
-        return count_confident(scores) / max(len(scores), 1), 1
+    def measure_images(
+        self, scores: np.ndarray, image: np.ndarray, n_images: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the shares of boxes over each threshold, and 1."""
+        n_boxes = np.bincount(image, minlength=n_images)[:, None]
+        above = count_over(self.thresholds, scores, image, n_images) / np.maximum(n_boxes, 1)
+        return above, np.ones_like(above)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from autoeval.detections import Evidence
-from autoeval.scores.base import RatioScore
+from autoeval.scores.base import ConfidenceScore, count_over
 from autoeval.scores.direction import rising
 from autoeval.scores.feature_thresholds import feature_names
-from autoeval.scores.prediction_score import count_confident
 from autoeval.scores.registry import register
 
 
 @register
-class ConfidentImages(RatioScore):
+class ConfidentImages(ConfidenceScore):
     r"""Share of the images that have a box with a score over a threshold.
 
     .. math:: \frac{1}{M} \sum_{i=1}^{M} [\max_j s_{ij} > t]
@@ -27,7 +25,9 @@ class ConfidentImages(RatioScore):
     features = rising(*feature_names("confident_images"))
     source = "this project"
 
-    def measure(self, evidence: Evidence) -> tuple[np.ndarray, int]:
-        """Return whether one image has such a box (T,), and 1."""
-        scores = evidence.clean.above(self.score_thr).scores
-        return count_confident(scores) > 0, 1
+    def measure_images(
+        self, scores: np.ndarray, image: np.ndarray, n_images: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether each image has such a box, and 1."""
+        above = (count_over(self.thresholds, scores, image, n_images) > 0).astype(np.float64)
+        return above, np.ones_like(above)

@@ -12,13 +12,14 @@ from autoeval.metasets.seeds import named_rng
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.image_numbers import NUMBERS, image_numbers
 from autoeval.monitoring.changes.image_weights import bounds_of, fit_image_weights
-from autoeval.monitoring.changes.place_change import change_between
-from autoeval.monitoring.changes.place_watch import raise_alarm
+from autoeval.monitoring.changes.site_change import change_between
+from autoeval.monitoring.changes.site_watch import raise_alarm
 from autoeval.monitoring.changes.slopes import Slopes
 from autoeval.monitoring.fitting.changed_images import ChangedImages
 from autoeval.monitoring.fitting.fit_change import (
+    NETWORK,
     NO_KIND,
-    READ,
+    ChangeInputs,
     arrays,
     products_of,
     slopes_without,
@@ -36,14 +37,14 @@ RESAMPLES = 100
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Numbers of untouched images of a place and category, and of images that follow.
+    """Numbers of untouched images of a site and category, and of images that follow.
 
     Parameters
     ----------
     key : dict
-        ``place``, ``family``, ``category``, ``kind``, ``severity``.
+        ``site``, ``family``, ``category``, ``kind``, ``severity``.
     level : float
-        Estimated mAP of the place.
+        Estimated mAP of the site.
     true : float
         Change of mAP from the one to the other.
     untouched, changed : ndarray of shape (n_images, len(NUMBERS))
@@ -58,10 +59,10 @@ class Stretch:
 
 
 def stretches(changes: KnownChanges) -> Iterator[Stretch]:
-    """Yield one stretch for each change of a place that has other images than those changed."""
+    """Yield one stretch for each change of a site that has other images than those changed."""
     for k, row in enumerate(changes.rows.to_dict("records")):
         if len(changes.untouched[k]) >= FEWEST:
-            key = {name: row[name] for name in ("place", "family", "category", "kind", "severity")}
+            key = {name: row[name] for name in ("site", "family", "category", "kind", "severity")}
             images = changes.untouched[k], changes.changed[k]
             yield Stretch(key, row["level"], row["true"], *images)
 
@@ -69,17 +70,17 @@ def stretches(changes: KnownChanges) -> Iterator[Stretch]:
 def other_conditions(
     observed: Sequence[ChangedImages], levels: pd.DataFrame, categories: Sequence[str]
 ) -> Iterator[Stretch]:
-    """Yield one stretch for each two places of a family: untouched images of one, then another."""
-    untouched = {images.place: images for images in observed if not images.change}
+    """Yield one stretch for each two sites of a family: untouched images of one, then another."""
+    untouched = {images.site: images for images in observed if not images.change}
     for (_, category), own in levels.groupby(["family", "category"], sort=False):
         for a in own.to_dict("records"):
             for b in own.to_dict("records"):
-                if a["place"] == b["place"]:
+                if a["site"] == b["site"]:
                     continue
                 k = categories.index(category)
-                numbers = [image_numbers(untouched[p["place"]].records, k) for p in (a, b)]
-                key = {name: a[name] for name in ("place", "family", "category")}
-                what = {"kind": b["place"], "severity": 0}
+                numbers = [image_numbers(untouched[p["site"]].records, k) for p in (a, b)]
+                key = {name: a[name] for name in ("site", "family", "category")}
+                what = {"kind": b["site"], "severity": 0}
                 yield Stretch({**key, **what}, a["estimate"], b["true"] - a["true"], *numbers)
 
 
@@ -91,18 +92,19 @@ class LeftOutModels:
     changes : KnownChanges
     widening : mapping of str to float
         Factor of the intervals at each family, from the errors of the others; 1 by default.
-    read : sequence of str
+    inputs : ChangeInputs
     """
 
     def __init__(
         self,
         changes: KnownChanges,
         widening: Mapping[str, float] | None = None,
-        read: Sequence[str] = READ,
+        inputs: ChangeInputs = NETWORK,
     ) -> None:
         self.widening = dict(widening or {})
-        self.changes, self.read, self.bounds = changes, tuple(read), bounds_of(read)
-        self._arrays = arrays(changes, read, self.bounds)
+        self.changes, self.inputs = changes, inputs
+        self.bounds = bounds_of(inputs.slopes)
+        self._arrays = arrays(changes, inputs.slopes, self.bounds)
         self._products = products_of(changes)
         self._kinds = (NO_KIND, *np.unique(changes.rows["kind"]))
         self._slopes: dict[str, dict[str, Slopes]] = {}
@@ -116,10 +118,11 @@ class LeftOutModels:
             rows = self.changes.rows
             known = (rows["family"] != family).to_numpy()
             others = known & (rows["kind"] != kind).to_numpy()
-            weights = fit_image_weights(self._products[others].sum(axis=0))
+            weights = fit_image_weights(self._products[others].sum(axis=0), self.inputs.series)
+            whitening = whitening_of(self.changes, known) if self.inputs.novelty else None
             slopes = replace(self._slopes[family][kind], widening=self.widening.get(family, 1.0))
             self._known[family, kind] = ChangeModel(
-                self.read, self.bounds, slopes, weights, whitening_of(self.changes, known)
+                self.inputs.slopes, self.bounds, slopes, weights, whitening
             )
         return self._known[family, kind]
 
@@ -127,17 +130,17 @@ class LeftOutModels:
 def alarms(
     stretch: Stretch, model: ChangeModel, *, orders: int, alpha: float, seed: int
 ) -> Iterator[dict[str, object]]:
-    """Yield what each monitor says of a stretch, in several random orders of its images.
+    """Yield the result of each monitor on a stretch, in several random orders of its images.
 
     Yields
     ------
     dict
-        The stretch's key, ``true``, ``worse`` (whether the change that is told of all its images
+        The stretch's key, ``true``, ``worse`` (whether the change estimated from all its images
         is known to be a fall), ``order``, ``monitor``, ``alarm`` (raised after the onset),
         ``early`` (raised before it), ``delay`` (images from the onset to the alarm; NaN without).
     """
     n = len(stretch.untouched)
-    n_baseline, worse = n - int(LEAD * n), told_change(stretch, model)["upper"] < 0
+    n_baseline, worse = n - int(LEAD * n), estimated_change(stretch, model)["upper"] < 0
     for order in range(orders):
         rng = named_rng(seed, *map(str, stretch.key.values()), order)
         untouched = stretch.untouched[rng.permutation(n)]
@@ -183,19 +186,19 @@ def monitored(series: np.ndarray, n_baseline: int, model: ChangeModel, monitor: 
     if monitor == MONITORS[1]:
         boxes, score = (series[:, NUMBERS.index(name)] for name in ("boxes", "score"))
         return (score / np.maximum(boxes, 1))[None]
-    return model.said(series[:n_baseline], series[n_baseline:])
+    return model.image_series(series[:n_baseline], series[n_baseline:])
 
 
-def told_change(stretch: Stretch, model: ChangeModel, *, seed: int = 0) -> dict[str, float]:
-    """Tell the change of a stretch from all its images, with its interval."""
+def estimated_change(stretch: Stretch, model: ChangeModel, *, seed: int = 0) -> dict[str, float]:
+    """Estimate the change of a stretch from all its images, with its interval."""
     drawn = [
         resampled_counts(len(own), resamples=RESAMPLES, seed=seed + k) @ own / len(own)
         for k, own in enumerate((stretch.untouched, stretch.changed))
     ]
-    told = change_between(
+    change = change_between(
         model, stretch.untouched, stretch.changed, *drawn, map_before=stretch.level
     )
-    return {"estimate": told.value, "lower": told.lower, "upper": told.upper}
+    return {"estimate": change.value, "lower": change.lower, "upper": change.upper}
 
 
 def power_table(rows: pd.DataFrame, group: str) -> pd.DataFrame:
@@ -206,7 +209,7 @@ def power_table(rows: pd.DataFrame, group: str) -> pd.DataFrame:
     DataFrame
         One row for each value of the column, fall (lower bounds of `FALLS`) and monitor:
         ``streams``, ``power`` (share with an alarm after the onset, of those without one before),
-        ``worse`` (share of these alarms whose told change is known to be a fall), ``delay``
+        ``worse`` (share of these alarms whose estimated change is known to be a fall), ``delay``
         (median, of those with an alarm), ``early`` (share with an alarm before it).
     """
     falls = rows.assign(fall=[_fall(true) for true in rows["true"]])

@@ -1,4 +1,4 @@
-"""How far off are changes of mAP that are told without labels? Judged on what was not fitted on."""
+"""Errors of changes of mAP that are estimated without labels, on families and kinds left out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAYS = ("estimate", "kind_known", "labelled", "with_signals", "nothing")
 SIGNALS = ("detail_1", "detail_2", "noise", "contrast")
 
 
-def judged_changes(
+def evaluated_changes(
     changes: KnownChanges, levels: pd.DataFrame, read: Sequence[str] = READ
 ) -> pd.DataFrame:
     """Estimate every known change in several ways, none of which has seen its family.
@@ -46,23 +46,27 @@ def judged_changes(
     mean, std = left_out(x, y, family, kind)
     widening = _widenings(np.abs(y - mean) / std, family)
     half = float(norm.ppf((1 + LEVEL) / 2)) * std * widening
-    known = levels.set_index(["place", "category"])["true"]
-    true_level = known.loc[list(zip(rows["place"], rows["category"], strict=True))].to_numpy()
+    known = levels.set_index(["site", "category"])["true"]
+    true_level = known.loc[list(zip(rows["site"], rows["category"], strict=True))].to_numpy()
     anchored = replace(changes, rows=rows.assign(level=true_level))
-    told = {
+    estimates = {
         "estimate": mean,
         "kind_known": left_out(x, y, family, kind, kinds=False)[0],
         "with_signals": left_out(*arrays(changes, more, bounds_of(more)))[0],
     }
-    told = {name: _possible(values, rows["level"].to_numpy()) for name, values in told.items()}
+    estimates = {
+        name: _possible(values, rows["level"].to_numpy()) for name, values in estimates.items()
+    }
     from_labels = left_out(*arrays(anchored, read, bounds_of(read)))[0]
     interval = {"lower": np.maximum(mean - half, -1), "upper": np.minimum(mean + half, 1)}
     interval["widening"] = widening
-    return rows.assign(**told, **interval, labelled=_possible(from_labels, true_level), nothing=0.0)
+    return rows.assign(
+        **estimates, **interval, labelled=_possible(from_labels, true_level), nothing=0.0
+    )
 
 
-def change_figures(judged: pd.DataFrame, way: str = "estimate") -> dict[str, float]:
-    """Sum up judged changes.
+def change_figures(evaluated: pd.DataFrame, way: str = "estimate") -> dict[str, float]:
+    """Sum up the changes that `evaluated_changes` returned.
 
     Returns
     -------
@@ -71,33 +75,33 @@ def change_figures(judged: pd.DataFrame, way: str = "estimate") -> dict[str, flo
         (that of "no change"), ``sign`` (share with the right sign, of the `large` ones: those over
         3 points), and of ``estimate`` also ``coverage`` and ``half_width`` (median).
     """
-    true, told = judged["true"], judged[way]
+    true, estimated = evaluated["true"], evaluated[way]
     large = true.abs() > LARGE
-    inside = (judged["lower"] <= true) & (true <= judged["upper"])
+    inside = (evaluated["lower"] <= true) & (true <= evaluated["upper"])
     figures = {
-        "changes": len(judged),
+        "changes": len(evaluated),
         "large": int(large.sum()),
         "fell": float(true.mean()),
-        "error": float((told - true).abs().mean()),
+        "error": float((estimated - true).abs().mean()),
         "nothing": float(true.abs().mean()),
-        "sign": float((np.sign(told) == np.sign(true))[large].mean()),
+        "sign": float((np.sign(estimated) == np.sign(true))[large].mean()),
     }
     if way != "estimate":
         return figures
-    width = (judged["upper"] - judged["lower"]).median() / 2
+    width = (evaluated["upper"] - evaluated["lower"]).median() / 2
     return {**figures, "coverage": float(inside.mean()), "half_width": float(width)}
 
 
-def by_group(judged: pd.DataFrame, group: str, way: str = "estimate") -> pd.DataFrame:
+def by_group(evaluated: pd.DataFrame, group: str, way: str = "estimate") -> pd.DataFrame:
     """Return `change_figures` of each value of a column, and of all."""
-    parts = [(str(name), own) for name, own in judged.groupby(group)]
-    rows = [{group: name, **change_figures(own, way)} for name, own in [*parts, ("all", judged)]]
+    parts = [(str(name), own) for name, own in evaluated.groupby(group)]
+    rows = [{group: name, **change_figures(own, way)} for name, own in [*parts, ("all", evaluated)]]
     return pd.DataFrame(rows)
 
 
-def _widenings(strayed: np.ndarray, family: np.ndarray) -> np.ndarray:
+def _widenings(standardised: np.ndarray, family: np.ndarray) -> np.ndarray:
     """Return the factor of intervals of each row, from the errors of the other families, (N,)."""
-    factors = {name: widening_of(strayed[family != name]) for name in np.unique(family)}
+    factors = {name: widening_of(standardised[family != name]) for name in np.unique(family)}
     return np.array([factors[name] for name in family])
 
 

@@ -1,7 +1,7 @@
 """Which scores and which prior? Chosen on some detectors, judged on another, never by looking.
 
 All functions take one pair table a detector, of places and maybe of a labelled set; see
-`autoeval.estimation.pairs.pair_table`. Every way of judging leaves out the families that it judges.
+`autoeval.estimation.pair_table`. Every way of judging leaves out the families that it judges.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.pairs.pair_table import FEATURES, OF_BOXES
-from autoeval.estimation.regression import Prior
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.pair_table import FEATURES, OF_BOXES
 from autoeval.estimation.score_table import SEED
+from autoeval.regression import Prior
 from autoeval.studies import transfer
 
 SIZES = (1, 3, 8)
@@ -99,7 +99,7 @@ def judge_all(
     sizes: Sequence[int] = SIZES,
     draws: int = 2,
     seed: int = 0,
-    estimator: Callable[..., Any] = PairEstimator,
+    estimator: Callable[..., Any] = BayesianRegression,
 ) -> pd.DataFrame:
     """Judge a choice on every detector, in every way that its table allows.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import QuantileRegressor
 
-from autoeval.estimation.pairs.pair_table import values_of
+from autoeval.estimation.pair_table import values_of
 from autoeval.studies.transfer import KEYS
 
 

@@ -1,4 +1,4 @@
-"""Few labels on places where all are known: error, coverage and width, with families left out."""
+"""Estimates with few labels at sites where all are known: error, coverage, half-width."""
 
 from __future__ import annotations
 
@@ -8,45 +8,55 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.labels.aid import LabelAid
-from autoeval.estimation.labels.assess import Drawn, FromLabels, assess, look
-from autoeval.estimation.labels.draw import balanced_order
-from autoeval.estimation.labels.fit_aid import Lesson, fit_aid
-from autoeval.estimation.labels.places import LabelledPlace, true_influence
-from autoeval.estimation.labels.sequential import BATCH, stretched
-from autoeval.estimation.labels.value_with_error import ValueWithError
+from autoeval.labels.assistance import LabelAssistance, MixingWeights
+from autoeval.labels.estimators import (
+    LabelEstimates,
+    LabelledSample,
+    estimate_category,
+    measure_sample,
+)
+from autoeval.labels.fit_assistance import fit_assistance, pairs_of
+from autoeval.labels.label_sampling import balanced_order
+from autoeval.labels.labelled_site import LabelledSite, true_influence
+from autoeval.labels.sample_size import BATCH, stretched
+from autoeval.labels.value_with_error import ValueWithError
 from autoeval.metrics.ranked_detections import RankedDetections
 
 SIZES = (5, 10, 20, 30, 50)
 FEWEST_IMAGES = 60
-MOST_LABELLED = 0.8  # of a place; with more, little is left to be estimated
+MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate
 WANTED = (0.04, 0.06)  # half-widths to stop at
+
+Priors = Mapping[tuple[str, str], ValueWithError]
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """One category of one place, and what all other families say of it.
+class EvaluatedPair:
+    """One category of one site, with what was fitted elsewhere.
 
     Parameters
     ----------
     name, category : str
+    fitted_on : str
+        The labelled set, or ``other families``.
     ranking : RankedDetections
         With its labels.
     predicted : ndarray of shape (N,)
-        Influence of each image, predicted.
-    aid : LabelAid
-    pseudo_labels : bool
-        Whether a second detector's boxes had a part in the prediction.
+        Predicted influence of each image.
+    mixing : MixingWeights
+        How `predicted` was made.
+    small_sample_bias : float
     prior : ValueWithError
         The label-free estimate with its error.
     """
 
     name: str
     category: str
+    fitted_on: str
     ranking: RankedDetections
     predicted: np.ndarray
-    aid: LabelAid
-    pseudo_labels: bool
+    mixing: MixingWeights
+    small_sample_bias: float
     prior: ValueWithError
 
     @property
@@ -55,90 +65,112 @@ class Held:
         return float(self.ranking.average_precision().mean())
 
 
-def held_out_places(
-    places: Sequence[LabelledPlace],
-    priors: Mapping[tuple[str, str], ValueWithError],
-    *,
-    fewest: int = FEWEST_IMAGES,
-) -> Iterator[Held]:
-    """Prepare each place that has images enough, its family left out of all that is fitted.
+def leave_families_out(
+    sites: Sequence[LabelledSite], priors: Priors, *, fewest: int = FEWEST_IMAGES
+) -> Iterator[EvaluatedPair]:
+    """Yield each pair of a site and a category, with what was fitted on other families.
 
     Parameters
     ----------
-    places : sequence of LabelledPlace
-    priors : mapping of (place, category) to ValueWithError
+    sites : sequence of LabelledSite
+    priors : mapping of (site, category) to ValueWithError
         Label-free estimates by regressions that have not seen the family.
     fewest : int
-        Images that a place needs to be judged.
+        Images that a site needs to be evaluated.
     """
-    lessons = [Lesson(place) for place in places]
-    for family in sorted({place.family for place in places}):
-        own = [p for p in places if p.family == family and len(p.pool) >= fewest]
-        if not own:
-            continue
-        aid = fit_aid([lesson for lesson in lessons if lesson.place.family != family])
-        for place in own:
-            predicted = aid.predict(place.pool, place.pseudo_labels)
-            for k in place.known_categories():
-                category = place.truth.categories[k]
-                prior = priors.get((place.name, category))
-                if prior is not None:
-                    influence = predicted[k].mean(axis=0)
-                    ranking = place.rankings[k]
-                    helped = place.pseudo_labels is not None
-                    yield Held(place.name, category, ranking, influence, aid, helped, prior)
+    for family in sorted({site.family for site in sites}):
+        own = [s for s in sites if s.family == family and len(s.pool) >= fewest]
+        if own:
+            assistance = fit_assistance([site for site in sites if site.family != family])
+            yield from evaluated_pairs(assistance, own, priors, fewest=fewest)
+
+
+def evaluated_pairs(
+    assistance: LabelAssistance,
+    sites: Sequence[LabelledSite],
+    priors: Priors,
+    *,
+    fewest: int = FEWEST_IMAGES,
+) -> Iterator[EvaluatedPair]:
+    """Yield each pair of a site and a category that has a prior, with a fitted assistance.
+
+    Parameters
+    ----------
+    assistance : LabelAssistance
+        Fitted on other sites.
+    sites, priors, fewest
+        See `leave_families_out`.
+    """
+    several = len(assistance.sites) > 1
+    fitted_on = "other families" if several else assistance.sites[0]
+    for site in (site for site in sites if len(site.pool) >= fewest):
+        predicted = assistance.predict(site.pool, site.pseudo_labels)
+        for pair in pairs_of(site, everywhere=True):
+            category = site.truth.categories[pair.category]
+            prior = priors.get((site.name, category))
+            if prior is not None:
+                yield EvaluatedPair(
+                    site.name,
+                    category,
+                    fitted_on,
+                    pair.ranking,
+                    predicted[pair.category].mean(axis=0),
+                    assistance.mixing_weights(site.pseudo_labels is not None),
+                    assistance.small_sample_bias,
+                    prior,
+                )
 
 
 def backtest(
-    held: Sequence[Held], *, sizes: Sequence[int] = SIZES, draws: int = 200, seed: int = 0
+    pairs: Sequence[EvaluatedPair], *, sizes: Sequence[int] = SIZES, draws: int = 200, seed: int = 0
 ) -> pd.DataFrame:
-    """Draw labelled images again and again, by a plan and simply, and judge every estimator.
+    """Draw labelled images repeatedly, by a plan and simply, and evaluate every estimator.
 
     Parameters
     ----------
-    held : sequence of Held
+    pairs : sequence of EvaluatedPair
     sizes : sequence of int
         Numbers of labels.
     draws : int
-        Of each size at each place.
+        Of each size at each site.
     seed : int
 
     Returns
     -------
     DataFrame
-        One row a place, size and estimator (``labels``: a simple random draw and nothing else;
-        ``labels, drawn by plan``; ``difference``; ``combined``): ``error`` (mean absolute),
+        One row a site, size and estimator (``sample``: from a simple random draw alone;
+        ``sample, drawn by plan``; ``difference``; ``combined``): ``error`` (mean absolute),
         ``rmse``, ``bias``, ``coverage`` and ``half_width`` of nominal 90 % intervals, ``dropped``
         (share of draws in which the prior was).
     """
     rows: list[dict] = []
-    for one in held:
+    for one in pairs:
         n_pool = len(one.ranking)
         for k in (k for k in sizes if k <= MOST_LABELLED * n_pool):
             drawn = [_draw(one, k, seed + d) for d in range(draws)]
-            rows += _judged(one, k, drawn)
+            rows += _evaluate(one, k, drawn)
     return pd.DataFrame(rows)
 
 
-def stopping(held: Sequence[Held], *, draws: int = 200, seed: int = 0) -> pd.DataFrame:
+def stopping(pairs: Sequence[EvaluatedPair], *, draws: int = 200, seed: int = 0) -> pd.DataFrame:
     """Label in batches until the combined interval is narrow enough.
 
     Returns
     -------
     DataFrame
-        One row a place and wanted half-width: ``labels`` (mean number), ``coverage`` of the
+        One row a site and wanted half-width: ``labels`` (mean number), ``coverage`` of the
         interval as it is at the stop, and ``corrected`` (the stop by and the coverage of the
-        interval made wider; see `autoeval.estimation.labels.sequential`) with ``labels_corrected``.
+        interval made wider; see `autoeval.labels.sample_size`) with ``labels_corrected``.
     """
     rows = []
-    for one in held:
+    for one in pairs:
         for wanted in WANTED:
             plain = [_stop(one, wanted, seed + d, correct=False) for d in range(draws)]
             wide = [_stop(one, wanted, seed + d, correct=True) for d in range(draws)]
             (labels, coverage), (more, corrected) = np.mean(plain, axis=0), np.mean(wide, axis=0)
             rows.append(
                 {
-                    "place": one.name,
+                    "site": one.name,
                     "category": one.category,
                     "wanted": wanted,
                     "labels": labels,
@@ -150,82 +182,85 @@ def stopping(held: Sequence[Held], *, draws: int = 200, seed: int = 0) -> pd.Dat
     return pd.DataFrame(rows)
 
 
-def correlations(held: Sequence[Held]) -> pd.DataFrame:
-    """Set the predicted influence of each place beside the true one.
+def correlations(pairs: Sequence[EvaluatedPair]) -> pd.DataFrame:
+    """Correlate the predicted influence at each site with the true one.
 
     Returns
     -------
     DataFrame
-        ``place``, ``category``, ``n_images``, ``mAP``, ``label_free``, ``correlation``.
+        ``site``, ``category``, ``n_images``, ``mAP``, ``label_free``, ``prior_error`` (standard
+        error of the label-free estimate), ``correlation``.
     """
     return pd.DataFrame(
         [
             {
-                "place": one.name,
+                "site": one.name,
                 "category": one.category,
                 "n_images": len(one.ranking),
                 "mAP": one.truth,
                 "label_free": one.prior.value,
+                "prior_error": one.prior.error,
                 "correlation": np.corrcoef(true_influence(one.ranking), one.predicted)[0, 1],
             }
-            for one in held
+            for one in pairs
         ]
     )
 
 
-def labels_worth(judged: pd.DataFrame) -> pd.DataFrame:
-    """Say how many simply drawn labels alone would have the same error.
+def effective_labels(evaluated: pd.DataFrame) -> pd.DataFrame:
+    """Compute the effective sample size: simply drawn labels whose sample estimate is as good.
 
-    The squared error of labels alone falls as (1 / k - 1 / N); each estimator's is set against it.
+    The squared error of the sample estimate falls as (1 / k - 1 / N).
 
     Parameters
     ----------
-    judged : DataFrame
+    evaluated : DataFrame
         From `backtest`.
 
     Returns
     -------
     DataFrame
-        `judged` with the column ``worth``.
+        `evaluated` with the column ``effective``.
     """
-    keys = ["place", "category", "k"]
-    alone = judged[judged["estimator"] == "labels"].set_index(keys)["rmse"]
-    reference = judged.set_index(keys).index.map(alone)
-    ratio = (judged["rmse"] / np.asarray(reference, float)) ** 2
-    k, n = judged["k"], judged["n_images"]
-    return judged.assign(worth=1 / (1 / n + ratio * (1 / k - 1 / n)))
+    keys = ["site", "category", "fitted_on", "k"]
+    alone = evaluated[evaluated["estimator"] == "sample"].set_index(keys)["rmse"]
+    reference = evaluated.set_index(keys).index.map(alone)
+    ratio = (evaluated["rmse"] / np.asarray(reference, float)) ** 2
+    k, n = evaluated["k"], evaluated["n_images"]
+    return evaluated.assign(effective=1 / (1 / n + ratio * (1 / k - 1 / n)))
 
 
-def _draw(one: Held, k: int, seed: int) -> dict[str, ValueWithError]:
+def _draw(one: EvaluatedPair, k: int, seed: int) -> dict[str, ValueWithError]:
     rng, n_pool = np.random.default_rng([seed, k]), len(one.ranking)
-    simple = _assessed(one, np.sort(rng.choice(n_pool, k, replace=False)))
-    planned = _assessed(one, _planned(one, seed)[:k])
+    simple = _estimate(one, np.sort(rng.choice(n_pool, k, replace=False)))
+    planned = _estimate(one, _planned(one, seed)[:k])
     return {
-        "labels": simple.labels,
-        "labels, drawn by plan": planned.labels,
+        "sample": simple.sample,
+        "sample, drawn by plan": planned.sample,
         "difference": planned.difference,
-        "combined": planned.combined.measured,
+        "combined": planned.combined.estimate,
         "dropped": ValueWithError(float(planned.combined.conflict), 0.0),
     }
 
 
-def _planned(one: Held, seed: int) -> np.ndarray:
+def _planned(one: EvaluatedPair, seed: int) -> np.ndarray:
     return balanced_order(np.argsort(one.predicted, kind="stable"), seed=seed)
 
 
-def _assessed(one: Held, images: np.ndarray) -> FromLabels:
-    drawn = Drawn(images, len(one.ranking))
-    return assess(
-        look(one.ranking.take(images)),
-        drawn,
+def _estimate(one: EvaluatedPair, images: np.ndarray) -> LabelEstimates:
+    return estimate_category(
+        measure_sample(one.ranking.take(images)),
+        LabelledSample(images, len(one.ranking)),
         one.predicted,
-        one.aid.mix(one.pseudo_labels),
-        optimism=one.aid.optimism,
+        one.mixing,
+        small_sample_bias=one.small_sample_bias,
         prior=one.prior,
     )
 
 
-def _judged(one: Held, k: int, drawn: Sequence[Mapping[str, ValueWithError]]) -> Iterator[dict]:
+def _evaluate(
+    one: EvaluatedPair, k: int, drawn: Sequence[Mapping[str, ValueWithError]]
+) -> Iterator[dict]:
     dropped = float(np.mean([found["dropped"].value for found in drawn]))
     truth = one.truth
     for name in (name for name in drawn[0] if name != "dropped"):
@@ -233,8 +268,9 @@ def _judged(one: Held, k: int, drawn: Sequence[Mapping[str, ValueWithError]]) ->
         errors = np.array([found.value for found in known]) - truth
         halves = np.array([found.half_width(0.9) for found in known])
         yield {
-            "place": one.name,
+            "site": one.name,
             "category": one.category,
+            "fitted_on": one.fitted_on,
             "n_images": len(one.ranking),
             "k": k,
             "estimator": name,
@@ -247,10 +283,10 @@ def _judged(one: Held, k: int, drawn: Sequence[Mapping[str, ValueWithError]]) ->
         }
 
 
-def _stop(one: Held, wanted: float, seed: int, *, correct: bool) -> tuple[int, bool]:
+def _stop(one: EvaluatedPair, wanted: float, seed: int, *, correct: bool) -> tuple[int, bool]:
     order, n_pool = _planned(one, seed), len(one.ranking)
     for k in [*range(BATCH, n_pool, BATCH), n_pool]:
-        measured = _assessed(one, order[:k]).combined.measured
+        measured = _estimate(one, order[:k]).combined.estimate
         measured = stretched(measured) if correct else measured
         half = measured.half_width(0.9)
         if half <= wanted:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.pairs.new_places import NewPlaces
-from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.pairs.pair_table import pair_rows
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.new_sites import NewSites
+from autoeval.estimation.pair_table import pair_rows
 from autoeval.monitoring.order.ranks import among_worst, worse_than
 
 EDGES = np.array([0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0])
@@ -70,10 +70,10 @@ def told_orders(
     n_out = max(2, round(share * len(families)))
     for draw in range(draws):
         out = rows["family"].isin(rng.choice(families, n_out, replace=False))
-        fitted = PairEstimator(target=target).fit(rows[~out])
+        fitted = BayesianRegression(target=target).fit(rows[~out])
         asked = rows[out].reset_index(drop=True)
         single = fitted.categories_[0] if fitted.single else asked["category"]
-        places = NewPlaces(fitted, asked.assign(place=asked["source"], category=single))
+        places = NewSites(fitted, asked.assign(site=asked["source"], category=single))
         drawn = places.draw(draws=samples, seed=seed + draw)
         parts += [{**told, "draw": draw} for told in _statements(drawn, asked, target, k)]
     return pd.DataFrame(parts)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.pairs.pair_table import FEATURES, OF_BOXES, ONLY, WITH_DROPOUT
+from autoeval.estimation.pair_table import FEATURES, OF_BOXES, ONLY, WITH_DROPOUT
 from autoeval.estimation.score_table import SAMPLE, SEED, families
 from autoeval.studies import transfer
 

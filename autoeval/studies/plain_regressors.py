@@ -19,20 +19,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from typing_extensions import Self
 
-from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.pairs.pair_table import pair_rows, values_of
-from autoeval.estimation.regression import Mixture, Told, tell
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.pair_table import pair_rows, values_of
+from autoeval.regression import Mixture, PredictionInterval, predict_intervals
 
 
 class PlainRegression:
-    """Estimates pairs as `PairEstimator` does, by a regressor of scikit-learn on scaled scores.
+    """Estimates pairs as `BayesianRegression` does, by a scikit-learn regressor on scaled scores.
 
     Parameters
     ----------
     make : callable
         Makes the regressor.
     target, level, features
-        As in `PairEstimator`.
+        As in `BayesianRegression`.
     **_
         A prior, which these do not take.
 
@@ -64,7 +64,7 @@ class PlainRegression:
         self._left = np.std(y - self._model.predict(x))
         return self
 
-    def predict(self, rows: pd.DataFrame) -> list[Told]:
+    def predict(self, rows: pd.DataFrame) -> list[PredictionInterval]:
         """Estimate each pair."""
         x = self._scores(rows)
         if "return_std" in inspect.signature(self._model[-1].predict).parameters:
@@ -72,7 +72,7 @@ class PlainRegression:
         else:
             mean, std = self._model.predict(x), np.full(len(x), self._left)
         one = Mixture(np.ones(1), mean[None], np.maximum(std, 1e-6)[None])
-        return tell(one, self.level)
+        return predict_intervals(one, self.level)
 
     def _scores(self, rows: pd.DataFrame) -> np.ndarray:
         return values_of(rows, self.features_).to_numpy()
@@ -83,8 +83,8 @@ def _gaussian_process() -> GaussianProcessRegressor:
     return GaussianProcessRegressor(line + bend + WhiteKernel(0.1), normalize_y=True)
 
 
-REGRESSORS: Mapping[str, Callable[..., PairEstimator | PlainRegression]] = {
-    "bayes": PairEstimator,
+REGRESSORS: Mapping[str, Callable[..., BayesianRegression | PlainRegression]] = {
+    "bayes": BayesianRegression,
     "Gaussian process": partial(PlainRegression, _gaussian_process),
     "Bayesian ridge": partial(PlainRegression, BayesianRidge),
     "ridge, by cross-validation": partial(

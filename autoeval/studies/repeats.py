@@ -23,7 +23,8 @@ def dropout_repeats(
     """Leave one source out and average the estimates of fewer repeats.
 
     Source: Yang et al. 2024, section 5.3, "impact of the stochastic nature of dropout". As in
-    `MapEstimator`, every repeat has its own regressor, and the estimate is the mean over repeats.
+    `AccuracyEstimator`, every repeat has its own regressor, and the estimate is the mean over
+    repeats.
 
     Parameters
     ----------

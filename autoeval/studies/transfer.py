@@ -1,6 +1,6 @@
 """How far do pairs of place and category tell of others? Fitted on some, judged on the rest.
 
-All functions take pair tables (`autoeval.estimation.pairs.pair_table`), one of places and one of
+All functions take pair tables (`autoeval.estimation.pair_table`), one of places and one of
 the categories of a labelled set, and return judged pairs: the columns of `judge`.
 """
 
@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.pairs.pair_table import CATEGORY, values_of
-from autoeval.estimation.regression import Prior
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.pair_table import CATEGORY, values_of
 from autoeval.estimation.score_table import SEED
+from autoeval.regression import Prior
 from autoeval.runtime.progress import progress_bar
 
 KEYS = ["source", "family", "category", "n_images"]
@@ -40,7 +40,7 @@ def judge(
     level: float = 0.9,
     features: Sequence[str] | None = None,
     prior: Prior | None = None,
-    estimator: Callable[..., Any] = PairEstimator,
+    estimator: Callable[..., Any] = BayesianRegression,
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others.
 
@@ -48,7 +48,7 @@ def judge(
     ----------
     known, asked : DataFrame
     target, level, features, prior
-        As in `PairEstimator`.
+        As in `BayesianRegression`.
     estimator : callable
         Makes what is fitted, of these four.
 

@@ -4,9 +4,9 @@ import sys
 
 from rectangles import RectangleDetector
 
-import autoeval.detectors
+import autoeval.detectors.loading
 from autoeval.cli import main
 
 if __name__ == "__main__":
-    autoeval.detectors.load_detector = lambda *args, **options: RectangleDetector()
+    autoeval.detectors.loading.load_detector = lambda *args, **options: RectangleDetector()
     sys.exit(main(["estimate-map", "--detector", "rectangles", *sys.argv[1:]]))

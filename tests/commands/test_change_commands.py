@@ -2,11 +2,11 @@
 
 import pandas as pd
 import pytest
-from fading_places import FadingDetector, fading_task
+from fading_sites import FadingDetector, fading_task
 
-import autoeval.detectors
 from autoeval.cli import main
 from autoeval.monitoring.changes.change_file import read_change_model
+from autoeval.monitoring.signal_names import MEANINGS
 
 TASK = """
 name = "boxes"
@@ -28,7 +28,7 @@ def world(tmp_path_factory):
         'transforms = ["gaussian_noise", "contrast"]\nn_transforms = 1\nin_turn = True\n'
     )
     monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: detector)
+    monkeypatch.setattr("autoeval.detectors.loading.load_detector", lambda *a, **k: detector)
     options = ["--detector", "rectangles", "--task", str(folder / "task.py")]
     options += ["--metaset", str(folder / "metaset.py"), "--n-sets", "4", "--n-images", "8"]
     options += ["--work-dir", str(folder / "rows"), "--everywhere", "contrast=4"]
@@ -36,14 +36,18 @@ def world(tmp_path_factory):
     monkeypatch.undo()
 
 
-def test_slopes_are_fitted_told_and_written(world, capsys):
+def test_slopes_are_fitted_printed_and_written(world, capsys):
     folder, detector, options = world
     assert main(["fit-change", *options, "--out", str(folder / "changes.json")]) == 0
     said = capsys.readouterr().out
-    assert "2 kinds of corruption at 5 labelled places of 5 families" in said
-    assert "off by" in said and "changes.json" in said
+    assert "2 kinds of corruption at 5 labelled sites of 5 families" in said
+    assert said.count("MAE") == 2 and "changes.json" in said
     model = read_change_model(folder / "changes.json")
     assert "rectangles under 2 kinds" in model.origin
+    clean = read_change_model(folder / "changes.json", signals=False, half_size=False)
+    assert not {"half", "again", "half_boxes", *MEANINGS} & set(clean.needs)
+    half = read_change_model(folder / "changes.json", signals=False)
+    assert "half_boxes" in half.needs and not set(MEANINGS) & set(half.needs)
     assert detector.observed > 0
 
 
@@ -57,7 +61,13 @@ def test_the_study_starts_from_what_was_observed(world, capsys):
     said = capsys.readouterr().out
     assert "family and kind not seen" in said and "mean confidence" in said
     names = {path.name for path in out.iterdir()}
-    assert {"changes.png", "changes.md", "change_by_kind.csv", "change_alarms.csv"} <= names
+    assert {
+        "changes.png",
+        "changes.md",
+        "change_by_kind.csv",
+        "change_alarms.csv",
+        "change_routes.csv",
+    } <= names
 
 
 def test_a_name_is_each_severity_and_all_each_corruption_on_the_same_images(world, tmp_path):

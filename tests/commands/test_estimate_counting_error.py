@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from rectangles import RectangleDetector, rectangle_task, write_world
 
-import autoeval.detectors
 from autoeval.cli import main
 
 TASK = """
@@ -24,7 +23,9 @@ seed_sets = [
 @pytest.fixture
 def command(tmp_path, monkeypatch):
     """Arguments that run on four small worlds with a stand-in detector."""
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: RectangleDetector())
+    monkeypatch.setattr(
+        "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
+    )
     rectangle_task(tmp_path / "worlds")
     (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
     task = ["--task", str(tmp_path / "task.py"), "--work-dir", str(tmp_path / "work")]

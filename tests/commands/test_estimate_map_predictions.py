@@ -39,20 +39,20 @@ def test_sources_are_left_out_and_the_new_place_is_estimated(command, tmp_path, 
     images = ["--images", str(tmp_path / "new_labels.json")]
     assert main([*command, *new, *images]) == 0
     result = result_of(tmp_path)
-    names = [row["source"] for row in result["per_source"]]
+    names = [row["source"] for row in result["per_source"]["bayes"]]
     assert names == [
         f"{n}: {c}" for n in ("dawn", "noon", "dusk", "night") for c in ("hard", "easy")
     ]
     by_category = result["estimate"]["per_category"]
     assert by_category["hard"]["value"] < by_category["easy"]["value"]
     assert result["estimate"]["n_images"] == 60
-    assert "Sources left out in turn" in capsys.readouterr().out
+    assert "Each source left out in turn" in capsys.readouterr().out
     assert (tmp_path / "work/estimator.parquet").is_file()
 
 
 def test_without_new_images_only_the_fit_is_told(command, tmp_path):
     assert main(command) == 0
-    assert "estimate" not in result_of(tmp_path)
+    assert result_of(tmp_path)["estimate"] is None
 
 
 def test_a_source_without_predictions(command, tmp_path, capsys):

@@ -13,7 +13,7 @@ from autoeval.cli import main
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import read_predictions
-from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.metrics.by_category import rank_categories
 
 
@@ -44,10 +44,10 @@ def truth_of(labels, predictions):
 def test_fit_leaves_out_each_category_and_beats_a_constant(world):
     result = json.loads((world / "fit/result.json").read_text())
     ours, constant = result["held_out"]
-    assert len(result["per_source"]) == 12
+    assert len(result["per_source"]["bayes"]) == 12
     assert ours["mean_absolute_error"] < constant["mean_absolute_error"]
     truth = truth_of(world / "val_labels.json", world / "val_predictions.json")
-    for row in result["per_source"]:
+    for row in result["per_source"]["bayes"]:
         assert row["lower"] < row["upper"]
         assert row["true"] == pytest.approx(truth[row["source"]], abs=0.05)  # on fewer images
 
@@ -55,7 +55,7 @@ def test_fit_leaves_out_each_category_and_beats_a_constant(world):
 def test_the_estimator_knows_the_family_of_its_labels(world, tmp_path, capsys):
     files = {"labels": world / "val_labels.json", "predictions": world / "val_predictions.json"}
     assert main(["fit", *words(tmp_path, family="town", **files)]) == 0
-    saved = PredictionsEstimator.load(tmp_path / "estimator.parquet").pairs_.rows_
+    saved = AccuracyEstimator.load(tmp_path / "estimator.parquet").regression_.rows_
     assert set(saved["family"]) == {"town"} and set(saved["source"]) == {"val_labels"}
     pd.testing.assert_frame_equal(saved, pd.read_parquet(tmp_path / "scores.parquet"))
     assert main(["fit", *words(tmp_path, family="town", task=tmp_path / "task.py")]) == 2
@@ -190,8 +190,8 @@ def test_what_a_threshold_hides_widens_the_interval(world, tmp_path, capsys):
     full = asked(world, tmp_path, world / "val_predictions.json")
     cut = asked(world, tmp_path, changed(world, tmp_path, only_over(0.175)))
     assert re.search(r"5\d% of the confidence that scores read", capsys.readouterr().out)
-    spread = PredictionsEstimator.load(world / "fit/estimator.parquet").pairs_.spread_
-    reach = [(e["source_upper"] - e["source_lower"]) / 2 for e in (full, cut)]
+    spread = AccuracyEstimator.load(world / "fit/estimator.parquet").regression_.accuracy_std_
+    reach = [(e["upper"] - e["lower"]) / 2 for e in (full, cut)]
     assert reach[1] == pytest.approx(np.hypot(reach[0], 1.645 * spread / 2), rel=0.15)
     each = [e["per_category"]["thing 0"] for e in (full, cut)]
     assert each[1]["upper"] - each[1]["lower"] > 1.3 * (each[0]["upper"] - each[0]["lower"])
@@ -235,7 +235,7 @@ def test_scores_that_are_never_high_are_refused(world, tmp_path, capsys):
     files = {"labels": world / "val_labels.json"}
     files["predictions"] = changed(world, tmp_path, lambda e: {**e, "score": e["score"] / 4})
     assert main(["fit", *words(tmp_path, **files)]) == 2
-    assert "what the scores tell begins at 0.3" in capsys.readouterr().err
+    assert "scores are read from 0.3" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["label", "plan"], ["monitor"], ["estimate-map"]])
@@ -243,14 +243,16 @@ def test_what_runs_a_detector_refuses_an_estimator_of_predictions(world, tmp_pat
     cv2.imwrite(str(tmp_path / "1.png"), np.zeros((32, 32, 3), np.uint8))
     detector = ["--detector", "roadworld_nano", "--device", "cpu"]
     words = ["--estimator", str(world / "fit/estimator.parquet"), "--images", str(tmp_path)]
+    words += ["--category", "vehicle"] if command == ["monitor"] else []
     assert main([*command, *words, *detector]) == 2
-    assert "it reads predictions alone" in capsys.readouterr().err.splitlines()[-1]
+    assert "was fitted on prediction files" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_options_that_do_not_fit(world, tmp_path, capsys):
     assert main(["fit", "--predictions", "p.json"]) == 2
-    assert "either --labels PATH or --task FILE" in capsys.readouterr().err
+    assert "either labels (--labels PATH) or a task (--task FILE)" in capsys.readouterr().err
     assert main(["fit", "--labels", "l.json"]) == 2
+    assert "either predictions (--predictions PATH) or a detector" in capsys.readouterr().err
     assert main(["fit", "--labels", "l.json", "--predictions", "p.json"]) == 2
     assert "No labels l.json: check the path." in capsys.readouterr().err
     assert main(["estimate", "--estimator", str(tmp_path / "none"), "--predictions", "p.json"]) == 2

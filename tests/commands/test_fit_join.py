@@ -4,14 +4,12 @@ import json
 
 import pandas as pd
 import pytest
-from estimation.test_fit_labelled import BrightnessDetector, write_table
+from brightness import BrightnessDetector, write_table
 from predicted_world import write_world
 
-import autoeval.detectors
 from autoeval.cli import main
-from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.fit_labelled import fit_labelled
-from autoeval.estimation.predictions.prediction_estimator import PredictionsEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_labelled
 
 
 def fit_on_predictions(folder, name, *, seed):
@@ -29,13 +27,13 @@ def test_three_labelled_sets_are_left_out_in_turn_and_no_row_is_lost(tmp_path):
     folders = [fit_on_predictions(tmp_path, name, seed=k) for k, name in enumerate("abc")]
     assert join(*folders, to=tmp_path / "all") == 0
     parts = [pd.read_parquet(f"{folder}/scores.parquet") for folder in folders]
-    joined = PredictionsEstimator.load(tmp_path / "all/estimator.parquet")
+    joined = AccuracyEstimator.load(tmp_path / "all/estimator.parquet")
     columns = ["source", "category", "atc@0.30", "mAP"]
     expected = pd.concat(parts, ignore_index=True)[columns]
-    pd.testing.assert_frame_equal(joined.pairs_.rows_[columns], expected)
+    pd.testing.assert_frame_equal(joined.regression_.rows_[columns], expected)
     result = json.loads((tmp_path / "all/result.json").read_text())
-    assert len(result["per_source"]) == len(expected)
-    assert set(joined.pairs_.families_) == {"a_labels", "b_labels", "c_labels"}
+    assert len(result["per_source"]["bayes"]) == len(expected)
+    assert set(joined.regression_.families_) == {"a_labels", "b_labels", "c_labels"}
     new = ["--predictions", str(tmp_path / "a_predictions.json"), "--work-dir", str(tmp_path / "n")]
     assert main(["estimate", "--estimator", str(tmp_path / "all/estimator.parquet"), *new]) == 0
 
@@ -43,7 +41,9 @@ def test_three_labelled_sets_are_left_out_in_turn_and_no_row_is_lost(tmp_path):
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """Two labelled tables, fitted by a command with a stand-in detector."""
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *_, **__: BrightnessDetector())
+    monkeypatch.setattr(
+        "autoeval.detectors.loading.load_detector", lambda *_, **__: BrightnessDetector()
+    )
     (tmp_path / "weights.pth").touch()
     for name in ("one", "two"):
         labels, images = write_table(tmp_path / name)
@@ -57,7 +57,7 @@ def tables(tmp_path, monkeypatch):
 def test_joined_fits_remember_the_detector_and_estimate_any_category(tables):
     assert join(tables / "fit_one", tables / "fit_two", to=tables / "all") == 0
     estimator = ["--estimator", str(tables / "all/estimator.parquet")]
-    saved = MapEstimator.load(estimator[1])
+    saved = AccuracyEstimator.load(estimator[1])
     assert len(saved.table_) == 16 and set(saved.table_["source"]) == {"one", "two"}
     where = ["--category", "cup", "--work-dir", str(tables / "new")]
     assert main(["estimate", str(tables / "one/images"), *estimator, *where]) == 0
@@ -70,11 +70,11 @@ def test_what_does_not_go_together_is_refused(tables, capsys):
     on_boxes = fit_on_predictions(tables, "val", seed=0)
     other = BrightnessDetector()
     other.settings = {"score_thr": 0.5}
-    labels = (tables / "two/two.json", tables / "two/images")
-    fit_labelled(other, *labels).estimator.save(tables / "other.parquet")
+    labels, images = tables / "two/two.json", tables / "two/images"
+    fit_labelled(other, labels, img_dir=images).save(tables / "other.parquet")
     again = tables / "again"
     again.mkdir()
-    MapEstimator.load(one / "estimator.parquet").save(again / "estimator.parquet")
+    AccuracyEstimator.load(one / "estimator.parquet").save(again / "estimator.parquet")
     capsys.readouterr()
     for folders, words in (
         ((one, on_boxes), "fits with a detector are not joined"),
@@ -88,4 +88,4 @@ def test_what_does_not_go_together_is_refused(tables, capsys):
     assert main(["fit", "--join", str(one), str(two), "--labels", "x.json"]) == 2
     assert "--labels is for a fit" in capsys.readouterr().err
     assert main(["fit", "--labels", "x.json", "--task", "t.py"]) == 2
-    assert "then --join both" in capsys.readouterr().err
+    assert "then join both (--join)" in capsys.readouterr().err

@@ -5,10 +5,9 @@ import shutil
 
 import pandas as pd
 import pytest
-from estimation.test_fit_labelled import BrightnessDetector, write_table
+from brightness import BrightnessDetector, write_table
 from labelled_colours import write_colours, write_detector, write_task
 
-import autoeval.detectors
 from autoeval.cli import main
 from autoeval.detectors.black_boxes import python_file
 from autoeval.estimation.observation.kept_observer import OBSERVED
@@ -75,7 +74,9 @@ def check_that_it_goes_on(words, folder, capsys, passes=1):
 
 @pytest.fixture
 def stopped(monkeypatch):
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: StoppedDetector())
+    monkeypatch.setattr(
+        "autoeval.detectors.loading.load_detector", lambda *a, **k: StoppedDetector()
+    )
 
 
 def assert_equal_files(one, other, names):
@@ -152,7 +153,9 @@ def test_a_black_box_of_another_file_is_another_detector(stopped_box, places, tm
 
 
 def test_another_category_of_the_same_images_observes_nothing_anew(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *_, **__: StoppedDetector())
+    monkeypatch.setattr(
+        "autoeval.detectors.loading.load_detector", lambda *_, **__: StoppedDetector()
+    )
     (tmp_path / "weights.pth").touch()
     fitted = ["--work-dir", tmp_path / "fit", "--checkpoint", tmp_path / "weights.pth"]
     assert run([*table, *fitted]) == 0

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from labelled_colours import labels_of, write_colours, write_detector, write_task
 
-from autoeval import MapEstimator, plan_labels
+from autoeval import AccuracyEstimator, estimate_with_labels, plan_labels
 from autoeval.cli import main
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.truth import Truth
 from autoeval.detectors.black_boxes.python_file import load_black_box
 from autoeval.errors import InputError
-from autoeval.estimation.labels.places import true_influence
-from autoeval.estimation.labels.plan_file import load_plan
+from autoeval.labels.labelled_site import true_influence
+from autoeval.labels.plan_file import load_plan
 from autoeval.metrics.by_category import rank_categories
 
 POOL = 40
@@ -35,7 +35,9 @@ def world(tmp_path_factory):
         str(write_task(folder)),
     ]
     assert main([*words, "--work-dir", str(folder / "work")]) == 0
-    write_colours(folder / "new", 2, n_images=POOL)
+    new = write_colours(folder / "new", 2, n_images=POOL)
+    for k, path in enumerate(sorted((new / "images").iterdir())):
+        path.write_bytes(path.read_bytes() + bytes([k]))  # copies would be left out
     return folder
 
 
@@ -95,7 +97,7 @@ def test_a_larger_plan_keeps_the_drawn_and_needs_no_pass(world, plan, tmp_path, 
     written = json.loads(labels.read_text())
     assert "observing images" in capsys.readouterr().err
     assert main([*plan, "--n", "9"]) == 0
-    assert "observing images" not in capsys.readouterr().err
+    assert f"all {POOL} images are kept in" in capsys.readouterr().err
     assert drawn(tmp_path)[:6] == first and len(drawn(tmp_path)) == 9
     assert {p.name for p in (tmp_path / "site" / "images").iterdir()} == set(drawn(tmp_path))
     more = json.loads(labels.read_text())  # what somebody drew is kept
@@ -137,7 +139,7 @@ def test_all_labels_give_what_evaluation_gives(world, plan, tmp_path):
     assert estimate(tmp_path, world / "new" / "annotations.json") == 0
     whole = result(tmp_path)["whole"]
     for name, true in evaluated(world).items():
-        assert whole[name]["combined"]["measured"]["value"] == pytest.approx(true, abs=1e-6)
+        assert whole[name]["combined"]["estimate"]["value"] == pytest.approx(true, abs=1e-6)
 
 
 def evaluated(world):
@@ -171,28 +173,44 @@ def test_labels_that_no_plan_drew(world, tmp_path, capsys):
     assert main(["label", "estimate", *saved, *pool, "--out", str(tmp_path / "a")]) == 0
     one = json.loads(capsys.readouterr().out)["labelled_estimate"]
     assert one["n_labelled"] == 15
-    assert any("simple random draw" in doubt for doubt in one["doubts"])
+    assert any("simple random draw" in text for text in one["warnings"])
     detector = ["--detector", f"{world / 'mine.py'}:detector", "--work-dir", str(tmp_path / "b")]
     assert main(["estimate-map", *detector, *saved, *pool]) == 0
     assert json.loads(capsys.readouterr().out)["labelled_estimate"] == one
     assert "How the interval shrinks" in (tmp_path / "b" / "report.html").read_text()
     assert main(["estimate-map", *detector, *saved, *pool[2:]]) == 2
-    assert "--labels needs --images" in last_line(capsys)
+    assert "needs --images PATH" in last_line(capsys)
 
 
 def test_python_says_what_the_commands_say(world, plan, tmp_path):
     assert main([*plan, "--n", "12"]) == 0
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
     assert estimate(tmp_path, labels) == 0
-    estimator = MapEstimator.load(world / "work" / "estimator.parquet")
+    estimator = AccuracyEstimator.load(world / "work" / "estimator.parquet")
     detector = load_black_box(f"{world / 'mine.py'}:detector")
-    made, free = plan_labels(estimator, world / "new" / "images", detector, n=12)
+    made = plan_labels(estimator, images=world / "new" / "images", detector=detector, n=12)
     assert [made.found.images[k].image_id for k in made.drawn] == drawn(tmp_path)
-    told = free.with_labels(load_labels(labels))
-    assert json.loads(json.dumps(told.to_dict())) == result(tmp_path)
-    assert "plan" not in free.to_dict() and "plan" not in free.to_pandas()
-    with pytest.raises(InputError, match="make it by `plan_labels`"):
-        replace(free, plan=None).with_labels(load_labels(labels))
+    found = estimate_with_labels(made, labels)
+    assert json.loads(json.dumps(found.to_dict())) == result(tmp_path)
+    assert estimate_with_labels(tmp_path / "site", labels).to_dict() == found.to_dict()
+    free = estimator.predict(images=world / "new" / "images", detector=detector)
+    with pytest.raises(InputError, match="this one holds no boxes"):
+        estimator.plan_labels(replace(free, site=None))
+
+
+def test_a_plan_that_python_writes_is_that_of_the_command(world, plan, tmp_path):
+    assert main([*plan, "--n", "6"]) == 0
+    saved, folder = world / "work" / "estimator.parquet", tmp_path / "python"
+    plan_labels(saved, images=world / "new" / "images", n=4, folder=folder)
+    plan_labels(saved, images=world / "new" / "images", n=6, folder=folder)
+    first, second = (
+        json.loads((tmp_path / f / "plan.json").read_text()) for f in ("site", "python")
+    )
+    assert first["drawn"] == second["drawn"]
+    assert (tmp_path / "site/annotations.json").read_text() == (
+        folder / "annotations.json"
+    ).read_text()
+    assert {p.name for p in (folder / "images").iterdir()} == set(first["drawn"])
 
 
 def test_pseudo_labels_predict_influence_too(world, plan, tmp_path, capsys):
@@ -200,7 +218,7 @@ def test_pseudo_labels_predict_influence_too(world, plan, tmp_path, capsys):
     words = ["--pseudo-words", "CAR=car", "BUS=bus"]
     pseudo = ["--pseudo-labels", str(found_by_another(world / "new", tmp_path / "new")), *words]
     assert main([*plan, *pseudo]) == 2
-    assert "fit it with `autoeval estimate-map ... --pseudo-labels DIR`" in last_line(capsys)
+    assert "the labelled sites, `--pseudo-labels DIR`" in last_line(capsys)
     for name in ("w0", "w1", "w2"):
         found_by_another(world / "worlds" / name, tmp_path / name)
     shutil.copytree(world / "work", tmp_path / "work")
@@ -222,7 +240,7 @@ def test_an_estimator_with_a_teacher_asks_it_about_the_pool(world, plan, tmp_pat
     teacher = ["--teacher", f"{world / 'mine.py'}:detector"]
     assert main(["estimate-map", *detector, *fit, *teacher]) == 0
     saved = tmp_path / "work" / "estimator.parquet"
-    assert "teacher_ap@0.30" in MapEstimator.load(saved).regression_.features_
+    assert "teacher_ap@0.30" in AccuracyEstimator.load(saved).regression_.features_
     pool = ["--estimator", str(saved), *plan[4:]]
     assert main(["label", "plan", *pool, "--n", "12"]) == 0  # it is remembered
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
@@ -266,10 +284,10 @@ def test_what_cannot_be_read_is_named(world, plan, tmp_path, capsys):
     (pool / "broken.png").write_bytes(b"no image")
     assert main([*plan, "--images", str(pool), "--n", "6"]) == 0
     told = capsys.readouterr().out
-    assert "caution: images that cannot be read: " in told and "broken.png" in told
+    assert "warning: images that cannot be read: " in told and "broken.png" in told
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
     assert estimate(tmp_path, labels) == 0
-    assert any("broken.png" in doubt for doubt in result(tmp_path)["doubts"])
+    assert any("broken.png" in text for text in result(tmp_path)["warnings"])
 
 
 class TestRefusals:
@@ -283,7 +301,13 @@ class TestRefusals:
         assert main([*plan, "--n", "6"]) == 0
         other = write_detector(tmp_path, threshold=150)
         assert main([*plan, "--n", "9", "--detector", other]) == 2
+        assert "fitted with 100, now 150" in capsys.readouterr().err
+        path = tmp_path / "site" / "plan.json"
+        own = path.read_text()
+        path.write_text(json.dumps({**json.loads(own), "detector": "another"}))
+        assert main([*plan, "--n", "9"]) == 2
         assert "holds a plan for another detector" in last_line(capsys)
+        path.write_text(own)
         labels = world / "new" / "annotations.json"
         assert estimate(tmp_path, labels, "--detector", other) == 2
         assert "--detector beside --plan" in last_line(capsys)
@@ -305,7 +329,7 @@ class TestRefusals:
 
         again = {**content["images"][0], "id": 999}
         assert "images labelled twice" in refused(images=[*content["images"], again])
-        assert "None of the 12 labelled images holds a car or bus" in refused(annotations=[])
+        assert "None of the 12 labelled images holds a bus or car" in refused(annotations=[])
         moved = [{**image, "file_name": f"x{image['file_name']}"} for image in content["images"]]
         assert "None of the 12 labelled images" in refused(images=moved)
         vans = [{"id": 1, "name": "van"}, {"id": 2, "name": "lorry"}]
@@ -326,9 +350,11 @@ def test_what_is_odd_is_left_out_and_said(world, plan, tmp_path, capsys):
     assert estimate(tmp_path, path) == 0
     told = result(tmp_path)
     assert told["n_labelled"] == 12 and told["categories_behind"] == 1
-    doubts = " ".join(told["doubts"])
-    assert f"did not draw, left out: 1 ({other['file_name']})" in doubts
-    assert "not in the pool, left out: 1 (elsewhere.png)" in doubts
-    assert "label-free estimate stands: bus. The mean rests on 1 of 2 categories" in doubts
+    warnings = " ".join(told["warnings"])
+    assert f"did not draw, left out: 1 ({other['file_name']})" in warnings
+    assert "not in the pool, left out: 1 (elsewhere.png)" in warnings
+    assert (
+        "label-free estimate is used there. The mean is measured on 1 of 2 categories" in warnings
+    )
     free = told["per_category"]["bus"]
-    assert free["combined"]["measured"] == free["prior"] and not free["measured"]
+    assert free["combined"]["estimate"] == free["prior"] and not free["measured"]

@@ -15,7 +15,7 @@ from autoeval.cli import main
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.observing.signals import MEANINGS
+from autoeval.monitoring.signal_names import MEANINGS
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
 BEFORE, AFTER = 30, 24  # hours, an image each
@@ -44,15 +44,15 @@ def monitor(site, *options, images="images"):
     return main([*words, *map(str, options)])
 
 
-def test_a_run_tells_the_order_and_writes_its_files(site, capsys):
+def test_a_run_prints_the_order_and_writes_its_files(site, capsys):
     assert monitor(site, "--by", "day", "--prometheus", site / "autoeval.prom") == 0
-    told = capsys.readouterr().out
-    assert told.index("roof") < told.index("yard") < told.index("gate")
-    assert "24 images of 3 places, 24 of them observed in this run; time told by: file 24" in told
+    shown = capsys.readouterr().out
+    assert shown.index("roof") < shown.index("yard") < shown.index("gate")
+    assert "24 images of 3 sites, 24 of them new in this run; times from: file 24" in shown
     rows = pd.read_parquet(site / "work" / "groups.parquet")
     assert set(rows["period"]) == {"", "2026-02-02"}
     assert (
-        'autoeval_place_images{place="gate",target="mAP"} 8' in (site / "autoeval.prom").read_text()
+        'autoeval_site_images{site="gate",target="mAP"} 8' in (site / "autoeval.prom").read_text()
     )
     assert (site / "work" / "report.html").exists()
 
@@ -65,7 +65,7 @@ def test_the_second_run_observes_what_is_new_alone(site, capsys):
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["group"]: row["n_images"] for row in rows} == {"gate": 10, "roof": 8, "yard": 8}
     monitor(site)
-    assert "0 of them observed in this run" in capsys.readouterr().out
+    assert "0 of them new in this run" in capsys.readouterr().out
 
 
 def test_a_changed_file_is_observed_again(site, capsys):
@@ -73,14 +73,14 @@ def test_a_changed_file_is_observed_again(site, capsys):
     path = site / "images" / "gate" / "0000.png"
     shutil.copy(site / "images" / "roof" / "0001.png", path)
     monitor(site)
-    assert "24 images of 3 places, 1 of them observed in this run" in capsys.readouterr().out
+    assert "24 images of 3 sites, 1 of them new in this run" in capsys.readouterr().out
 
 
 def test_what_is_deleted_later_still_counts(site, capsys):
     monitor(site)
     (site / "images" / "gate" / "0000.png").unlink()
     monitor(site)
-    assert "24 images of 3 places, 0 of them" in capsys.readouterr().out
+    assert "24 images of 3 sites, 0 of them" in capsys.readouterr().out
 
 
 def test_quiet_says_nothing_unless_something_is_wrong(site, capsys):
@@ -93,7 +93,7 @@ def test_quiet_says_nothing_unless_something_is_wrong(site, capsys):
     assert err == ""
 
 
-def test_one_image_a_place_and_mixed_sizes_are_no_error(site, capsys):
+def test_one_image_a_site_and_mixed_sizes_are_no_error(site, capsys):
     import cv2
 
     folder = site / "images" / "single"
@@ -104,13 +104,13 @@ def test_one_image_a_place_and_mixed_sizes_are_no_error(site, capsys):
     assert monitor(site) == 0
     rows = pd.read_parquet(site / "work" / "groups.parquet").set_index("group")
     assert rows["n_images"].to_dict() == {"gate": 9, "roof": 8, "single": 1, "yard": 8}
-    assert "only 1 image" in rows.loc["single", "doubts"]
+    assert "only 1 image" in rows.loc["single", "warnings"]
 
 
 def test_files_that_vanish_during_the_run_are_named(site, capsys, monkeypatch):
-    from autoeval.monitoring import watch_places
+    from autoeval.monitoring import watch_sites
 
-    listed = watch_places.place_images
+    listed = watch_sites.site_images
 
     def list_then_lose(*args, **options):
         found = listed(*args, **options)
@@ -118,11 +118,11 @@ def test_files_that_vanish_during_the_run_are_named(site, capsys, monkeypatch):
             (site / "images" / "gate" / f"{k:04d}.png").unlink()
         return found
 
-    monkeypatch.setattr(watch_places, "place_images", list_then_lose)
+    monkeypatch.setattr(watch_sites, "site_images", list_then_lose)
     assert monitor(site) == 0
-    told = capsys.readouterr().out
-    assert "vanished during the run: 8 images (gate/0000.png" in told
-    assert "16 images of 2 places" in told
+    shown = capsys.readouterr().out
+    assert "vanished during the run: 8 images (gate/0000.png" in shown
+    assert "16 images of 2 sites" in shown
 
 
 def test_an_estimator_of_another_detector_is_refused(site, capsys):
@@ -154,7 +154,7 @@ def test_a_store_made_with_other_times_is_refused(site, capsys):
     assert "different: time" in capsys.readouterr().err
 
 
-def test_folders_of_dates_are_one_place(site, capsys):
+def test_folders_of_dates_are_one_site(site, capsys):
     for day in ("2026/03/01", "2026/03/02"):
         write_camera(site / "dated" / "gate" / day, 3, 200, at=START)
     write_camera(site / "dated" / "roof" / "2026/03/01", 3, 100, at=START)
@@ -178,7 +178,7 @@ def made_changed(tmp_path_factory):
     names, bounds = ("ac", "share"), np.array([0.5, 0.5])
     slopes = Slopes(np.array([0.6, 0.4]), np.diag([0.01, 0.01]), 0.02)
     weights = np.array([np.isin(CONDITION, names) * 0.5] * 2)
-    blind = np.zeros((len(MEANINGS), len(MEANINGS)))  # finds no image strange
+    blind = np.zeros((len(MEANINGS), len(MEANINGS)))  # no image is new
     model = ChangeModel(names, bounds, slopes, weights, blind, "made up")
     (root / "slopes.json").write_text(json.dumps(model.to_dict()))
     estimator(root / "estimator.parquet")
@@ -196,15 +196,15 @@ def test_a_camera_that_went_dark_raises_the_alarm(changed, capsys):
     options = ["--changes", changed / "slopes.json", "--baseline", str(BEFORE), "--by", "day"]
     options += ["--fail-on-alarm"]
     assert monitor(changed, *options) == 3
-    told = capsys.readouterr().out
-    assert told.count("ALARM") == 1
-    assert "ALARM: gate fell by" in told
+    shown = capsys.readouterr().out
+    assert shown.count("ALARM") == 1
+    assert "ALARM: gate fell by" in shown
     rows = pd.read_parquet(changed / "work" / "groups.parquet")
     gate = rows[(rows["group"] == "gate") & (rows["period"] == "")].iloc[0]
     fell = pd.Timestamp(START, unit="s") + pd.Timedelta(hours=BEFORE)
     assert abs(gate["since"] - fell) <= pd.Timedelta(hours=2)
     assert fell <= gate["alarm_at"] <= fell + pd.Timedelta(hours=AFTER)
-    assert all(name >= f"gate/{BEFORE:04d}.png" for name in gate["loud"])
+    assert all(name >= f"gate/{BEFORE:04d}.png" for name in gate["influential"])
     assert monitor(changed, *options, "--quiet") == 3
     assert capsys.readouterr().out.startswith("ALARM: gate fell by")
 
@@ -216,10 +216,10 @@ def test_an_alarm_is_sent_once_and_a_deaf_webhook_is_tried_again(changed, capsys
     with server(status=503) as (url, _):
         assert monitor(changed, *options, url) == 1
     assert "answered 503" in capsys.readouterr().err
-    with server() as (url, told):
+    with server() as (url, shown):
         assert monitor(changed, *options, url) == 0
         assert monitor(changed, *options, url) == 0
-    ((_, _, message),) = told
+    ((_, _, message),) = shown
     assert [alarm["group"] for alarm in message["alarms"]] == ["gate"]
     assert message["alarms"][0]["change"] < 0
 
@@ -228,14 +228,16 @@ def test_too_short_a_baseline_is_said(changed, capsys):
     options = ["--changes", changed / "slopes.json", "--baseline", "30d"]
     assert monitor(changed, *options) == 0
     said = capsys.readouterr().out
-    assert said.count("no change told of") == 1 and "images in the baseline (30d) and 0" in said
+    assert (
+        said.count("no change estimated for") == 1 and "images in the baseline (30d) and 0" in said
+    )
     assert monitor(changed, *options, "--json-lines") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert all("0 after it" in row["unwatched"] for row in rows)
     assert os.path.exists(changed / "work" / "report.html")
 
 
-def test_a_change_is_told_from_a_labelled_level(changed, capsys):
+def test_a_change_is_estimated_from_a_labelled_level(changed, capsys):
     (changed / "gate.json").write_text('{"value": 0.5, "lower": 0.47, "upper": 0.53}')
     options = ["--changes", changed / "slopes.json", "--baseline", str(BEFORE)]
     options += ["--labelled", f"gate={changed / 'gate.json'}", "--json-lines"]

@@ -1,4 +1,4 @@
-"""Watching many places in several processes, and after a kill."""
+"""Watching many sites in several processes, and after a kill."""
 
 import os
 import signal
@@ -14,9 +14,9 @@ from monitoring import fake_cameras
 from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.data.image_folder import load_image_folder
-from autoeval.monitoring.observing.observing_places import observe_places
-from autoeval.monitoring.observing.place_images import place_images
-from autoeval.monitoring.observing.place_pass import PlacePass, place_observer
+from autoeval.monitoring.observing.observing_sites import observe_sites
+from autoeval.monitoring.observing.site_images import site_images
+from autoeval.monitoring.observing.site_pass import SitePass, site_observer
 from autoeval.monitoring.records.record_store import RecordStore
 from autoeval.monitoring.times.clock import Clock
 
@@ -43,7 +43,7 @@ def start(site, work_dir, *options, **environment):
     )
 
 
-def test_two_processes_of_torchrun_tell_what_one_tells(site):
+def test_two_processes_of_torchrun_print_what_one_prints(site):
     group = {
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(free_port()),
@@ -57,9 +57,9 @@ def test_two_processes_of_torchrun_tell_what_one_tells(site):
     ]
     alone = start(site, site / "one")
     expected = end(alone)
-    told, silent = map(end, ranks)
+    shown, silent = map(end, ranks)
     assert silent == ""
-    assert told == expected
+    assert shown == expected
     one, two = (pd.read_parquet(site / name / "groups.parquet") for name in ("one", "two"))
     pd.testing.assert_frame_equal(one, two, check_exact=True)
     assert two["n_images"].tolist() == [70, 70]
@@ -67,7 +67,7 @@ def test_two_processes_of_torchrun_tell_what_one_tells(site):
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     write_camera(tmp_path / "images" / "gate", 20, 200, at=1_770_000_000)
-    images, _ = place_images(load_image_folder(tmp_path / "images"))
+    images, _ = site_images(load_image_folder(tmp_path / "images"))
     store, seen = RecordStore(tmp_path / "work"), []
 
     def work(dies):
@@ -77,13 +77,13 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
                 os.kill(os.getpid(), signal.SIGKILL)
             return {}
 
-        return PlacePass(place_observer(estimator(), detector()), Clock("file"), signals)
+        return SitePass(site_observer(estimator(), detector()), Clock("file"), signals)
 
     child = fork()
     if not child:
-        observe_places(images, work(dies=True), store, in_batch=5)
+        observe_sites(images, work(dies=True), store, in_batch=5)
         os._exit(0)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
-    counts = observe_places(images, work(dies=False), store, in_batch=5)
+    counts = observe_sites(images, work(dies=False), store, in_batch=5)
     assert (counts.done, len(seen)) == (2, 10)  # two of four batches were whole
     assert len(store.index()) == 20

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from rectangles import RectangleDetector
 
-import autoeval.detectors
 from autoeval.cli import main
 from autoeval.detections import Detections
 from autoeval.results.reproduce.printed import load_printed
@@ -50,7 +49,7 @@ class DetectorOfBoth(CarDetector):
 @pytest.fixture
 def reproduce(tmp_path, monkeypatch, capsys):
     """Run the command on a folder of data with a stand-in detector; return code, output, notes."""
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: CarDetector())
+    monkeypatch.setattr("autoeval.detectors.loading.load_detector", lambda *a, **k: CarDetector())
 
     def run(*words, sizes=SMALL):
         work = ["--data-root", str(tmp_path / "data"), "--work-dir", str(tmp_path / "work")]
@@ -96,7 +95,9 @@ def test_table_1_on_all_ten_layouts(reproduce, tmp_path):
 
 
 def test_table_2_on_all_nine_layouts(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: DetectorOfBoth())
+    monkeypatch.setattr(
+        "autoeval.detectors.loading.load_detector", lambda *a, **k: DetectorOfBoth()
+    )
     write_person_sets(tmp_path / "data")
     code, shown, told = reproduce("--table", "2", "--json")
     assert code == 0 and "9 of 9 sources at hand" in told
@@ -108,7 +109,9 @@ def test_table_2_on_all_nine_layouts(reproduce, tmp_path, monkeypatch):
 
 
 def test_table_3_with_persons_and_cars(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: DetectorOfBoth())
+    monkeypatch.setattr(
+        "autoeval.detectors.loading.load_detector", lambda *a, **k: DetectorOfBoth()
+    )
     write_sets(tmp_path / "data", WITH_BOTH, words=("person", "car"))
     code, shown, told = reproduce("--table", "3", "--json")
     assert code == 0 and "5 of 5 sources at hand" in told

@@ -1,19 +1,17 @@
 """`fit` with a detector, and `estimate` with nothing but images and an estimator."""
 
-import argparse
 import json
 
 import pytest
-from estimation.test_fit_labelled import BrightnessDetector, write_table
+from brightness import BrightnessDetector, write_table
 from mmengine.config import Config
 from rectangles import RectangleDetector, rectangle_task, write_film, write_world
 from test_estimate_map import SMALL, TASK
 
-import autoeval.detectors
 from autoeval.cli import main
-from autoeval.commands.remembered_detector import KEPT, recall_detector, remember_detector
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact
+from autoeval.estimation.estimator import AccuracyEstimator
 
 LOADED = []
 
@@ -25,7 +23,7 @@ def task(tmp_path, monkeypatch):
         return RectangleDetector()
 
     LOADED.clear()
-    monkeypatch.setattr(autoeval.detectors, "load_detector", load)
+    monkeypatch.setattr("autoeval.detectors.loading.load_detector", load)
     rectangle_task(tmp_path / "worlds")
     (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
     (tmp_path / "weights.pth").touch()
@@ -63,21 +61,25 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
     assert estimate_of(tmp_path)["n_images"] == 5
 
 
-def test_a_file_that_remembers_no_detector_asks_for_one(task, tmp_path):
+def test_a_file_that_knows_no_detector_asks_for_one(task, tmp_path, capsys):
     assert main(["estimate-map", *task, *SMALL]) == 0
-    path = tmp_path / "work/estimator.parquet"
-    nothing = argparse.Namespace(**dict.fromkeys(KEPT))
-    remember_detector(path, nothing)
-    with pytest.raises(InputError, match="name it with --detector or --config"):
-        recall_detector(path, nothing)
-    named = argparse.Namespace(**{**dict.fromkeys(KEPT), "detector": "yolox_tiny"})
-    assert recall_detector(path, named)["detector"] == "yolox_tiny"
+    saved = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
+    saved.loading_ = {}
+    saved.save(tmp_path / "forgetful.parquet")
+    images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
+    words = ["estimate", str(images), "--estimator", str(tmp_path / "forgetful.parquet")]
+    words += ["--work-dir", str(tmp_path / "new_work")]
+    capsys.readouterr()
+    assert main(words) == 2
+    assert "pass `detector` (--detector or --config)" in capsys.readouterr().err
+    assert main([*words, "--detector", "yolox_tiny"]) == 0
+    assert LOADED[-1] == ("yolox_tiny", None)
 
 
-def test_unpickling_is_never_remembered(task, tmp_path):
+def test_unpickling_is_never_saved(task, tmp_path):
     assert main(["estimate-map", *task, *SMALL, "--trust-checkpoint"]) == 0
-    note = read_artefact(tmp_path / "work/estimator.parquet")[1]["loading"]
-    assert "trust_checkpoint" not in note
+    note = read_artefact(tmp_path / "work/estimator.parquet")[1]["loading"]["detector"]
+    assert note["name"] == "rectangles" and "trust_checkpoint" not in note
 
 
 BLACK_BOX = """
@@ -102,17 +104,17 @@ def test_a_black_box_by_its_file(tmp_path):
         load_black_box(f"{path}:detector")
 
 
-def test_labels_of_training_images_are_cautioned(tmp_path, monkeypatch, capsys):
+def test_labels_of_training_images_give_a_warning(tmp_path, monkeypatch, capsys):
     labels, images = write_table(tmp_path / "table")
     detector = BrightnessDetector()
     detector.config = Config({"train_dataloader": {"dataset": {"ann_file": str(labels)}}})
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *_, **__: detector)
+    monkeypatch.setattr("autoeval.detectors.loading.load_detector", lambda *_, **__: detector)
     fit = ["fit", "--detector", "yolox_nano", "--checkpoint", "weights.pth", "--labels"]
     here = ["--img-dir", str(images), "--work-dir", str(tmp_path / "fit")]
     assert main([*fit, str(labels), *here]) == 0
-    caution = "caution: 12 of 12 images have the name of an image in"
-    assert caution in capsys.readouterr().err
+    expected = "warning: 12 of 12 images have the name of an image in"
+    assert expected in capsys.readouterr().err
     assert "12 of 12 images" in (tmp_path / "fit/report.html").read_text()
     detector.config = Config({"model": {}})
     assert main([*fit, str(labels), *here]) == 0
-    assert "caution" not in capsys.readouterr().err
+    assert "warning" not in capsys.readouterr().err

@@ -2,7 +2,6 @@ import pandas as pd
 import pytest
 from rectangles import RectangleDetector, rectangle_task
 
-import autoeval.detectors
 from autoeval.cli import main
 
 TASK = """
@@ -26,7 +25,9 @@ def world(tmp_path_factory):
     metaset = 'transforms = ["gaussian_noise", "contrast"]\nn_transforms = 1\nin_turn = True\n'
     (folder / "metaset.py").write_text(metaset)
     monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: RectangleDetector())
+    monkeypatch.setattr(
+        "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
+    )
     detector = ["--detector", "rectangles", "--task", str(folder / "task.py"), "--repeats", "2"]
     detector += ["--n-sets", "4", "--n-images", "5", "--metaset", str(folder / "metaset.py")]
     assert main(["estimate-map", *detector, "--work-dir", str(folder / "scores")]) == 0

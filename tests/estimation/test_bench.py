@@ -79,7 +79,7 @@ def test_a_method_without_its_scores_is_named_and_the_others_go_on():
     result = bench(score_table(), ["energy", "ac"])
     assert list(result.results) == ["ac"]
     assert "energy" in result.absent["energy"]
-    with pytest.raises(InputError, match="No method can be judged"):
+    with pytest.raises(InputError, match="No method can be evaluated"):
         bench(score_table(), ["energy"])
 
 

@@ -9,7 +9,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.source_regression import SourceRegression
 
-ESTIMATE = Estimate(0.4, 0.02, 0.3, 0.55, 0.9, "by source", "mAP", "bos", 12, guards=("few",))
+ESTIMATE = Estimate(0.4, 0.02, 0.3, 0.55, 0.9, "by source", "mAP", "bos", 12, warnings=("few",))
 
 
 def test_the_star_stands_on_the_interval_in_points_of_100():
@@ -18,7 +18,7 @@ def test_the_star_stands_on_the_interval_in_points_of_100():
     assert list(interval.get_xdata()) == pytest.approx([30, 55])
     assert list(star.get_xdata()) == pytest.approx([40])
     assert ax.get_xlim() == (0, 100)
-    assert "mAP" in ax.get_xlabel() and ax.get_title().endswith("cautions: 1")
+    assert "mAP" in ax.get_xlabel() and ax.get_title().endswith("warnings: 1")
 
 
 def test_it_draws_where_it_is_asked_to():
@@ -31,7 +31,7 @@ def test_what_is_missing_is_not_drawn(target):
     nan = math.nan
     ax = Estimate(nan, nan, nan, nan, 0.9, "none", target, "bos", 12).plot()
     ax.figure.canvas.draw()
-    assert "caution" not in ax.get_title()
+    assert "warning" not in ax.get_title()
 
 
 def test_among_the_training_it_stands_at_what_was_estimated_and_what_was_true():
@@ -54,5 +54,5 @@ def test_two_sources_have_nothing_to_draw():
 def test_its_representation_says_what_it_is():
     assert repr(ESTIMATE) == (
         "<estimated mAP: 40.0 ± 2.0 (repeats), from 12 images by 'bos'; "
-        "90% interval: 30.0 to 55.0 (by source), cautions: 1>"
+        "90% interval: 30.0 to 55.0 (by source), warnings: 1>"
     )

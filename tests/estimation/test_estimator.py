@@ -8,7 +8,7 @@ from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import write_artefact
-from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.source_regression import SourceRegression
 
 CONTEXT = {"detector": {"weights": "abc", "score_thr": 0.05}, "dropout": {"stages": [1, 2]}}
@@ -21,7 +21,7 @@ def unlabelled(bos, *, n_images=100, skipped=0.0, repeats=1):
 
 
 def test_estimates_on_the_fitted_line_and_clips():
-    estimator = MapEstimator("bos").fit_rows(make_table(WORLDS))
+    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS))
     assert estimator.predict_rows(unlabelled(0.6)).value == pytest.approx(0.4)
     assert estimator.predict_rows(unlabelled(9.0)).value == 1
     assert estimator.predict_rows(unlabelled(-9.0)).value == 0
@@ -39,26 +39,26 @@ def test_estimates_on_the_fitted_line_and_clips():
     ],
 )
 def test_every_guard_speaks_alone(rows, backbone, reason):
-    estimator = MapEstimator("bos").fit_rows(make_table(WORLDS))
+    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS))
     estimate = estimator.predict_rows(rows, backbone=backbone)
-    matching = [guard for guard in estimate.guards if reason in guard]
-    assert len(matching) == 1 and f"caution: {matching[0]}" in str(estimate)
+    matching = [warning for warning in estimate.warnings if reason in warning]
+    assert len(matching) == 1 and f"warning: {matching[0]}" in str(estimate)
     if not math.isnan(estimate.value):
-        assert len(estimate.guards) == 1
+        assert len(estimate.warnings) == 1
 
 
 def test_a_trustworthy_estimate_has_no_guard():
-    estimate = MapEstimator("bos").fit_rows(make_table(WORLDS)).predict_rows(unlabelled(0.6))
-    assert estimate.guards == ()
+    estimate = AccuracyEstimator("bos").fit_rows(make_table(WORLDS)).predict_rows(unlabelled(0.6))
+    assert estimate.warnings == ()
 
 
 def test_saved_and_loaded_estimators_agree(tmp_path):
     path = tmp_path / "estimator.parquet"
-    estimator = MapEstimator("bos", level=0.8).fit_rows(
+    estimator = AccuracyEstimator("bos", level=0.8).fit_rows(
         make_table(WORLDS, repeats=2, noise=0.1), context=CONTEXT
     )
     estimator.save(path)
-    loaded = MapEstimator.load(path)
+    loaded = AccuracyEstimator.load(path)
     rows = unlabelled(0.6, repeats=2)
     assert loaded.predict_rows(rows) == estimator.predict_rows(rows)
     assert loaded.context_ == CONTEXT
@@ -66,7 +66,7 @@ def test_saved_and_loaded_estimators_agree(tmp_path):
 
 
 def test_another_detector_is_refused_and_the_difference_is_named():
-    estimator = MapEstimator("bos").fit_rows(make_table(WORLDS), context=CONTEXT)
+    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS), context=CONTEXT)
     other = {"detector": {"weights": "abc", "score_thr": 0.3}, "dropout": {"stages": [1, 2]}}
     with pytest.raises(InputError, match=r"detector.score_thr: fitted with 0.05, now 0.3") as error:
         estimator.check_context(other)
@@ -74,7 +74,7 @@ def test_another_detector_is_refused_and_the_difference_is_named():
 
 
 def test_more_repeats_than_fitted_are_refused():
-    estimator = MapEstimator("bos").fit_rows(make_table(WORLDS, repeats=2))
+    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS, repeats=2))
     with pytest.raises(InputError, match="at most as many repeats"):
         estimator.predict_rows(unlabelled(0.6, repeats=3))
 
@@ -85,7 +85,7 @@ def test_a_file_that_is_no_estimator_is_refused(tmp_path, content):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InputError, match=r"x\.parquet"):
-        MapEstimator.load(path)
+        AccuracyEstimator.load(path)
 
 
 def spoiled(path, **changes):
@@ -116,10 +116,10 @@ def spoiled(path, **changes):
 )
 def test_a_spoiled_file_is_one_clear_error_with_its_name(tmp_path, changes, message):
     path = tmp_path / "spoiled.parquet"
-    MapEstimator("bos").fit_rows(make_table(WORLDS)).save(path)
+    AccuracyEstimator("bos").fit_rows(make_table(WORLDS)).save(path)
     spoiled(path, **changes)
     with pytest.raises(InputError, match=rf"spoiled\.parquet.*{message}"):
-        MapEstimator.load(path)
+        AccuracyEstimator.load(path)
 
 
 @pytest.mark.parametrize(
@@ -133,33 +133,33 @@ def test_a_spoiled_file_is_one_clear_error_with_its_name(tmp_path, changes, mess
 def test_a_table_that_cannot_be_is_refused(tmp_path, change, message):
     table = change(make_table(WORLDS))
     with pytest.raises(InputError, match=message):
-        MapEstimator("bos").fit_rows(table)
+        AccuracyEstimator("bos").fit_rows(table)
     write_artefact(
         tmp_path / "x.parquet",
         table,
         {"estimator": {"method": "bos", "target": "mAP", "level": 0.9}, "context": {}},
     )
     with pytest.raises(InputError, match=rf"x\.parquet holds .*{message}"):
-        MapEstimator.load(tmp_path / "x.parquet")
+        AccuracyEstimator.load(tmp_path / "x.parquet")
 
 
 @pytest.mark.parametrize("level", [1.5, 0, 1, True, "0.9", math.nan])
 def test_a_level_that_is_none_is_refused(level):
     with pytest.raises(InputError, match="over 0 and under 1"):
-        MapEstimator("bos", level=level).fit_rows(make_table(WORLDS))
+        AccuracyEstimator("bos", level=level).fit_rows(make_table(WORLDS))
 
 
 def test_an_unfitted_estimator_says_so(tmp_path):
-    estimator = MapEstimator("bos")
+    estimator = AccuracyEstimator("bos")
     for use in (
         lambda: estimator.predict_rows(unlabelled(0.6)),
         lambda: estimator.save(tmp_path / "x.parquet"),
         lambda: estimator.table_,
         lambda: SourceRegression("bos").predict_rows(unlabelled(0.6)),
     ):
-        with pytest.raises(InputError, match="not fitted: `fit"):
+        with pytest.raises(InputError, match="not fitted: "):
             use()
-    assert repr(estimator) == "<MapEstimator of mAP by 'bos', level 0.9, not fitted>"
+    assert repr(estimator) == "<AccuracyEstimator of mAP by 'bos', level 0.9, not fitted>"
     assert "fitted on 3 sources>" in repr(estimator.fit_rows(make_table(WORLDS)))
 
 
@@ -167,21 +167,23 @@ def test_a_score_table_is_no_estimator(tmp_path):
     path = tmp_path / "scores.parquet"
     make_table(WORLDS).to_parquet(path)
     with pytest.raises(InputError, match="saved by autoeval"):
-        MapEstimator.load(path)
+        AccuracyEstimator.load(path)
 
 
 def test_missing_columns_and_unknown_methods_are_named():
     with pytest.raises(InputError, match="bos but they are missing"):
-        MapEstimator("bos").fit_rows(make_table(WORLDS).drop(columns="bos"))
+        AccuracyEstimator("bos").fit_rows(make_table(WORLDS).drop(columns="bos"))
     with pytest.raises(InputError, match="'astrology'"):
-        MapEstimator("astrology").fit_rows(make_table(WORLDS))
+        AccuracyEstimator("astrology").fit_rows(make_table(WORLDS))
     with pytest.raises(InputError, match="finite bos"):
-        MapEstimator("bos").fit_rows(make_table(WORLDS).assign(bos=math.nan))
+        AccuracyEstimator("bos").fit_rows(make_table(WORLDS).assign(bos=math.nan))
 
 
 def test_estimates_turn_into_json_and_rows():
     estimate = (
-        MapEstimator("bos").fit_rows(make_table({"a": 0.2, "b": 0.3})).predict_rows(unlabelled(0.6))
+        AccuracyEstimator("bos")
+        .fit_rows(make_table({"a": 0.2, "b": 0.3}))
+        .predict_rows(unlabelled(0.6))
     )
     plain = json.loads(json.dumps(estimate.to_dict()))
     assert plain["lower"] is None and plain["interval_method"] == "none: fewer than 3 sources"

@@ -3,17 +3,20 @@
 from dataclasses import replace
 
 import cv2
+import pandas as pd
 import pytest
 from rectangles import RectangleDetector, rectangle_task, write_world
 from test_protocol import WORLDS, make_table
 
-from autoeval import MapEstimator
+from autoeval import AccuracyEstimator
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
+from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.sampling_error import RESAMPLES
 from autoeval.metasets import Task
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.scale_ap import ScaleAP
@@ -36,12 +39,12 @@ TASK = Task("boxes", ("box",), (), {"crate": "box"})
 
 @pytest.fixture
 def estimator(tmp_path):
-    fitted = MapEstimator("bos").fit_rows(
+    fitted = AccuracyEstimator("bos").fit_rows(
         make_table(WORLDS, repeats=2, noise=0.01),
         context=Observer(Crates(), TASK, SETTINGS).context(),
     )
     fitted.save(tmp_path / "estimator.parquet")
-    return MapEstimator.load(tmp_path / "estimator.parquet")
+    return AccuracyEstimator.load(tmp_path / "estimator.parquet")
 
 
 @pytest.fixture
@@ -51,10 +54,15 @@ def world(tmp_path):
 
 def test_the_estimate_is_that_of_a_pass_with_the_same_settings_and_task(estimator, world):
     files = load_image_folder(world / "images")
-    expected, _ = estimator.estimate(Observer(Crates(), TASK, SETTINGS), files)
-    estimate = estimator.predict(world / "images", Crates())
+    samples = UnlabelledSamples(files)
+    rows = Observer(Crates(), TASK, SETTINGS).rows(samples, resamples=RESAMPLES)
+    expected = estimator.predict_rows(pd.DataFrame(rows))
+    estimate = estimator.predict(images=world / "images", detector=Crates())
     assert estimate.to_dict() == expected.to_dict()
-    assert estimate.value != estimator.predict(world / "images", Crates(), repeats=1).value
+    assert (
+        estimate.value
+        != estimator.predict(images=world / "images", detector=Crates(), repeats=1).value
+    )
 
 
 def test_images_may_come_in_any_form(estimator, world):
@@ -62,7 +70,7 @@ def test_images_may_come_in_any_form(estimator, world):
     paths = sorted((world / "images").glob("*.png"))
     forms = [world / "images", world / "annotations.json", paths, map(str, paths)]
     forms.append([cv2.imread(str(path)) for path in paths])
-    estimates = [estimator.predict(images, Crates()).to_dict() for images in forms]
+    estimates = [estimator.predict(images=images, detector=Crates()).to_dict() for images in forms]
     assert all(estimate == estimates[0] for estimate in estimates)
 
 
@@ -83,7 +91,7 @@ def test_no_more_passes_than_an_estimate_needs():
         ("constant", []),
         ("scale_ap", ["half_size"]),
     ):
-        fitted = MapEstimator(method).fit_rows(table, context=made)
+        fitted = AccuracyEstimator(method).fit_rows(table, context=made)
         settings = fitted.observer(Crates()).settings
         assert list(settings.wants) == [*BY_PRODUCTS, *more] and settings.repeats == 0
 
@@ -91,21 +99,24 @@ def test_no_more_passes_than_an_estimate_needs():
 def test_another_detector_is_refused_and_what_differs_is_named(estimator, world):
     other = Crates(score_thr=0.3)
     with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
-        estimator.predict(world / "images", other)
+        estimator.predict(images=world / "images", detector=other)
     assert other.observed == 0
 
 
 def test_an_estimator_that_does_not_know_its_pass_says_so(world):
-    for estimator in (MapEstimator("bos"), MapEstimator("bos").fit_rows(make_table(WORLDS))):
-        with pytest.raises(InputError, match="does not know how its scores were made"):
-            estimator.predict(world / "images", Crates())
+    new = {"images": world / "images", "detector": Crates()}
+    with pytest.raises(InputError, match="not fitted"):
+        AccuracyEstimator("bos").predict(**new)
+    fitted = AccuracyEstimator("bos").fit_rows(make_table(WORLDS))
+    with pytest.raises(InputError, match="does not know how its scores were made"):
+        fitted.predict(**new)
 
 
 @pytest.mark.parametrize("repeats", [0, 3])
 def test_repeats_that_were_not_fitted_are_refused_before_the_pass(estimator, world, repeats):
     detector = Crates()
     with pytest.raises(InputError, match=f"1 to 2 `repeats`.*got {repeats}"):
-        estimator.predict(world / "images", detector, repeats=repeats)
+        estimator.predict(images=world / "images", detector=detector, repeats=repeats)
     assert detector.observed == 0
 
 
@@ -113,7 +124,7 @@ def test_scores_of_the_training_domain_need_it():
     domain = SourceDomain("there", None, 0.4)
     table = make_table(WORLDS).rename(columns={"bos": "fd"})
     made = Observer(Crates(), TASK, replace(SETTINGS, domain=domain)).context()
-    estimator = MapEstimator("fd").fit_rows(table, context=made)
+    estimator = AccuracyEstimator("fd").fit_rows(table, context=made)
     with pytest.raises(InputError, match=r"uses fd.*--reference"):
         estimator.observer(Crates())
     assert estimator.observer(Crates(), domain=domain).settings.domain is domain
@@ -121,17 +132,20 @@ def test_scores_of_the_training_domain_need_it():
 
 def test_images_that_cannot_be_read_are_named(estimator, world):
     (world / "images" / "broken.png").write_bytes(b"not an image")
-    with pytest.warns(UserWarning, match=r"broken\.png: not an image"):
-        estimate = estimator.predict(world / "images", Crates())
+    estimate = estimator.predict(images=world / "images", detector=Crates())
     assert estimate.n_images == 3
-    assert "1 of 4 images could not be read and were left out" in estimate.guards
+    assert any(
+        warning.startswith("1 of 4 images could not be read and were left out: ")
+        and "broken.png: not an image" in warning
+        for warning in estimate.warnings
+    )
 
 
 def test_words_that_task_and_detector_share_need_no_mapping(tmp_path):
     task = rectangle_task(tmp_path)
     made = Observer(RectangleDetector(), task, SETTINGS).context()
     restored = (
-        MapEstimator("bos")
+        AccuracyEstimator("bos")
         .fit_rows(make_table(WORLDS), context=made)
         .observer(RectangleDetector())
         .task
@@ -144,7 +158,7 @@ def test_a_damaged_memory_of_the_pass_is_told(part):
     made = Observer(Crates(), TASK, SETTINGS).context()
     del made["pass"][part]
     with pytest.raises(InputError, match=f"damaged.*{part}.*fit it again"):
-        MapEstimator("bos").fit_rows(make_table(WORLDS), context=made).observer(Crates())
+        AccuracyEstimator("bos").fit_rows(make_table(WORLDS), context=made).observer(Crates())
 
 
 def test_a_counting_estimator_predicts_from_images(world):
@@ -153,9 +167,9 @@ def test_a_counting_estimator_predicts_from_images(world):
     table = table.assign(count_mae=10 * (1 - table["mAP"]))
     measured = replace(SETTINGS, measures=(CountingErrorSettings(),))
     made = Observer(Crates(), TASK, measured).context()
-    fitted = MapEstimator("bos", target="count_mae").fit_rows(table, context=made)
-    estimate = fitted.predict(world / "images", Crates())
+    fitted = AccuracyEstimator("bos", target="count_mae").fit_rows(table, context=made)
+    estimate = fitted.predict(images=world / "images", detector=Crates())
     assert estimate.target == "count_mae" and estimate.value >= 0
     other = replace(SETTINGS, measures=(CountingErrorSettings(score_thr=0.7),))
     with pytest.raises(InputError, match=r"pass\.measures"):
-        fitted.estimate(Observer(Crates(), TASK, other), world / "images")
+        fitted.check_context(Observer(Crates(), TASK, other).context())

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.methods import BestThreshold, Fused, make_method, methods, readable
 from autoeval.estimation.score_table import Rows
 from autoeval.scores.feature_thresholds import feature_names
@@ -159,7 +159,7 @@ def test_a_score_that_never_varies_is_refused():
     table = pd.DataFrame(world(mAP=rng_column(9), bos=np.full(n, 0.5), repeat=np.zeros(n)))
     table = table.assign(sample_set=np.arange(n).astype(str), n_images=60)
     with pytest.raises(InputError, match="Expected bos to vary"):
-        MapEstimator("bos").fit_rows(table)
+        AccuracyEstimator("bos").fit_rows(table)
 
 
 def test_one_sample_set_of_a_source_is_enough():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.detections import Detections, Evidence
-from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.scores.average_confidence import AverageConfidence
 from autoeval.scores.resampling import resampled_counts
 
@@ -28,7 +28,7 @@ def fitted(rng):
             {**ids, "kind": kind, "sample_set": f"{source}-{k}", "ac": level, "mAP": accuracy}
             for k, kind in enumerate(kinds)
         ]
-    return MapEstimator("ac").fit_rows(pd.DataFrame(rows))
+    return AccuracyEstimator("ac").fit_rows(pd.DataFrame(rows))
 
 
 def estimate(estimator, rng, level, n_images):
@@ -70,12 +70,12 @@ def test_ten_images_give_a_clearly_wider_interval_than_five_hundred():
         assert told.sampling_std == pytest.approx(error, rel=0.35)
 
 
-def test_both_parts_are_told():
+def test_both_parts_are_printed():
     rng = np.random.default_rng(2)
     told = estimate(fitted(rng), rng, 0.5, n_images=10)
     text, plain = str(told), told.to_dict()
     assert f"sampling error of 10 images: ± {100 * told.sampling_std:.1f}" in text
-    assert f"by source alone: {100 * told.source_lower:.1f} to " in text
+    assert f"without the sampling error: {100 * told.source_lower:.1f} to " in text
     assert plain["sampling_std"] == told.sampling_std > 0
     assert told.lower < told.source_lower < told.source_upper < told.upper
     assert told.to_pandas()["sampling_std"].tolist() == [told.sampling_std]

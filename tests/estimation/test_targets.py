@@ -6,7 +6,7 @@ import pytest
 from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.protocol import leave_one_source_out
 from autoeval.targets import find_target
 
@@ -37,17 +37,17 @@ def test_unknown_targets_are_refused_with_the_known_ones(name):
     with pytest.raises(InputError, match=rf"mAP, mAP50.*count_mae.*'{name}'"):
         find_target(name)
     with pytest.raises(InputError, match=name):
-        MapEstimator("bos", target=name).fit_rows(make_table(WORLDS))
+        AccuracyEstimator("bos", target=name).fit_rows(make_table(WORLDS))
 
 
 def test_counting_errors_above_one_are_estimated():
     table = counting_table()
-    estimator = MapEstimator("bos", target="count_mae").fit_rows(table)
+    estimator = AccuracyEstimator("bos", target="count_mae").fit_rows(table)
     new = table[(table["source"] == "b") & (table["kind"] == "seed")]
     estimate = estimator.predict_rows(new)
     assert estimate.value == pytest.approx(14)  # mAP .3
     assert "estimated count_mae (objects an image): 14.00 ± 0.00" in str(estimate)
-    assert not estimate.guards
+    assert not estimate.warnings
 
 
 def test_leaving_sources_out_keeps_the_unit():
@@ -68,7 +68,10 @@ def test_a_long_tail_moves_the_mean_but_not_the_median():
 def test_a_small_counting_error_is_no_reason_for_doubt():
     table = counting_table().assign(count_mae=lambda t: t["count_mae"] / 200)
     new = table[table["kind"] == "seed"].iloc[:1]
-    assert MapEstimator("bos", target="count_mae").fit_rows(table).predict_rows(new).guards == ()
+    assert (
+        AccuracyEstimator("bos", target="count_mae").fit_rows(table).predict_rows(new).warnings
+        == ()
+    )
 
 
 def test_no_estimate_stays_none():

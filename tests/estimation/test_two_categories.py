@@ -7,7 +7,7 @@ import pytest
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.detections import Detections
-from autoeval.estimation.fitting import fit_task
+from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets.config import MetaSetConfig
@@ -51,8 +51,8 @@ def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
         methods=["bos"],
     )
     for name in ("mAP", "mAP50", "mAP75", "bos", "ac"):
-        assert {f"{name}/wide", f"{name}/tall"} <= set(fit.table)
-    own = fit.table[fit.table["kind"] == "seed"]
+        assert {f"{name}/wide", f"{name}/tall"} <= set(fit.table_)
+    own = fit.table_[fit.table_["kind"] == "seed"]
     both = own[["mAP/wide", "mAP/tall"]].mean(axis=1)
     np.testing.assert_allclose(own["mAP"], both)
     folder = tmp_path / "new"
@@ -62,7 +62,7 @@ def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
         image[10:20, 10 : 40 + k] = 200
         image[30 : 60 - k, 40:50] = 200
         cv2.imwrite(str(folder / f"{k}.png"), image)
-    estimate, _ = fit.estimator.estimate(observer, folder)
+    estimate = fit.predict(images=folder)
     assert set(estimate.per_category) == {"wide", "tall"}
     assert all(0 <= of["value"] <= 1 for of in estimate.per_category.values())
     assert "wide: " in str(estimate) and "tall: " in str(estimate)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
-from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.metasets import Task
@@ -61,7 +61,7 @@ def write_camera(folder, n_images, level, *, seed=0, start=0, at=None):
 
 
 def estimator(path=None, name="fake"):
-    """Fit on made-up places where accuracy goes with the scores."""
+    """Fit on made-up sites where accuracy goes with the scores."""
     rng, rows = np.random.default_rng(3), []
     for k, level in enumerate(np.linspace(0.2, 0.9, 12)):
         scores = {
@@ -77,6 +77,7 @@ def estimator(path=None, name="fake"):
                 source=f"s{k}",
                 family=f"s{k}",
                 kind="seed",
+                category="car",
                 sample_set=f"s{k}",
                 repeat=0,
                 n_images=100,
@@ -88,7 +89,7 @@ def estimator(path=None, name="fake"):
         )
     observer = Observer(detector(name), TASK, light())
     table = pd.DataFrame(rows).assign(transforms="")
-    fitted = MapEstimator().fit_rows(table, context=observer.context())
+    fitted = AccuracyEstimator().fit_rows(table, context=observer.context())
     if path is not None:
         fitted.save(path)
     return fitted

@@ -16,10 +16,10 @@ from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import draw_recipes, own_images
-from autoeval.monitoring.observing.observing_places import observe_places
-from autoeval.monitoring.observing.place_images import place_images
-from autoeval.monitoring.observing.place_pass import PlacePass, place_observer
+from autoeval.monitoring.observing.observing_sites import observe_sites
 from autoeval.monitoring.observing.signals import image_signals
+from autoeval.monitoring.observing.site_images import site_images
+from autoeval.monitoring.observing.site_pass import SitePass, site_observer
 from autoeval.monitoring.records.record_store import RecordStore
 from autoeval.monitoring.times.clock import Clock
 from autoeval.runtime.executors.ray import RayExecutor
@@ -135,13 +135,13 @@ def test_without_ray_the_error_names_the_extra(tmp_path, monkeypatch):
 def test_workers_observe_the_images_of_places_as_one_process_does(cluster, tmp_path):
     for name, level in (("gate", 220), ("yard", 120)):
         write_camera(tmp_path / "images" / name, 6, level, at=1_770_000_000)
-    images, _ = place_images(load_image_folder(tmp_path / "images"))
+    images, _ = site_images(load_image_folder(tmp_path / "images"))
 
     def rows(name, executor=None):
         store = RecordStore(tmp_path / name)
-        observer = place_observer(estimator(), detector())
-        work = PlacePass(observer, Clock("file"), image_signals)
-        counts = observe_places(images, work, store, executor=executor, in_batch=4)
+        observer = site_observer(estimator(), detector())
+        work = SitePass(observer, Clock("file"), image_signals)
+        counts = observe_sites(images, work, store, executor=executor, in_batch=4)
         assert (counts.done, counts.failed) == (3, {})
         return store.rows.table(sorted(p.stem for p in store.rows.folder.glob("*.parquet"))).drop(
             columns=["observed_s", "job_s"]

@@ -6,7 +6,7 @@ from autoeval.errors import InputError
 from autoeval.results.studies.errors_by_passes import passes_report
 from autoeval.studies.passes_spent import errors_by_passes
 from autoeval.studies.transfer import families_left_out, figures
-from tests.estimation.pairs.test_pair_regression import score_table
+from tests.estimation.test_estimates_of_pairs import score_table
 
 
 def with_half_size():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge, LinearRegression
 
-from autoeval.estimation.pairs.pair_table import OF_BOXES
+from autoeval.estimation.pair_table import OF_BOXES
 from autoeval.results.studies.other_regressors import regressors_report
 from autoeval.studies.plain_regressors import REGRESSORS, PlainRegression
 from autoeval.studies.transfer import families_left_out, places_of

@@ -16,7 +16,7 @@ from autoeval.studies.transfer import (
     places_of,
     strays,
 )
-from tests.estimation.pairs.test_pair_estimator import pair_table
+from tests.estimation.test_bayesian_regression import pair_table
 
 
 def scores():

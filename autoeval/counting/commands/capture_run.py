@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.counting.commands.common_options import add_out
 from autoeval.counting.commands.counter_options import (
     add_counter_options,
     add_run_options,
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TASK",
         help=f"of {', '.join(TASKS)} (default: the two total ones)",
     )
-    parser.add_argument("--out", type=Path, default=Path("capture"), metavar="OUT")
+    add_out(parser, "capture")
     parser.add_argument("--prompts", type=Path, metavar="FILE", help="default: as shipped")
     parser.add_argument(
         "--prompts-of", default="default", metavar="MODEL", help="whose published prompts to use"

@@ -70,12 +70,12 @@ def deliver(
     from autoeval.counting.filed_page import PAGE, write_sections
     from autoeval.counting.reproduce.mode_section import ModeSection
     from autoeval.report.remarks import Remarks
-    from autoeval.report.sections import Report, told
+    from autoeval.report.sections import Report, printed_text
 
     lacking = [f"{name}: {text}" for name, texts in missing.items() for text in texts]
     sources = [f"Get the {what} from {where}" for what, where in downloads.items()]
     remarks = Remarks("missing", "What is missing", [*lacking, *(sources if lacking else [])])
     report = Report(title, [ModeSection(args.mode), *sections, remarks])
     write_sections(report, args.out)
-    print(told(report, [args.out / PAGE, args.out], as_json=args.json))
+    print(printed_text(report, [args.out / PAGE, args.out], as_json=args.json))
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 # Category of an area in which nothing was labelled, whatever the category.
@@ -21,11 +22,14 @@ class LabelledImage:
         Path relative to the image folder.
     size : tuple of int, optional
         Height and width in pixels, where they are known.
+    taken : datetime, optional
+        When it was taken, without a time zone, where the file says so.
     """
 
     image_id: str
     file_name: str
     size: tuple[int, int] | None
+    taken: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,5 +81,13 @@ class Truth:
         columns = ("image", "label", "boxes", "crowd")
         return replace(self, **{name: getattr(self, name)[mask] for name in columns})
 
+    def on_images(self, chosen: np.ndarray) -> Truth:
+        """Keep the images of an index array without repetition, and their boxes."""
+        place = np.full(len(self.images), -1)
+        place[chosen] = np.arange(len(chosen))
+        kept = self.where(place[self.image] >= 0)
+        images = tuple(self.images[k] for k in chosen)
+        return replace(kept, images=images, image=place[kept.image])
+
     def __len__(self) -> int:
         return len(self.label)

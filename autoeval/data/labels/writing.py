@@ -32,17 +32,28 @@ def write_coco(labels: LabelSet, path: str | os.PathLike[str]) -> None:
     write_text(Path(path), json.dumps(coco_document(labels)))
 
 
-def coco_document(labels: LabelSet) -> dict[str, Any]:
-    """Return the content of the file that `write_coco` writes."""
+def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any]:
+    """Return the content of the file that `write_coco` writes.
+
+    Parameters
+    ----------
+    labels : LabelSet
+    with_sizes : bool
+        Whether height and width are needed; otherwise they are left out where they are unknown.
+
+    Raises
+    ------
+    InputError
+        As `write_coco`.
+    """
     ids = _ids(labels)
     categories = {name: number for number, name in enumerate(labels.categories, 1)}
     images = []
     for image in labels.images:
-        if image.size is None:
+        if image.size is None and with_sizes:
             raise InputError(f"{labels.path}: image {image.image_id} has no height and width.")
-        height, width = image.size
-        entry = {"id": ids[image.image_id], "file_name": image.file_name}
-        images.append({**entry, "height": height, "width": width})
+        size = dict(zip(("height", "width"), image.size or (), strict=False))
+        images.append({"id": ids[image.image_id], "file_name": image.file_name, **size})
     annotations = [
         {
             "id": number,

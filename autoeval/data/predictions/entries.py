@@ -18,6 +18,10 @@ FEWEST_USABLE = 0.5
 MOST_BEYOND = 0.01
 
 
+class NoBoxError(InputError):
+    """A predictions file without a box."""
+
+
 @dataclass(frozen=True, eq=False)
 class Entries:
     """The N usable entries of a file.
@@ -60,15 +64,17 @@ def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
 
     Raises
     ------
+    NoBoxError
+        If there are none.
     InputError
-        If less than half of them can be used, or none, or scores are no confidences in [0, 1].
+        If less than half of them can be used, or scores are no confidences in [0, 1].
     """
     gathered = _Gathered()
     for columns in content:
         gathered.add(columns)
     n = gathered.n
     if not n:
-        raise InputError(f"{path} holds no box: where nothing at all is found, nothing is told.")
+        raise NoBoxError(f"{path} holds no box: where nothing at all is found, nothing is told.")
     if gathered.n_beyond > max(MOST_BEYOND * n, 1):
         raise InputError(
             f"{path}: {gathered.n_beyond} of {n} scores are not in [0, 1] "

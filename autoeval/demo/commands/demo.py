@@ -19,12 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Render, score, fit, estimate, compare."""
-    from autoeval.commands.fit import ESTIMATOR
-    from autoeval.commands.remembered_detector import remember_detector
-    from autoeval.demo.showing import DETECTOR, DemoSizes, show_method
+    from autoeval.demo.showing import DemoSizes, show_method
 
     sizes = DemoSizes(repeats=args.repeats)
-    told = show_method(args.work_dir, held_back=args.held_back, sizes=sizes)
-    remember_detector(args.work_dir / ESTIMATOR, argparse.Namespace(detector=DETECTOR))
-    print(told)
+    print(show_method(args.work_dir, held_back=args.held_back, sizes=sizes))
     return 0

@@ -14,7 +14,7 @@ from autoeval.detectors.ops.gradients import at_least_float, gradients
 def reassemble(
     features: Tensor, masks: Tensor, *, kernel_size: int, group_size: int, scale_factor: int
 ) -> Tensor:
-    """Mix the k x k pixels around each source pixel; outside the map they are 0.
+    """MixingWeights the k x k pixels around each source pixel; outside the map they are 0.
 
     Parameters
     ----------

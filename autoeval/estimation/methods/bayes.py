@@ -7,15 +7,15 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.pairs.pair_table import FEATURES, OF_BOXES, WITH_TEACHER
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.pair_table import FEATURES, OF_BOXES, WITH_TEACHER
 from autoeval.estimation.score_table import Rows
 
 OF_PAIRS = ("family", "category")
 
 
 class Bayes:
-    """The line of `PairEstimator`; intervals come from `autoeval.estimation.pairs.pair_regression`.
+    """The line of `BayesianRegression`; intervals come from `autoeval.estimation.pair_regression`.
 
     Fitted on the sources' own images.
     """
@@ -34,7 +34,7 @@ class Bayes:
         if not target.startswith("mAP"):
             raise InputError(f"The method 'bayes' knows how scores go with mAP, not with {target}.")
         names = [name for name in (*OF_PAIRS, *self.features) if name in rows]
-        self._pairs = PairEstimator(target=target).fit(_frame(rows, [*names, target]))
+        self._pairs = BayesianRegression(target=target).fit(_frame(rows, [*names, target]))
         self.selected_ = self._pairs.features_
         return self
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -19,8 +20,11 @@ from autoeval.estimation.observation.evidence_bytes import pack_evidence, unpack
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.pieces import pieces
+from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
 from autoeval.metasets.sample_set import FileSamples, Sample
-from autoeval.runtime.job import Advance, Job, Rows
+from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.store import MANIFEST, RowStore
@@ -28,6 +32,42 @@ from autoeval.version import __version__
 
 OBSERVED, CONTENT = "observed", "evidence"
 OTHERWISE = "as another detector saw them, or the same with other settings or categories"
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Where what is observed is kept, and who observes.
+
+    Parameters
+    ----------
+    folder : Path
+        Pieces lie in its subfolder `OBSERVED`.
+    executor : Executor, optional
+        Where pieces are observed; this process by default.
+    load : callable, optional
+        Loads the same detector in another process; without it the detector itself is sent there.
+    """
+
+    folder: Path
+    executor: Executor | None = None
+    load: LoadDetector | None = None
+
+
+class PieceWork(TravellingObserver):
+    """Observes the images of a piece; for parameters see `TravellingObserver`."""
+
+    def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
+        """Return one row: the evidence as bytes, which images it is of, and the time spent."""
+        samples, size = job.payload
+        log, seen = PassLog(), list[Evidence]()
+        for _, evidence in self.observer.each(samples, range(size), log=log):
+            seen.append(evidence)
+            advance(1)
+        if not seen:
+            raise OSError(f"none of {size} images can be read")
+        read = [number for number in range(size) if number not in log.unreadable]
+        note = {"numbers": read, "seconds": log.seconds}
+        return [{"note": json.dumps(note), CONTENT: pack_evidence(seen)}]
 
 
 class KeptObserver(Observer[D]):
@@ -41,14 +81,15 @@ class KeptObserver(Observer[D]):
     Parameters
     ----------
     observer : Observer
-    folder : Path
-        Pieces lie in its subfolder `OBSERVED`.
+    keep : Keeping
     """
 
-    def __init__(self, observer: Observer[D], folder: Path) -> None:
+    def __init__(self, observer: Observer[D], keep: Keeping) -> None:
         size = observer.batch_size
         super().__init__(observer.detector, observer.task, observer.settings, batch_size=size)
-        self.store = RowStore(folder / OBSERVED)
+        self.store = RowStore(keep.folder / OBSERVED)
+        self._executor = keep.executor
+        self._work = PieceWork(observer, load=keep.load)
 
     def begin(
         self, samples: Any, total: int, what: str = OBSERVING, *, disable: bool = False
@@ -57,7 +98,7 @@ class KeptObserver(Observer[D]):
         jobs = self._jobs(samples)
         if unused := _unused(self.store, jobs):
             _say(unused)
-        counts = run_jobs(jobs, self._observe_piece, self.store, what=what)
+        counts = run_jobs(jobs, self._work, self.store, what=what, executor=self._executor)
         if jobs and counts.reused == len(jobs):
             _say(f"{what}: all {len(samples)} images are kept in {self.store.folder}")
         return progress_bar(total, "adding up", disable=disable)
@@ -68,9 +109,10 @@ class KeptObserver(Observer[D]):
         """Yield what is kept, without reading images, and observe the rest; see `Observer.each`."""
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
         jobs = self._jobs(samples)
-        job_of = np.repeat(range(len(jobs)), [job.size for job in jobs])
+        sizes = [job.size for job in jobs]
+        job_of, starts = np.repeat(range(len(jobs)), sizes), np.cumsum([0, *sizes])
         for k, of_piece in groupby(numbers, key=job_of.__getitem__):
-            kept = self._kept(jobs[k], log)
+            kept = self._kept(jobs[k], int(starts[k]), log)
             for there, some in groupby(of_piece, key=kept.__contains__):
                 if there:
                     yield from ((samples.unread(number), kept[number]) for number in some)
@@ -85,7 +127,8 @@ class KeptObserver(Observer[D]):
         images = [(names[k], samples.stamp(k)) for k in piece]
         content = repr((self._made_with, images))
         key = hashlib.sha256(content.encode()).hexdigest()[:20]
-        return Job(key, len(piece), (samples, piece), {"made_with": self._made_with})
+        payload = (self._part(samples, piece), len(piece))
+        return Job(key, len(piece), payload, {"made_with": self._made_with})
 
     @cached_property
     def _made_with(self) -> str:
@@ -99,33 +142,40 @@ class KeptObserver(Observer[D]):
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
-    def _observe_piece(self, job: Job, advance: Advance) -> Rows:
-        samples, piece = job.payload
-        log, seen = PassLog(), list[Evidence]()
-        for _, evidence in super().each(samples, piece, log=log):
-            seen.append(evidence)
-            advance(1)
-        if not seen:
-            raise OSError(f"none of {len(piece)} images can be read")
-        read = [number for number in piece if number not in log.unreadable]
-        told = {"numbers": [number - piece.start for number in read], "seconds": log.seconds}
-        return [{"told": json.dumps(told), CONTENT: pack_evidence(seen)}]
+    def _part(self, samples: Any, piece: range) -> FileSamples | _Piece:
+        """Take a piece of the samples; a worker is sent no more, unless a teacher needs it."""
+        if isinstance(samples, UnlabelledSamples) and self.settings.teacher is None:
+            return UnlabelledSamples(samples.images[piece.start : piece.stop])
+        return _Piece(samples, piece.start, len(piece))
 
-    def _kept(self, job: Job, log: PassLog) -> dict[int, Evidence]:
+    def _kept(self, job: Job, start: int, log: PassLog) -> dict[int, Evidence]:
         """Return the evidence of a piece by the numbers of its images, and log the time it took."""
-        rows, start = self.store.read(job.key), job.payload[1].start
+        rows = self.store.read(job.key)
         if rows is None or CONTENT not in rows:
             return {}
-        told = json.loads(rows["told"].iloc[0])
-        for name, seconds in told["seconds"].items():
+        note = json.loads(rows["note"].iloc[0])
+        for name, seconds in note["seconds"].items():
             log.seconds[name] += seconds
         evidence = unpack_evidence(rows[CONTENT].iloc[0])
-        return {start + n: one for n, one in zip(told["numbers"], evidence, strict=True)}
+        return {start + n: one for n, one in zip(note["numbers"], evidence, strict=True)}
 
 
-def keeping(observer: Observer[D], folder: Path | None) -> Observer[D]:
-    """Return an observer that keeps what it has seen in a folder; the same one without a folder."""
-    return observer if folder is None else KeptObserver(observer, folder)
+def keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
+    """Return an observer that keeps what it has seen; the same one without a `Keeping`."""
+    return observer if keep is None else KeptObserver(observer, keep)
+
+
+class _Piece:
+    """Neighbouring samples, numbered from 0."""
+
+    def __init__(self, samples: FileSamples, start: int, size: int) -> None:
+        self.samples, self._start, self._size = samples, start, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: int) -> Sample:
+        return self.samples[self._start + index]
 
 
 def _say(line: str) -> None:

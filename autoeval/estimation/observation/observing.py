@@ -17,7 +17,7 @@ from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.estimation.observation.samples import blocks_of_read, read_batches
 from autoeval.estimation.observation.tally import Tally, merged
-from autoeval.estimation.sampling import N_BLOCKS, RESAMPLED
+from autoeval.estimation.sampling_error import N_BLOCKS, RESAMPLED
 from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metasets.task import Task
 from autoeval.runtime.progress import announced_bar
@@ -246,8 +246,17 @@ class Observer(Generic[D]):
                 "name": self.task.name,
                 "categories": list(self.task.categories),
                 "lookup": [int(k) for k in self.lookup],
+                "words": self._words(),
             },
         }
+
+    def _words(self) -> dict[str, list[str]]:
+        """Return the detector's words for each category."""
+        words: dict[str, list[str]] = {name: [] for name in self.task.categories}
+        for word, k in zip(self.detector.categories, self.lookup, strict=True):
+            if k >= 0:
+                words[self.task.categories[k]].append(word)
+        return words
 
     def _observe(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Evidence]:
         settings = self.settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.data.predictions.of_place import file_of
 from autoeval.detections import Detections
+from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metasets.task import Task
@@ -98,6 +100,21 @@ class PredictionsTeacher:
         return found.detections(number).relabel(lookup_of(found.categories, task))
 
 
+def load_teacher(teacher: Any) -> Teacher | None:
+    """Load a teacher: a `DetectorSpec`, or the path of its predictions; others are returned.
+
+    Raises
+    ------
+    InputError
+        As when a detector is loaded.
+    """
+    if isinstance(teacher, DetectorSpec):
+        return DetectorTeacher(teacher())
+    if isinstance(teacher, str | os.PathLike):
+        return PredictionsTeacher(Path(teacher))
+    return teacher
+
+
 def lookup_of(words: Sequence[str], task: Task) -> Any:
     """Translate a teacher's words as those of a detector are; see `Task.lookup`.
 
@@ -109,7 +126,7 @@ def lookup_of(words: Sequence[str], task: Task) -> Any:
     try:
         return task.lookup(words)
     except InputError as error:
-        raise InputError(f"The teacher cannot judge here. {error}") from error
+        raise InputError(f"The teacher cannot be used here. {error}") from error
 
 
 @lru_cache(maxsize=AT_ONCE)

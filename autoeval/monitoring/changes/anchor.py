@@ -1,4 +1,4 @@
-"""A place's level from a few labels, from which its change is told."""
+"""A site's level from a few labels, to which its change is added."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing_extensions import Self
 
 from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
-from autoeval.monitoring.changes.place_change import PlaceChange
+from autoeval.monitoring.changes.site_change import SiteChange
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """mAP of a place's baseline as labels measured it.
+    """mAP of a site's baseline as labels measured it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Anchor:
             ) from error
         return cls(value, lower, upper)
 
-    def now(self, change: PlaceChange) -> tuple[float, float, float]:
+    def now(self, change: SiteChange) -> tuple[float, float, float]:
         """Return mAP after a change, with its interval.
 
         The errors of the labels and of the change are taken to be independent: half-widths add up
@@ -54,7 +54,7 @@ class Anchor:
 
         Examples
         --------
-        >>> fell = PlaceChange(-.1, -.14, -.06, .9, {}, (), 50, 50, .0)
+        >>> fell = SiteChange(-.1, -.14, -.06, .9, {}, (), 50, 50, .0)
         >>> [round(x, 3) for x in Anchor(.5, .47, .53).now(fell)]
         [0.4, 0.35, 0.45]
         """

@@ -60,7 +60,7 @@ class Blocks:
         )
 
     def solved(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return what is known of the shared slopes, and how unlikely all rows are.
+        """Return the posterior of the shared slopes, and the negative log-likelihood of all rows.
 
         Parameters
         ----------
@@ -76,8 +76,8 @@ class Blocks:
         n_slopes = self.moments.shape[1]
         both, noise = stds[3:] ** 2
         inner = noise * np.eye(n_slopes) + both * self.products
-        told = np.linalg.solve(inner, np.dstack([self.products, self.moments]))
-        precision, pull = told[..., :-1], told[..., -1]
+        solved = np.linalg.solve(inner, np.dstack([self.products, self.moments]))
+        precision, pull = solved[..., :-1], solved[..., -1]
         priors, joined, pulled = self._joined(precision, pull, stds[:3] ** 2)
         factor = cho_factor(joined, lower=True)
         found = cho_solve(factor, pulled)

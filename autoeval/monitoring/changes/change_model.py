@@ -1,32 +1,34 @@
-"""What a change of a place's condition says of the change of its mAP."""
+"""Predicting the change of a site's mAP from the change of its condition."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.monitoring.changes.condition import AMOUNTS, CONDITION, condition
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.monitoring.changes.condition import AMOUNTS, CONDITION, SCORES, condition
 from autoeval.monitoring.changes.image_weights import image_moves
+from autoeval.monitoring.changes.novelty import novelty
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.changes.strangeness import strangeness
-from autoeval.monitoring.observing.signals import MEANINGS
+from autoeval.monitoring.signal_names import MEANINGS
 
-LEAST_LEVEL = 0.05  # a place estimated at nothing may still have something to lose
+LEAST_LEVEL = 0.05  # a site estimated at nothing may still have something to lose
 
 
 @dataclass(frozen=True, eq=False)
 class ChangeModel:
-    r"""Slopes of the change of mAP, relative to the level that the place had before.
+    r"""Slopes of the change of mAP, relative to the level that the site had before.
 
     .. math:: \Delta = \ell\, x^T b, \qquad x_j = t_j \tanh(d_j / t_j)
 
     with :math:`\ell` the mAP before, d the difference of two conditions and t the largest
     difference that counts; of the logarithms of amounts :math:`x_j = \min(e^{d_j} - 1, t_j)`, the
-    share by which they changed: who finds nothing more has lost all there was, not more.
+    share by which they changed, which is at least -1.
 
     Parameters
     ----------
@@ -35,10 +37,12 @@ class ChangeModel:
     bounds : ndarray of shape (P,)
         The t above, positive.
     slopes : Slopes
-    image_weights : ndarray of shape (2, len(CONDITION))
-        What single images say; see `autoeval.monitoring.changes.image_weights`.
-    whitening : ndarray of shape (len(MEANINGS), len(MEANINGS))
-        How signals vary at a place; see `autoeval.monitoring.changes.strangeness`.
+    image_weights : ndarray of shape (W, len(CONDITION))
+        Weights of single images, for each of W series; see
+        `autoeval.monitoring.changes.image_weights`. 0 for what is not read.
+    whitening : ndarray of shape (len(MEANINGS), len(MEANINGS)), optional
+        How signals vary at a site; see `autoeval.monitoring.changes.novelty`. Without it no novelty
+        of signals is watched.
     origin : str
         Where the slopes come from, a sentence for people.
     """
@@ -47,11 +51,51 @@ class ChangeModel:
     bounds: np.ndarray
     slopes: Slopes
     image_weights: np.ndarray
-    whitening: np.ndarray
+    whitening: np.ndarray | None
     origin: str = ""
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of `CONDITION` that it reads."""
+        weighted = np.asarray(self.image_weights.any(axis=0))
+        watched = MEANINGS if self.whitening is not None else ()
+        return tuple(
+            name
+            for name, used in zip(CONDITION, weighted, strict=True)
+            if used or name in self.names or name in watched
+        )
+
+    def check(self, numbers: np.ndarray) -> None:
+        """Make sure that images have what it reads.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (N, len(NUMBERS))
+
+        Raises
+        ------
+        InputError
+            If one has not.
+        """
+        known = np.isfinite(condition(numbers)).all(axis=0)
+        lacking = [name for name in self.needs if not known[CONDITION.index(name)]]
+        if lacking:
+            parts = {
+                "signals of the images": [name for name in lacking if name in MEANINGS],
+                "boxes at half the input size": [name for name in lacking if name in SCORES],
+            }
+            what = " and ".join(f"{of} ({listed(names)})" for of, names in parts.items() if names)
+            raise InputError(
+                f"Expected {what}, which these slopes of change read, but not all images have "
+                "them: observe the images again, in another work folder."
+            )
+
+    def without_signals(self) -> Self:
+        """Return the model that watches the scores of boxes alone, by the last of its series."""
+        return replace(self, image_weights=self.image_weights[-1:], whitening=None)
+
     def moves(self, before: np.ndarray, after: np.ndarray, level: float) -> np.ndarray:
-        """Return what slopes are taken of, given means of `NUMBERS` in two periods.
+        """Return the regressors of the slopes, given means of `NUMBERS` in two periods.
 
         Parameters
         ----------
@@ -65,13 +109,14 @@ class ChangeModel:
         """
         return scaled_moves(condition(after) - condition(before), self.names, self.bounds, level)
 
-    def said(
+    def image_series(
         self, before: np.ndarray, after: np.ndarray, blocks: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return what each image says of a change, those of the baseline first, (3, N + M).
+        """Return the series that are watched, one value an image, those of the baseline first.
 
-        By all quantities and by the scores of boxes alone, relative to the level before; and how
-        strange the camera's signals are, negative: all three fall where something breaks.
+        For each row of `image_weights` the predicted change, relative to the level before; then,
+        with a `whitening`, the negative novelty of the camera's signals. All fall where something
+        breaks.
 
         Parameters
         ----------
@@ -79,20 +124,30 @@ class ChangeModel:
             Numbers of the images of the baseline, and of later ones.
         blocks : ndarray of shape (N,), int, optional
             Images of the baseline with equal numbers belong together; by default each on its own.
+
+        Returns
+        -------
+        ndarray of shape (W, N + M), or (W + 1, N + M)
         """
         moves = image_moves(np.concatenate([before, after]), before)
-        strange = strangeness(before, after, self.whitening, blocks)
-        return np.concatenate([self.image_weights @ moves.T, -strange[None]])
+        series = self.image_weights @ np.nan_to_num(moves).T  # what is NaN has no weight
+        if self.whitening is None:
+            return series
+        apart = novelty(before, after, self.whitening, blocks)
+        return np.concatenate([series, -apart[None]])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         bounds = dict(zip(self.names, self.bounds.tolist(), strict=True))
         weights = dict(zip(CONDITION, self.image_weights.T.tolist(), strict=True))
+        whitening = None
+        if self.whitening is not None:
+            whitening = dict(zip(MEANINGS, self.whitening.tolist(), strict=True))
         return {
             "bounds": bounds,
             "slopes": self.slopes.to_dict(),
             "image_weights": weights,
-            "whitening": dict(zip(MEANINGS, self.whitening.tolist(), strict=True)),
+            "whitening": whitening,
             "origin": self.origin,
         }
 
@@ -103,7 +158,9 @@ class ChangeModel:
         slopes = Slopes.from_dict(values["slopes"])
         weights = np.array([values["image_weights"][name] for name in CONDITION]).T
         most = np.array(list(bounds.values()))
-        whitening = np.array([values["whitening"][name] for name in MEANINGS])
+        whitening = values["whitening"]
+        if whitening is not None:
+            whitening = np.array([whitening[name] for name in MEANINGS])
         return cls(tuple(bounds), most, slopes, weights, whitening, values["origin"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from autoeval.monitoring.changes.image_numbers import NUMBERS, OF_BOXES
-from autoeval.monitoring.observing.signals import MEANINGS
+from autoeval.monitoring.signal_names import MEANINGS
 
 FEW = 0.1  # boxes an image, added where a logarithm or a ratio of numbers of boxes is taken
 SCORES = {
@@ -21,6 +21,9 @@ SCORES = {
     "certain": "log number of boxes over .7",
     "half_boxes": "log number of boxes over .3 at half the size",
 }
+NEED_HALF_SIZE = ("half", "again", "half_boxes")
+"""Scores of the pass at half the size."""
+OF_CLEAN_BOXES = tuple(name for name in SCORES if name not in NEED_HALF_SIZE)
 AMOUNTS = ("found", "certain", "half_boxes")
 """Logarithms of amounts: what counts is by which share of what was there they change."""
 CONDITION = (*SCORES, *MEANINGS)

@@ -1,9 +1,9 @@
-r"""What a single image says of a change: weights that look past what differs from image to image.
+r"""Weights of single images in a change, which look past what differs from image to image.
 
-A period's mean tells a change; an alarm must tell it from a few images. The number of boxes, for
-one, tells much of a change and little in one image, where it goes with the traffic. So the weights
+A period's mean predicts a change; an alarm must predict it from a few images. The number of boxes,
+for one, is much in a period and little in one image, where it goes with the traffic. So the weights
 w are fitted image by image: the relative change of mAP of a whole set is regressed on how far each
-of its images is from the place's baseline, with untouched images, whose change is 0, among them:
+of its images is from the site's baseline, with untouched images, whose change is 0, among them:
 
 .. math:: \min_w \sum_i (y_i - x_i^T w)^2 + \lambda \sum_j (s_j w_j)^2
 
@@ -24,7 +24,6 @@ RIDGE = 300.0  # images
 MOST = 1.5  # a relative change beyond this counts as this
 BOUNDS = {"boxes": 1.5, "half": 1.5, "noise": 3.0}
 BOUND = 1.0
-_OF_BOXES = np.isin(CONDITION, list(SCORES))
 
 
 def bounds_of(names: Sequence[str] = CONDITION) -> np.ndarray:
@@ -55,7 +54,7 @@ def image_products(before: np.ndarray, after: np.ndarray, change: float) -> np.n
     Parameters
     ----------
     before, after : ndarray of shape (n_images, len(NUMBERS))
-        Images of the place as it was, and after.
+        Images of the site as it was, and after.
     change : float
         Of mAP, over mAP before.
 
@@ -63,7 +62,7 @@ def image_products(before: np.ndarray, after: np.ndarray, change: float) -> np.n
     -------
     ndarray of shape (len(CONDITION) + 2, len(CONDITION) + 2)
         Products of the moves of all images, their target, and 1. Zeros without images before: of
-        which a place has none where all were changed.
+        which a site has none where all were changed.
     """
     if not len(before):
         return np.zeros((len(CONDITION) + 2,) * 2)
@@ -74,25 +73,29 @@ def image_products(before: np.ndarray, after: np.ndarray, change: float) -> np.n
     return row.T @ row
 
 
-def fit_image_weights(products: np.ndarray) -> np.ndarray:
+def fit_image_weights(
+    products: np.ndarray, series: Sequence[Sequence[str]] = (CONDITION, tuple(SCORES))
+) -> np.ndarray:
     """Fit the weights of this module.
 
     Parameters
     ----------
     products : ndarray
         Sum of `image_products` over the known changes.
+    series : sequence of sequence of str
+        Which names of `CONDITION` each series reads: by default all quantities, and `SCORES` alone.
 
     Returns
     -------
-    ndarray of shape (2, len(CONDITION))
-        Of all quantities, and of `SCORES` alone; in units of relative mAP.
+    ndarray of shape (len(series), len(CONDITION))
+        In units of relative mAP.
     """
     n, sums = products[-1, -1], products[-1, :-2]
-    spread = np.sqrt(np.maximum(np.diag(products)[:-2] / n - (sums / n) ** 2, 0))
-    spread[spread == 0] = np.inf  # a quantity that never moved says nothing
+    stds = np.sqrt(np.maximum(np.diag(products)[:-2] / n - (sums / n) ** 2, 0))
+    stds[stds == 0] = np.inf  # a quantity that never moved has no weight
     inner, moments = products[:-2, :-2], products[:-2, -2]
-    of_boxes = np.where(_OF_BOXES, spread, np.inf)
-    return np.array([_ridge(inner, moments, scale) for scale in (spread, of_boxes)])
+    scales = [np.where(np.isin(CONDITION, list(names)), stds, np.inf) for names in series]
+    return np.array([_ridge(inner, moments, scale) for scale in scales])
 
 
 def _ridge(inner: np.ndarray, moments: np.ndarray, scale: np.ndarray) -> np.ndarray:

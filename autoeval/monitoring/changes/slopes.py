@@ -2,8 +2,8 @@ r"""Regression of a change on changes of scores and signals, with slopes that di
 
 .. math:: y_i = x_i^T (b + b_{f(i)} + b_{k(i)} + b_{f(i) k(i)}) + e_i
 
-for row i of family f (places of one origin) and kind of change k. There is no intercept: where
-nothing moved, nothing is told. All slopes are normal with mean 0 and one variance each for the
+for row i of family f (sites of one origin) and kind of change k. There is no intercept: where
+nothing moved, the prediction is 0. All slopes are normal with mean 0 and one variance each for the
 shared ones, those of families, of kinds, and of a kind in a family (a mixed model: Laird & Ware
 1982), for x in units of its root mean square; e is normal. The five variances maximise the marginal
 likelihood times a log-normal prior (Rasmussen & Williams 2006, section 5.4.1). What families and
@@ -32,7 +32,7 @@ FEWEST = 8
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """What a change of P quantities says of the change of accuracy, with its uncertainty.
+    """Slopes of the change of accuracy on changes of P quantities, with their uncertainty.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class Slopes:
     covariance : ndarray of shape (P, P)
         Of the slopes of a new family under a new kind of change.
     noise : float
-        Standard deviation of what the quantities do not tell.
+        Standard deviation of the residuals.
     widening : float
-        Factor of standard deviations, by which intervals cover as often as they say where families
+        Factor of standard deviations that gives intervals their nominal coverage where families
         and kinds are left out.
     """
 
@@ -102,7 +102,7 @@ def fit_slopes(
     if len(x) < FEWEST:
         raise InputError(
             f"Expected at least {FEWEST} changes whose effect is known, to fit slopes, but got "
-            f"{len(x)}: add labelled places."
+            f"{len(x)}: add labelled sites."
         )
     scale = _scale(x)
     blocks = Blocks.of(x / scale, y, family, kind)
@@ -123,7 +123,7 @@ def fit_deviations(
 
 def _scale(x: np.ndarray) -> np.ndarray:
     scale = np.sqrt((x**2).mean(axis=0))
-    scale[scale == 0] = np.inf  # a quantity that never moved says nothing
+    scale[scale == 0] = np.inf  # a quantity that never moved has no slope
     return scale
 
 

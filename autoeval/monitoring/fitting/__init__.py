@@ -1,1 +1,1 @@
-"""Fitting the slopes of change on labelled places under corruptions."""
+"""Fitting the slopes of change on labelled sites under corruptions."""

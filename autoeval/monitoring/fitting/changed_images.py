@@ -1,4 +1,4 @@
-"""A pass over the images of labelled places as they come, and as corruptions change them."""
+"""A pass over the images of labelled sites as they come, and as corruptions change them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ TRUE_BOXES, TRUE_LABELS, TRUE_CROWDS = "true/boxes", "true/labels", "true/crowds
 
 @dataclass(frozen=True, eq=False)
 class ChangedImages:
-    """One place under one corruption, or untouched.
+    """One site under one corruption, or untouched.
 
     Parameters
     ----------
-    place, family : str
+    site, family : str
     change : str
         Name of the corruption; empty where the images are untouched.
     severity : int
@@ -47,7 +47,7 @@ class ChangedImages:
         Of each image: (N, 4) float64 xyxy pixels, (N,) int64, (N,) bool.
     """
 
-    place: str
+    site: str
     family: str
     change: str
     severity: int
@@ -59,7 +59,7 @@ class ChangedImages:
 
 
 def fewer_images(seed_set: SeedSet, n_images: int, seed: int) -> SeedSet:
-    """Draw images of a place without replacement; all of them where it has no more."""
+    """Draw images of a site without replacement; all of them where it has no more."""
     chosen = set(own_images(seed_set, n_images=n_images, seed=seed).image_ids)
     return replace(seed_set, images=tuple(i for i in seed_set.images if i.image_id in chosen))
 
@@ -67,9 +67,9 @@ def fewer_images(seed_set: SeedSet, n_images: int, seed: int) -> SeedSet:
 def change_recipes(
     seed_set: SeedSet, meta_set: MetaSetConfig, everywhere: Sequence[TransformStep], seed: int
 ) -> list[Recipe]:
-    """List what is observed of a place.
+    """List what is observed of a site.
 
-    All its images as they come; what the meta-set says; and the corruptions of `everywhere`, on
+    All its images as they come; the sets of the meta-set; and the corruptions of `everywhere`, on
     images drawn once.
     """
     drawn = draw_recipes(seed_set, **vars(meta_set), seed=seed) if meta_set.n_sets else []
@@ -85,7 +85,7 @@ def observe_changes(
     everywhere: Sequence[TransformStep] = (),
     untouched: int = 64,
 ) -> tuple[list[ChangedImages], tuple[str, ...]]:
-    """Observe every place of the observer's task; what the folder holds is not done again.
+    """Observe every site of the observer's task; what the folder holds is not done again.
 
     Parameters
     ----------
@@ -98,13 +98,13 @@ def observe_changes(
     everywhere : sequence of TransformStep
         See `change_recipes`.
     untouched : int
-        Images of each place, at most, that are observed as they come; those that are changed are
+        Images of each site, at most, that are observed as they come; those that are changed are
         drawn from them.
 
     Returns
     -------
     observed : list of ChangedImages
-        The untouched images of a place come first.
+        The untouched images of a site come first.
     problems : tuple of str
         What could not be observed, and why.
     """

@@ -1,33 +1,66 @@
-"""Fitting a `ChangeModel`, and judging it on families and kinds of change that it has not seen."""
+"""Fitting a `ChangeModel`, and evaluating it on families and kinds of change left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import norm
 
 from autoeval.monitoring.changes.change_model import LEAST_LEVEL, ChangeModel, scaled_moves
-from autoeval.monitoring.changes.condition import condition
+from autoeval.monitoring.changes.condition import (
+    CONDITION,
+    OF_CLEAN_BOXES,
+    SCORES,
+    condition,
+)
 from autoeval.monitoring.changes.image_weights import (
     bounds_of,
     fit_image_weights,
     image_products,
 )
+from autoeval.monitoring.changes.novelty import fit_whitening
 from autoeval.monitoring.changes.slopes import Slopes, fit_deviations, fit_slopes
-from autoeval.monitoring.changes.strangeness import fit_whitening
 from autoeval.monitoring.fitting.known_changes import KnownChanges
 
 READ = ("found", "best", "size", "half_boxes", "certain")
 COVERED = 0.9
+
+
+@dataclass(frozen=True)
+class ChangeInputs:
+    """What a change model reads.
+
+    Parameters
+    ----------
+    slopes : tuple of str
+        Names of `CONDITION` whose change predicts that of mAP.
+    series : tuple of tuple of str
+        Names of `CONDITION` that each series of single images reads.
+    novelty : bool
+        Whether the novelty of the camera's signals is watched.
+    """
+
+    slopes: tuple[str, ...] = READ
+    series: tuple[tuple[str, ...], ...] = (CONDITION, tuple(SCORES))
+    novelty: bool = True
+
+
+NETWORK = ChangeInputs()
+HALF_SIZE = ChangeInputs(series=(tuple(SCORES),), novelty=False)
+CLEAN_BOXES = ChangeInputs(
+    tuple(name for name in READ if name in OF_CLEAN_BOXES), (OF_CLEAN_BOXES,), novelty=False
+)
+"""Of a pass over images; of prediction files at full and at half size; of full size alone."""
+
 NO_KIND = ""
 
 
 def fit_change(
-    changes: KnownChanges, *, read: Sequence[str] = READ, origin: str = ""
+    changes: KnownChanges, inputs: ChangeInputs = NETWORK, *, origin: str = ""
 ) -> ChangeModel:
-    """Fit slopes within places: what each change moved, against what it did to mAP.
+    """Fit slopes within sites: the change of mAP on the changes of scores.
 
     The interval is widened or narrowed until, with every family and the kind of change both left
     out, 90 % of the true changes are inside.
@@ -35,8 +68,7 @@ def fit_change(
     Parameters
     ----------
     changes : KnownChanges
-    read : sequence of str
-        Names of `CONDITION` to read.
+    inputs : ChangeInputs
     origin : str
         See `ChangeModel`.
 
@@ -45,14 +77,15 @@ def fit_change(
     InputError
         As `fit_slopes`.
     """
-    bounds = bounds_of(read)
-    x, y, family, kind = arrays(changes, read, bounds)
+    bounds = bounds_of(inputs.slopes)
+    x, y, family, kind = arrays(changes, inputs.slopes, bounds)
     slopes = fit_slopes(x, y, family, kind)
     mean, std = left_out(x, y, family, kind)
     widened = replace(slopes, widening=widening_of(np.abs(y - mean) / std))
-    weights = fit_image_weights(products_of(changes).sum(axis=0))
-    whitening = whitening_of(changes, np.ones(len(changes), bool))
-    return ChangeModel(tuple(read), bounds, widened, weights, whitening, origin)
+    weights = fit_image_weights(products_of(changes).sum(axis=0), inputs.series)
+    known = np.ones(len(changes), bool)
+    whitening = whitening_of(changes, known) if inputs.novelty else None
+    return ChangeModel(inputs.slopes, bounds, widened, weights, whitening, origin)
 
 
 def products_of(changes: KnownChanges) -> np.ndarray:
@@ -64,8 +97,8 @@ def products_of(changes: KnownChanges) -> np.ndarray:
 
 
 def whitening_of(changes: KnownChanges, known: np.ndarray) -> np.ndarray:
-    """Fit how signals vary at those places that a mask (N,) of changes selects."""
-    first = changes.rows[known].drop_duplicates("place").index
+    """Fit how signals vary at those sites that a mask (N,) of changes selects."""
+    first = changes.rows[known].drop_duplicates("site").index
     return fit_whitening([changes.untouched[k] for k in first if len(changes.untouched[k])])
 
 
@@ -91,10 +124,10 @@ def left_out(
     """
     mean, std = np.full(len(y), np.nan), np.full(len(y), np.nan)
     for own in np.unique(family):
-        asked_kinds = np.unique(kind[family == own]) if kinds else (NO_KIND,)
-        for one, slopes in slopes_without(x, y, family, kind, own, asked_kinds):
-            asked = (family == own) & ((kind == one) | (one == NO_KIND))
-            mean[asked], std[asked] = slopes.predict(x[asked])
+        kinds_left_out = np.unique(kind[family == own]) if kinds else (NO_KIND,)
+        for one, slopes in slopes_without(x, y, family, kind, own, kinds_left_out):
+            rows = (family == own) & ((kind == one) | (one == NO_KIND))
+            mean[rows], std[rows] = slopes.predict(x[rows])
     return mean, std
 
 

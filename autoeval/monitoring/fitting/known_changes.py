@@ -1,4 +1,4 @@
-"""Changes whose effect is known: labelled places as they come, and as corruptions change them."""
+"""Changes whose effect is known: labelled sites as they come, and as corruptions change them."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.fit_labelled import scores_of
-from autoeval.estimation.observation.category_tally import CategoryTally
-from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.pairs.pair_table import FEATURES
-from autoeval.estimation.score_table import SEED
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import truth_of_samples
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting.changed_images import ChangedImages, true_precision
 
-KEYS = ["place", "family", "category"]
+KEYS = ["site", "family", "category"]
 
 
 @dataclass(frozen=True, eq=False)
 class KnownChanges:
-    """Places and categories under changes, each compared with the same images untouched.
+    """Sites and categories under changes, each compared with the same images untouched.
 
     Parameters
     ----------
     rows : DataFrame
-        One row a change of a place and category: ``place``, ``family``, ``category``, ``kind``,
+        One row a change of a site and category: ``site``, ``family``, ``category``, ``kind``,
         ``severity``, ``n_images``, ``true`` (change of mAP, in [-1, 1]) and ``level`` (mAP of the
-        untouched place as estimated by the other families).
+        untouched site as estimated by the other families).
     before, after : ndarray of shape (N, len(NUMBERS))
         Means of the numbers of the images, untouched and changed.
     untouched, changed : tuple of ndarray of shape (n_images, len(NUMBERS))
-        The place's images but for those that were changed, and those that were.
+        The site's images but for those that were changed, and those that were.
     """
 
     rows: pd.DataFrame
@@ -63,39 +62,39 @@ def known_changes(
     -------
     changes : KnownChanges
     levels : DataFrame
-        The untouched places: ``place``, ``family``, ``category``, ``n_images``, ``true`` (mAP),
+        The untouched sites: ``site``, ``family``, ``category``, ``n_images``, ``true`` (mAP),
         ``estimate`` (by the other families).
 
     Raises
     ------
     InputError
-        If no place was observed both untouched and changed, or all are of one family.
+        If no site was observed both untouched and changed, or all are of one family.
     """
-    untouched = {images.place: images for images in observed if not images.change}
+    untouched = {images.site: images for images in observed if not images.change}
     levels = estimated_levels(list(untouched.values()), categories)
-    numbers_of = cache(lambda place, k: image_numbers(untouched[place].records, k))
+    numbers_of = cache(lambda site, k: image_numbers(untouched[site].records, k))
     rows, before, untouched_images, changed = [], [], [], []
     for images in observed:
-        base = untouched.get(images.place)
-        own = levels[levels["place"] == images.place]
+        base = untouched.get(images.site)
+        own = levels[levels["site"] == images.site]
         if not images.change or base is None:
             continue
         same = positions(base, images)
-        for place in own.to_dict("records"):
-            k = categories.index(place["category"])
+        for site in own.to_dict("records"):
+            k = categories.index(site["category"])
             true = true_precision(images, k) - true_precision(base, k, same)
             if not np.isfinite(true):
                 continue
-            kept = {name: place[name] for name in KEYS}
+            kept = {name: site[name] for name in KEYS}
             what = {"kind": images.change, "severity": images.severity, "n_images": len(images)}
-            rows.append({**kept, **what, "true": true, "level": place["estimate"]})
-            numbers = numbers_of(images.place, k)
+            rows.append({**kept, **what, "true": true, "level": site["estimate"]})
+            numbers = numbers_of(images.site, k)
             before.append(numbers[same].mean(axis=0))
             untouched_images.append(np.delete(numbers, same, axis=0))
             changed.append(image_numbers(images.records, k))
     if not rows:
         raise InputError(
-            "Expected places that were observed as they come and changed, but there are none."
+            "Expected sites that were observed as they come and changed, but there are none."
         )
     after = np.array([numbers.mean(axis=0) for numbers in changed])
     several = tuple(untouched_images), tuple(changed)
@@ -109,30 +108,29 @@ def positions(base: ChangedImages, images: ChangedImages) -> list[int]:
 
 
 def estimated_levels(untouched: Sequence[ChangedImages], categories: Sequence[str]) -> pd.DataFrame:
-    """Estimate every untouched place and category by the places of other families.
+    """Estimate every untouched site and category by the sites of other families.
 
     Returns
     -------
     DataFrame
-        See `known_changes`. Categories of which a place has no true box are left out.
+        See `known_changes`. Categories of which a site has no true box are left out.
     """
-    parts = [_place_rows(images, categories) for images in untouched]
-    table = pd.DataFrame([row for part in parts for row in part])
+    parts = [_site_table(images, categories) for images in untouched]
+    table = pd.concat(parts) if parts else pd.DataFrame()
     if table.empty or table["family"].nunique() < 2:
         raise InputError(
-            "Expected labelled places of two families or more: each is estimated by the others."
+            "Expected labelled sites of two families or more: each is estimated by the others."
         )
-    held_out = PairEstimator().fit(table.assign(kind=SEED)).held_out()
-    told = held_out["estimate"].fillna(held_out["raw"].clip(0, 1))
-    return held_out.assign(estimate=told).rename(columns={"source": "place"})[
+    rows = BayesianRegression().fit(table).cross_validated_
+    estimates = rows["estimate"].fillna(rows["raw"].clip(0, 1))
+    return rows.assign(estimate=estimates).rename(columns={"source": "site"})[
         [*KEYS, "n_images", "true", "estimate"]
     ]
 
 
-def _place_rows(images: ChangedImages, categories: Sequence[str]) -> list[dict]:
-    present = np.unique(np.concatenate([labels for _, labels, _ in images.truth]))
-    tally = CategoryTally(categories, scores_of(FEATURES))
-    for record, truth in zip(images.records, images.truth, strict=True):
-        tally.update_on(present, record.evidence(), *truth)
-    rows, _ = tally.rows(min_images=1, min_boxes=1)
-    return [{"source": images.place, "family": images.family, **row} for row in rows]
+def _site_table(images: ChangedImages, categories: Sequence[str]) -> pd.DataFrame:
+    """Score the categories that are labelled anywhere in a site, on all its images."""
+    boxes = SiteBoxes.of_evidence([record.evidence() for record in images.records], categories)
+    truth = truth_of_samples(boxes, images.truth)
+    rows = labelled_rows(boxes, truth, source=images.site, family=images.family, everywhere=True)
+    return rows[rows["n_boxes"] > 0]

@@ -1,1 +1,1 @@
-"""Seeing the images of many places: the pass of the detector and the signals of the camera."""
+"""Seeing the images of many sites: the pass of the detector and the signals of the camera."""

@@ -1,7 +1,7 @@
-"""What the pixels of one image say about the camera: sharpness, noise, light and compression.
+"""What the pixels of one image show of the camera: sharpness, noise, light and compression.
 
 They mean little on their own: a meadow is less sharp than a street. Against the same camera's own
-baseline they tell a lens that lost its focus, which a detector's boxes do not.
+baseline they show a lens that lost its focus, which a detector's boxes may not.
 """
 
 from __future__ import annotations
@@ -15,24 +15,6 @@ ROUNDING = 1 / 12  # variance of rounding to whole grey levels, so that no logar
 DARK, BRIGHT = 16, 240  # grey levels: nearly black, nearly white
 BLOCK = 8  # pixels, of JPEG
 HAZE = 7  # pixels of the neighbourhood of the dark channel, at an eighth of the working size
-
-MEANINGS = {
-    "detail_1": "log contrast of details of 1 to 2 pixels at 512 pixels",
-    "detail_2": "the same of 2 to 4 pixels",
-    "detail_3": "the same of 4 to 8 pixels",
-    "detail_4": "the same of 8 to 16 pixels",
-    "detail": "log contrast of the finest details, at full size",
-    "edges": "log gradient of the sharpest hundredth, at 512 pixels",
-    "coarse_edges": "the same at 256 pixels",
-    "noise": "log noise level, at full size",
-    "brightness": "mean grey level, 0 to 1",
-    "contrast": "log standard deviation of grey levels",
-    "dark": "share of nearly black pixels",
-    "bright": "share of nearly white pixels",
-    "haze": "mean of the dark channel, 0 to 1",
-    "saturation": "mean saturation of colours, 0 to 1",
-    "blockiness": "log ratio of steps at borders of 8 x 8 blocks to steps elsewhere",
-}
 
 
 def image_signals(image: np.ndarray) -> dict[str, float]:
@@ -58,7 +40,7 @@ def image_signals(image: np.ndarray) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        The names of `MEANINGS`, all finite.
+        The names of `autoeval.monitoring.signal_names.MEANINGS`, all finite.
 
     Examples
     --------
@@ -114,8 +96,8 @@ def _edges(grey: np.ndarray) -> float:
     across = cv2.Sobel(grey, cv2.CV_32F, 1, 0)
     down = cv2.Sobel(grey, cv2.CV_32F, 0, 1)
     squares = (across * across + down * down).ravel()
-    place = int(0.99 * (squares.size - 1))
-    sharpest = np.partition(squares, place)[place]
+    at = int(0.99 * (squares.size - 1))
+    sharpest = np.partition(squares, at)[at]
     return float(0.5 * np.log(sharpest / 64 + ROUNDING))
 
 

@@ -1,1 +1,1 @@
-"""Every place with its estimate, and their order."""
+"""Every site with its estimate, and their order."""

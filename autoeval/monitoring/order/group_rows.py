@@ -1,4 +1,4 @@
-"""The scored rows of all places and periods; what has not changed is not scored again."""
+"""The scored rows of all sites and periods; what has not changed is not scored again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Score = Callable[[Sequence[CameraImage]], dict[str, Any]]
 
 
 def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = "") -> pd.DataFrame:
-    """Score every place, and every period of it; one place's records are in memory at a time.
+    """Score every site, and every period of it; one site's records are in memory at a time.
 
     Parameters
     ----------
@@ -37,15 +37,15 @@ def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = ""
     Returns
     -------
     DataFrame
-        ``group``, ``period`` (empty for the whole place), ``digest``, ``first``, ``last``,
-        ``n_unreadable``, and what `score` says; ``n_images`` is 0 where no image could be read.
+        ``group``, ``period`` (empty for the whole site), ``digest``, ``first``, ``last``,
+        ``n_unreadable``, and the columns of `score`; ``n_images`` is 0 where none could be read.
     """
     path = store.folder / SCORED
     scored = _Scored(score, made_with, _known(path))
     index = store.index()
     rows: list[dict[str, Any]] = []
     for group, images in index.groupby("group"):
-        rows += _of_place(str(group), in_time(images), store, scored, by)
+        rows += _of_site(str(group), in_time(images), store, scored, by)
     table = pd.DataFrame(rows)
     if len(table):
         write_table(path, table)
@@ -61,7 +61,7 @@ class _Scored:
     before: dict[tuple[str, ...], dict[str, Any]]
 
 
-def _of_place(
+def _of_site(
     group: str,
     index: pd.DataFrame,
     store: RecordStore,

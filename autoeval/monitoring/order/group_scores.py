@@ -6,25 +6,20 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from autoeval.estimation.fit_labelled import scores_of
-from autoeval.estimation.observation.presets import PassSettings
-from autoeval.estimation.observation.samples import NO_BOXES
-from autoeval.estimation.observation.tally import Tally
-from autoeval.metasets.sample_set import Sample
+from autoeval.estimation.category_scores import scores_everywhere
+from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.records.record import CameraImage
 from autoeval.monitoring.records.record_rows import SIGNAL
-
-NO_IMAGE = np.zeros((1, 1, 3), np.uint8)
 
 
 def score_group(
     records: Iterable[CameraImage],
     categories: tuple[str, ...],
-    settings: PassSettings,
     features: Sequence[str],
+    *,
+    score_thr: float,
 ) -> dict[str, Any]:
     """Compute what an estimate is made of, as a pass over the images themselves would.
 
@@ -34,9 +29,10 @@ def score_group(
         At least one.
     categories : tuple of str
         Which labels index.
-    settings : PassSettings
     features : sequence of str
         Columns that are needed.
+    score_thr : float
+        Boxes with a lower score count in no score.
 
     Returns
     -------
@@ -44,17 +40,16 @@ def score_group(
         ``n_images``, ``n_boxes``, the features (``score/category`` for several categories; of a
         single one ``category`` is the name), and ``signal/NAME``, the mean of each signal.
     """
-    tally = Tally(categories, settings, scores_of(features))
-    signals: list[dict[str, float]] = []
-    for record in records:
-        tally.update(Sample(record.file_name, NO_IMAGE, *NO_BOXES), record.evidence())
-        signals.append({f"{SIGNAL}{name}": value for name, value in record.signals.items()})
-    (row,) = tally.rows()
-    kept = {k: v for k, v in row.items() if k.partition("/")[0] in features}
-    counts = {"n_images": row["n_images"], "n_boxes": row["n_boxes"]}
-    if len(categories) == 1:
-        counts["category"] = categories[0]
-    return {**counts, **kept, **pd.DataFrame(signals).mean().to_dict()}
+    seen = list(records)
+    boxes = SiteBoxes.of_evidence([record.evidence() for record in seen], categories)
+    rows = [of.row() for of in scores_everywhere(boxes, features, score_thr=score_thr)]
+    row: dict[str, Any] = {"n_images": len(seen), "n_boxes": len(boxes.clean)}
+    if len(rows) == 1:
+        row |= {"category": categories[0]} | {name: rows[0][name] for name in features}
+    else:
+        row |= {f"{name}/{of['category']}": of[name] for of in rows for name in features}
+    signals = pd.DataFrame([dict(record.signals) for record in seen]).mean()
+    return row | {f"{SIGNAL}{name}": value for name, value in signals.items()}
 
 
 def digest_of(index: pd.DataFrame, made_with: str = "") -> str:

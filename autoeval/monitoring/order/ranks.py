@@ -1,4 +1,4 @@
-"""Order of places: which are among the worst, and which of two is worse, as probabilities."""
+"""Order of sites: which are among the worst, and which of two is worse, as probabilities."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ DRAWS = 4000
 
 
 def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
-    """Return the probability of each place to be among the k worst.
+    """Return the probability of each site to be among the k worst.
 
     Parameters
     ----------
     drawn : ndarray of shape (draws, K)
-        Accuracies of all places, drawn together; see `NewPlaces.draw`.
+        Accuracies of all sites, drawn together; see `NewSites.draw`.
     k : int
         At least 1.
 
     Returns
     -------
     ndarray of shape (K,)
-        They add up to k; NaN where there are no more places than k, of which it would say nothing.
+        They add up to k; NaN where there are no more sites than k.
 
     Examples
     --------
@@ -33,33 +33,33 @@ def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
     return np.bincount(worst.ravel(), minlength=drawn.shape[1]) / len(drawn)
 
 
-def worse_than(drawn: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return the probability of some places to be worse than each other one.
+def worse_than(drawn: np.ndarray, sites: np.ndarray) -> np.ndarray:
+    """Return the probability of some sites to be worse than each other one.
 
     Parameters
     ----------
     drawn : ndarray of shape (draws, K)
-    places : ndarray of shape (M,), int
+    sites : ndarray of shape (M,), int
         Which of them are compared with all.
 
     Returns
     -------
     ndarray of shape (M, K)
-        One half where a place is compared with itself.
+        One half where a site is compared with itself.
 
     Examples
     --------
     >>> worse_than(np.array([[.1, .5], [.4, .2]]), np.array([0]))
     array([[0.5, 0.5]])
     """
-    each = ((drawn[:, [p]] < drawn).mean(axis=0) for p in places)
+    each = ((drawn[:, [p]] < drawn).mean(axis=0) for p in sites)
     probabilities = np.array(list(each))
-    probabilities[np.arange(len(places)), places] = 0.5
+    probabilities[np.arange(len(sites)), sites] = 0.5
     return probabilities
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Return the place of each value in their order, the lowest first from 1; NaN come last.
+    """Return the site of each value in their order, the lowest first from 1; NaN come last.
 
     Examples
     --------
@@ -67,6 +67,6 @@ def ranks(values: np.ndarray) -> np.ndarray:
     array([2, 3, 1])
     """
     order = np.argsort(values, kind="stable")
-    places = np.empty(len(values), np.int64)
-    places[order] = np.arange(1, len(values) + 1)
-    return places
+    sites = np.empty(len(values), np.int64)
+    sites[order] = np.arange(1, len(values) + 1)
+    return sites

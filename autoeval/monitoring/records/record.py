@@ -20,9 +20,9 @@ class CameraImage:
     size : tuple of int
         Height and width in pixels.
     taken : datetime or None
-        When, by the camera's own clock, without a time zone; None where nothing says so.
+        When, by the camera's own clock, without a time zone; None where that is not known.
     group : str
-        The place: a folder relative to the root, ``"."`` for the root itself.
+        The site: a folder relative to the root, ``"."`` for the root itself.
     clean : Detections
         Boxes of the plain pass as xyxy, pixels, float32 (N, 4), those of the task's categories
         alone; labels index these.
@@ -30,7 +30,7 @@ class CameraImage:
         Boxes of the pass at half the size, in the image's own coordinates; None where the
         estimator does not need it.
     signals : mapping of str to float
-        What the pixels alone say; see `autoeval.monitoring.observing.signals`.
+        Of the pixels; see `autoeval.monitoring.observing.signals`.
     """
 
     file_name: str

@@ -24,17 +24,19 @@ from autoeval.runtime.store import RowStore
 from autoeval.runtime.writers import write_json
 
 NOTE, ROWS = "observed_with.json", "images"
-INDEX = ("file_name", "stamp", "group", "taken", "taken_from", "unreadable", "observed_s")
+INDEX = ("file_name", "stamp", "group", "taken", "taken_from", "unreadable", "observed_s", "number")
 KEPT_OPEN = 8
 SMALL, MANY = 64, 50
 
 
 class RecordStore:
-    """Records by place, read back file by file so that memory does not grow with their number.
+    """Records by site, read back file by file so that memory does not grow with their number.
 
-    Every row also has a ``stamp`` (size and time of the file when it was read), ``taken_from``
-    (what told the time), ``unreadable`` (why there are no boxes; empty otherwise) and
-    ``observed_s`` (seconds since 1970). Of a file that was observed again the last row counts.
+    Every row also has a ``stamp`` (another one means another image, or other boxes),
+    ``taken_from`` (where the time is from), ``unreadable`` (why there are no boxes; empty
+    otherwise), ``observed_s`` (seconds since 1970) and, where boxes were read from files,
+    ``number`` (the order of the images; 0 otherwise). Of an image that was observed again the last
+    row counts.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ class RecordStore:
         Parameters
         ----------
         made_with : mapping
-            Nested mappings of plain values: the detector and what was asked of it.
+            Nested mappings of plain values: the detector and its settings.
 
         Raises
         ------
@@ -133,11 +135,13 @@ class RecordStore:
             with pyarrow.parquet.ParquetFile(self.rows.path(part)) as file:
                 if "stamp" not in file.schema_arrow.names:  # the row of a failure
                     return None
-                rows = file.read(columns=[*INDEX, "status"]).to_pandas()
+                known = [name for name in INDEX if name in file.schema_arrow.names]
+                rows = file.read(columns=[*known, "status"]).to_pandas()
         except (OSError, pyarrow.ArrowException) as error:
             warnings.warn(f"{part} cannot be read and is observed again: {error}", stacklevel=3)
             return None
-        return rows[rows.pop("status") == OK].assign(part=part)
+        rows = rows[rows.pop("status") == OK].reindex(columns=INDEX)
+        return rows.assign(number=rows["number"].fillna(0).astype(int), part=part)
 
     def _n_rows(self, part: str) -> int:
         """Count the observed images of a file; those of a failure or a damaged one as many."""

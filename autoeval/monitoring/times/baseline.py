@@ -1,4 +1,4 @@
-"""Which images of a place are the baseline that later ones are compared with."""
+"""Which images of a site are the baseline that later ones are compared with."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BLOCK = "h"  # images of one hour are neighbours in time
 
 @dataclass(frozen=True)
 class Baseline:
-    """The first days, or the first images, of each place; or all before a date.
+    """The first days, or the first images, of each site; or all before a date.
 
     Parameters
     ----------
     text : str
-        ``"7d"`` for the first seven days of images of each place, ``"200"`` for its first 200
+        ``"7d"`` for the first seven days of images of each site, ``"200"`` for its first 200
         images, or a date such as ``"2026-03-01"``, before which everything is the baseline.
 
     Raises
@@ -50,7 +50,10 @@ class Baseline:
             ) from error
 
     def length(self, taken: pd.Series) -> int:
-        """Return how many of the images, sorted by time, are the baseline."""
+        """Return how many of the images, sorted by time, are the baseline.
+
+        Without any time only a number of images can be counted: 0 otherwise.
+        """
         if self.text.isdecimal():
             return min(int(self.text), len(taken))
         if self.text.endswith("d"):
@@ -61,5 +64,10 @@ class Baseline:
 
 
 def blocks_of_time(taken: pd.Series) -> np.ndarray:
-    """Return the number of the hour in which each image was taken, shape (N,), int64."""
+    """Return the number of the hour in which each image was taken, shape (N,), int64.
+
+    Without any time each image has a number of its own.
+    """
+    if taken.isna().all():
+        return np.arange(len(taken))
     return np.asarray(pd.factorize(taken.dt.floor(BLOCK))[0], np.int64)

@@ -11,7 +11,7 @@ from autoeval.data.exif_time import exif_time
 from autoeval.errors import InputError
 
 AUTO, EXIF, FILE = "auto", "exif", "file"
-IN_NAME, NOWHERE, UNTRUE = "name", "none", "untrue"
+IN_NAME, LISTED, NOWHERE, UNTRUE = "name", "listed", "none", "untrue"
 EARLIEST = datetime(1990, 1, 1)
 DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}"}
 TWO_DIGITS = "mdHMSyI"
@@ -48,34 +48,42 @@ class Clock:
                 f"such as %Y%m%d_%H%M%S, but got {self.source!r}."
             )
 
-    def read(self, path: str | os.PathLike[str], name: str) -> tuple[datetime | None, str]:
-        """Return the time of an image, None where there is none, and what told it.
+    def read(
+        self, path: str | os.PathLike[str] | None, name: str, listed: datetime | None = None
+    ) -> tuple[datetime | None, str]:
+        """Return the time of an image, None where there is none, and where it is from.
 
         Parameters
         ----------
-        path : path-like
-            The file.
+        path : path-like or None
+            The file, where there is one.
         name : str
             Its name within the set.
+        listed : datetime, optional
+            Without a file: the time that the list of images gives.
 
         Returns
         -------
         taken : datetime or None
         taken_from : str
-            ``"exif"``, ``"file"`` or ``"name"``; ``"none"`` where there is no time, and
+            ``"exif"``, ``"file"``, ``"name"`` or ``"listed"``; ``"none"`` without a time, and
             ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock
             was reset.
         """
-        taken, source = self._told(path, name)
+        taken, source = self._found(path, name, listed)
         if taken is None:
             return None, NOWHERE
         if not EARLIEST <= taken <= datetime.now() + timedelta(days=1):
             return None, UNTRUE
         return taken, source
 
-    def _told(self, path: str | os.PathLike[str], name: str) -> tuple[datetime | None, str]:
+    def _found(
+        self, path: str | os.PathLike[str] | None, name: str, listed: datetime | None
+    ) -> tuple[datetime | None, str]:
         if self.source not in (AUTO, EXIF, FILE):
             return time_in_name(name, self.source), IN_NAME
+        if path is None:
+            return listed, LISTED
         taken = exif_time(path) if self.source != FILE else None
         if taken is not None or self.source == EXIF:
             return taken, EXIF

@@ -1,4 +1,4 @@
-"""Which images of a place belong together in time, and whether its clock can be believed."""
+"""Which images of a site belong together in time, and whether its clock can be believed."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ def check_by(by: str) -> None:
 
 
 def in_time(index: pd.DataFrame) -> pd.DataFrame:
-    """Sort the images of a place by time, those of the same time and those without by name."""
-    return _by_name(index).sort_values("taken", kind="stable", na_position="last")
+    """Sort the images of a site by time; equal times, and images without, by number and name."""
+    by = ["taken", "number"] if "number" in index else ["taken"]
+    return _by_name(index).sort_values(by, kind="stable", na_position="last")
 
 
 def periods(index: pd.DataFrame, by: str) -> pd.Series:
-    """Name the period of each image of one place.
+    """Name the period of each image of one site.
 
     Parameters
     ----------
@@ -68,21 +69,21 @@ def periods(index: pd.DataFrame, by: str) -> pd.Series:
     return pd.Series([f"{k // size + 1:04d}" for k in range(len(index))], index.index)
 
 
-def doubts_of_time(index: pd.DataFrame, by: str) -> Iterator[str]:
-    """Say what is strange about the times of the images of one place.
+def time_warnings(index: pd.DataFrame, by: str) -> Iterator[str]:
+    """Warn of the times of the images of one site.
 
     Parameters
     ----------
     index : DataFrame
-        Of one place; see `RecordStore.index`.
+        Of one site; see `RecordStore.index`.
     by : str
         See `periods`.
 
     Yields
     ------
     str
-        A sentence each: images without a time, times that cannot be true, times told by the
-        camera for some and by the file for others, a clock that jumps back.
+        A sentence each: images without a time, times that cannot be true, times from the camera
+        for some and from the file for others, a clock that jumps back.
     """
     untrue = index[index["taken_from"] == UNTRUE]
     if len(untrue):
@@ -93,10 +94,10 @@ def doubts_of_time(index: pd.DataFrame, by: str) -> Iterator[str]:
     lacking = int(index["taken"].isna().sum()) - len(untrue)
     if lacking and by in FORMS:
         yield f"{counted(lacking, 'image')} without a time, in no {by}"
-    told = index.loc[index["taken"].notna(), "taken_from"].value_counts()
-    if len(told) > 1 and FILE in told:
-        numbers = ", ".join(f"{source} {n}" for source, n in told.items())
-        yield f"times told by different clocks ({numbers}): name one with --time"
+    sources = index.loc[index["taken"].notna(), "taken_from"].value_counts()
+    if len(sources) > 1 and FILE in sources:
+        numbers = ", ".join(f"{source} {n}" for source, n in sources.items())
+        yield f"times from different clocks ({numbers}): name one with --time"
     yield from _jumps(index[index["taken"].notna() & (index["taken_from"] != IN_NAME)])
 
 

@@ -35,7 +35,7 @@ class Answer(Section):
             _show(page, self.estimate, find_target(self.estimate.target))
 
     def text(self) -> str:
-        """Return the estimate with its cautions."""
+        """Return the estimate with its warnings."""
         return "" if self.estimate is None else str(self.estimate)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,11 +75,15 @@ def _with_interval(of: Mapping[str, float], target: Target) -> str:
 
 
 def _sampling(estimate: Estimate, target: Target) -> str:
-    """Tell what the number of images adds to the interval, where that is known."""
+    """State what the number of images adds to the interval, where that is known."""
     low, high = estimate.source_lower, estimate.source_upper
     if estimate.sampling_std != estimate.sampling_std:
         return ""
-    alone = f"; by source alone {target.text(low)} to {target.text(high)}" if low == low else ""
+    alone = (
+        f"; without the sampling error {target.text(low)} to {target.text(high)}"
+        if low == low
+        else ""
+    )
     return f", ± {target.text(estimate.sampling_std)} over the choice of images{alone}"
 
 

@@ -15,10 +15,9 @@ from autoeval.targets import Target
 
 PAIR, COUNTS = ("category", "source"), ("n_images", "n_boxes")
 ONE_SET = (
-    "One labelled set tells how far categories stray, not how far another place does: that is in "
-    "the intervals from what was measured on 41 pairs of place and category "
-    "(docs/results/transfer.md). Images that it was trained on judge a detector too well: the set "
-    "should hold none."
+    "One labelled set shows how much categories vary, not how much sites do: the intervals take "
+    "that from what was measured on 41 pairs of site and category (docs/results/transfer.md). "
+    "The set should hold no image that the detector was trained on: its accuracy there is too high."
 )
 
 
@@ -48,8 +47,8 @@ class LabelledPairs(Section):
     def text(self) -> str:
         """Say how many there are, and what a single set cannot tell: each is told when left out."""
         families = self.table["family"].nunique()
-        told = f"{len(self.table)} pairs of place and category, of {counted(families, 'origin')}."
-        return told if families > 1 else f"{told} {ONE_SET}"
+        text = f"{len(self.table)} pairs of place and category, of {counted(families, 'origin')}."
+        return text if families > 1 else f"{text} {ONE_SET}"
 
     def parts(self) -> list[Part]:
         """Return the table."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.estimator import MapEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.methods import make_method
 from autoeval.report.scatter import RegressionBand
 from autoeval.studies.score_columns import feature_columns
@@ -40,7 +40,7 @@ class PlottedScores:
     about: Sequence[str]
 
 
-def scores_to_plot(estimator: MapEstimator) -> PlottedScores:
+def scores_to_plot(estimator: AccuracyEstimator) -> PlottedScores:
     """Gather every score of the training table, and the held-out estimates.
 
     The score that the method uses comes first where it is a single one, else the held-out
@@ -50,6 +50,9 @@ def scores_to_plot(estimator: MapEstimator) -> PlottedScores:
     table = estimator.table_.assign(
         **{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()}
     )
+    if "transforms" not in table:
+        table = table.assign(transforms="", sample_set=table.get("category", table["source"]))
+    table = table.assign(transforms=table["transforms"].fillna(""))
     used = list(estimator.regression_.training_range_)
     others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
     scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
@@ -75,7 +78,7 @@ def scores_to_plot(estimator: MapEstimator) -> PlottedScores:
     return PlottedScores(points, scores, lines, about)
 
 
-def _regression(estimator: MapEstimator, name: str, *, points: int = 50) -> RegressionBand:
+def _regression(estimator: AccuracyEstimator, name: str, *, points: int = 50) -> RegressionBand:
     """Trace the estimate along the only feature."""
     repeats = sorted(set(estimator.table_["repeat"]))
     x = np.linspace(*estimator.regression_.training_range_[name], points)

@@ -1,4 +1,4 @@
-"""How far off the estimator is on a source that it has not seen."""
+"""The error of the estimator on sources that it has not seen."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.estimation.fitting import BASELINE
-from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
 from autoeval.report.sections import Section
@@ -22,6 +21,11 @@ ABOUT_R2 = (
     "the truth, on the own images of the sources: it is below 0 where their mean would do better. "
     "‘score R²’, and the R² beside the plot, are squared correlations over the sample sets: they "
     "say how straight the line is, not how far off the estimates are."
+)
+
+BY_CATEGORY = (
+    "Groups of categories were left out in turn, of one site: the errors at other sites are larger "
+    "(docs/results/predictions.md)."
 )
 
 
@@ -64,18 +68,23 @@ class UnseenSources(Section):
         That of the method in use first.
     why_none : str
         What is known of the error where `held_out` is empty.
+    by_category : bool
+        Whether groups of categories of the same sites were left out.
     """
 
     held_out: Sequence[LeaveOneSourceOut]
     why_none: str = ""
+    by_category: bool = False
 
     def show(self, page: Page) -> None:
         """Add both tables, or why there are none."""
-        page.add_heading("How far off on a source it has not seen")
+        page.add_heading("Error on sources that were left out")
         if not self.held_out:
             page.add_text(self.why_none)
             return
         unit = find_target(self.held_out[0].target).unit
+        if self.by_category:
+            page.add_warnings([BY_CATEGORY])
         methods, sources = self.parts()
         methods.show(page, f"Methods over all held-out sources, in {unit}")
         page.add_text(ABOUT_R2)
@@ -89,7 +98,7 @@ class UnseenSources(Section):
         head = f"Each source left out in turn ({target.name}, in {target.unit}):"
         methods, sources = self.parts()
         shown = [to_terminal(format_cells(p.for_people, p.formats)) for p in (sources, methods)]
-        return "\n\n".join([head, *shown])
+        return "\n\n".join([head, *shown, *([BY_CATEGORY] if self.by_category else [])])
 
     def parts(self) -> list[Part]:
         """Return the table of methods and that of sources; none where nothing was held out."""

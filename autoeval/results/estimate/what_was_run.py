@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from autoeval.detectors.settings import fingerprint
-from autoeval.estimation.estimator import MapEstimator
+from autoeval.detectors.fingerprint import fingerprint
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
 from autoeval.report.sections import Section
-from autoeval.results.estimate.new_images import Observed
 from autoeval.results.estimate.plotted_scores import PlottedScores
 from autoeval.targets import Target
 from autoeval.version import __version__
 
 LIBRARIES = ("torch", "mmdet", "mmengine", "mmcv", "numpy", "albumentations")
+MISSING = {
+    "agreement at half the size": "needs a second predictions file (--half-size-predictions)",
+    "agreement and box stability under dropout": "need the network",
+    "energy, PCR, Fréchet distance": "need logits, suppressed boxes or features of the network",
+    "view consistency": "needs passes over altered images",
+}
 STAGES = {
     "read_s": "waiting for images (decoding, transforms)",
     "network_s": "network",
@@ -71,6 +77,36 @@ class WhatWasRun(Section):
         return {"facts": dict(self.facts)}
 
 
+@dataclass(frozen=True)
+class MissingScores(Section):
+    """Scores that the estimator does without, and why.
+
+    Parameters
+    ----------
+    features : sequence of str
+        Scores that it reads.
+    from_files : bool
+        Whether it was fitted on prediction files.
+    """
+
+    features: Sequence[str]
+    from_files: bool
+
+    def show(self, page: Page) -> None:
+        """Add the table."""
+        for part in self.parts():
+            part.show(page, "Scores that predictions cannot give", sortable=False)
+
+    def parts(self) -> list[Part]:
+        """Return the table."""
+        if not self.from_files:
+            return []
+        half = any(name.startswith("scale_") for name in self.features)
+        reasons = {k: v for k, v in MISSING.items() if not (half and "half" in k)}
+        table = pd.DataFrame({"score": list(reasons), "why": list(reasons.values())})
+        return [Part("missing_scores", table)]
+
+
 def _sample_sets(plotted: PlottedScores, target: Target) -> Part:
     score, true = plotted.scores[0], f"true {target.name}"
     columns = ["source", "sample_set", "transforms", "n_images", score]
@@ -82,27 +118,31 @@ def _sample_sets(plotted: PlottedScores, target: Target) -> Part:
     return Part("sample_sets", plotted.points, shown.rename(columns=names), spec)
 
 
-def facts(estimator: MapEstimator, detector: str, observed: Observed | None) -> dict[str, str]:
+def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None) -> dict[str, str]:
     """Say in words what an estimator was made with, as far as it remembers.
 
     Parameters
     ----------
-    estimator : MapEstimator
+    estimator : AccuracyEstimator
     detector : str
         Name; empty where nobody knows it.
-    observed : Observed, optional
-        A pass over unlabelled images, which may have had fewer repeats.
+    estimate : Estimate, optional
+        Of unlabelled images, whose pass may have had fewer repeats.
     """
     n_sets, made_with = estimator.table_["sample_set"].nunique(), estimator.context_
+    of_detector = made_with.get("detector")
+    boxes = made_with.get("boxes")
     known = {
-        "detector": detector,
-        "detector fingerprint": fingerprint(made_with["detector"]) if made_with else "",
-        "task": made_with["task"]["name"] if made_with else "",
+        "detector": detector or ("" if of_detector else "its predictions"),
+        "detector fingerprint": fingerprint(of_detector) if of_detector else "",
+        "task": made_with.get("task", {}).get("name", ""),
         "method": f"{estimator.method}, estimating {estimator.target}",
-        "sources": ", ".join(estimator.regression_.sources_),
+        "scores": ", ".join(estimator.regression_.training_range_),
+        "sources": ", ".join(map(str, estimator.regression_.sources_)),
         "sample sets": f"{n_sets}, with their recipes' ids in the last table",
-        **(_of_pass(made_with["pass"]) if made_with else {}),
-        "repeats": _repeats(estimator, observed),
+        "lowest score in the fit": f"{boxes['floor']:.3g}" if boxes else "",
+        **(_of_pass(made_with["pass"]) if "pass" in made_with else {}),
+        "repeats": _repeats(estimator, estimate),
         "versions": f"autoeval {__version__}, python {platform.python_version()}, {_versions()}",
     }
     return {name: value for name, value in known.items() if value}
@@ -114,11 +154,16 @@ def _of_pass(made_with: Mapping[str, Any]) -> dict[str, str]:
     return {"dropout": where, "seed": str(made_with["seed"])}
 
 
-def _repeats(estimator: MapEstimator, observed: Observed | None) -> str:
+def _repeats(estimator: AccuracyEstimator, estimate: Estimate | None) -> str:
     fitted = estimator.table_["repeat"].nunique()
-    if observed is None or observed.repeats == fitted:
+    seen = (
+        len(estimate.site.evidence[0].perturbed)
+        if estimate and estimate.site and estimate.site.evidence
+        else 0
+    )
+    if not seen or seen == fitted:
         return str(fitted)
-    return f"{fitted} fitted, {observed.repeats} on the unlabelled images"
+    return f"{fitted} fitted, {seen} on the unlabelled images"
 
 
 def time_table(

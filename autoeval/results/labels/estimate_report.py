@@ -1,4 +1,4 @@
-"""What labels say of a pool, as a page, on the terminal and as JSON."""
+"""The estimate with labels as a page, on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.estimation.labels.assess import FromLabels
-from autoeval.estimation.labels.value_with_error import ValueWithError
-from autoeval.estimation.labels.with_labels import GOALS, LabelledEstimate
+from autoeval.labels.estimators import LabelEstimates
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.with_labels import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
 from autoeval.report.sections import Report, Section
 
-ESTIMATORS = ("label-free", "labels alone", "with predicted influence", "combined")
+ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
 
 
-def _found(told: FromLabels) -> dict[str, ValueWithError]:
-    every = (told.prior, told.labels, told.difference, told.combined.measured)
+def _found(of: LabelEstimates) -> dict[str, ValueWithError]:
+    every = (of.prior, of.sample, of.difference, of.combined.estimate)
     return dict(zip(ESTIMATORS, every, strict=True))
 
 
-def _rows(name: str, told: FromLabels, level: float) -> list[dict[str, Any]]:
+def _rows(name: str, of: LabelEstimates, level: float) -> list[dict[str, Any]]:
     rows = []
-    for estimator, found in _found(told).items():
+    for estimator, found in _found(of).items():
         half = found.half_width(level)
-        place = {"what": name, "estimator": estimator}
-        rows.append({**place, "value": found.value, "half_width": half})
+        rows.append(
+            {"what": name, "estimator": estimator, "value": found.value, "half_width": half}
+        )
     return rows
 
 
@@ -45,7 +46,7 @@ class Recommended(Section):
     estimate: LabelledEstimate
 
     def show(self, page: Page) -> None:
-        """Add the value with its interval, what more labels bring, and the doubts."""
+        """Add the value with its interval, what more labels bring, and the warnings."""
         estimate, value = self.estimate, self.estimate.value
         lower, upper = estimate.interval
         page.add_interval(
@@ -61,7 +62,7 @@ class Recommended(Section):
             page.add_headline(
                 f"±{100 * goal:.0f}", f"{more} more labels" if more else "reached", "expected"
             )
-        page.add_warnings(estimate.doubts)
+        page.add_warnings(estimate.warnings)
 
     def text(self) -> str:
         """Return the estimate with all its parts."""
@@ -121,9 +122,9 @@ class EveryCategory(Section):
         rows = [
             {
                 "category": name,
-                "value": of.combined.measured.value,
-                "half_width": of.combined.measured.half_width(self.estimate.level),
-                "labels_alone": of.labels.value,
+                "value": of.combined.estimate.value,
+                "half_width": of.combined.estimate.half_width(self.estimate.level),
+                "sample_estimate": of.sample.value,
                 "label_free": of.prior.value,
                 "images_that_hold_it": of.n_holding,
                 "objects": of.n_true,
@@ -149,7 +150,7 @@ class Shrinking(Section):
         """Return the combined estimate after the first labels, in the order of the draw."""
         free = self.estimate.whole[self.estimate.target].prior
         steps = [(0, free)] if free.known else []
-        steps += [(k, told.combined.measured) for k, told in self.estimate.history]
+        steps += [(k, of.combined.estimate) for k, of in self.estimate.history]
         level = self.estimate.level
         return pd.DataFrame(
             [{"labels": k, "value": m.value, "half_width": m.half_width(level)} for k, m in steps],
@@ -190,13 +191,13 @@ class Shrinking(Section):
 
 
 def label_report(estimate: LabelledEstimate, title: str = "Estimate with labels") -> Report:
-    """Compose what labels say."""
+    """Compose the estimate with labels."""
     sections = (Recommended, Shrinking, EveryEstimator, EveryCategory)
     return Report(title, [section(estimate) for section in sections])
 
 
 def _part(name: str, table: pd.DataFrame) -> Part:
-    points = [c for c in ("value", "half_width", "labels_alone", "label_free") if c in table]
+    points = [c for c in ("value", "half_width", "sample_estimate", "label_free") if c in table]
     shown = table.assign(**{column: 100 * table[column] for column in points})
     shown = shown.rename(columns=lambda column: column.replace("_", " "))
     formats = {column.replace("_", " "): "{:.1f}" for column in points}

@@ -1,4 +1,4 @@
-"""What a plan has to say: what to label, and how exact that will be."""
+"""A plan as a page: which images to label, and the half-width to expect."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.estimation.labels.needed import USUAL_SIZES
-from autoeval.estimation.labels.plan import LabelPlan
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.sample_size import USUAL_SIZES
 from autoeval.report.page import Page
 from autoeval.report.parts import Part
 from autoeval.report.sections import Report, Section
@@ -30,11 +30,11 @@ class WhatToLabel(Section):
         """Add the numbers and how they came about."""
         page.add_headline("images to label", str(self.plan.n), f"of {self.plan.n_pool}")
         page.add_text(self._drawn())
-        page.add_warnings(self.plan.problems)
+        page.add_warnings(self.plan.warnings)
 
     def text(self) -> str:
         """Return the same for the terminal."""
-        return "\n".join([self._drawn(), *(f"caution: {p}" for p in self.plan.problems)])
+        return "\n".join([self._drawn(), *(f"warning: {w}" for w in self.plan.warnings)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the names of the images and their probability."""
@@ -74,7 +74,7 @@ class WidthToExpect(Section):
 
     def show(self, page: Page) -> None:
         """Add the table and the curve."""
-        page.add_heading("How exact it will be")
+        page.add_heading("Expected half-width")
         for part in self.parts():
             part.show(page, f"Expected half-width of the {self.plan.level:.0%} interval, in points")
         for _, figure in self.figures():
@@ -108,5 +108,5 @@ class WidthToExpect(Section):
 
 
 def plan_report(plan: LabelPlan) -> Report:
-    """Compose what a plan has to say."""
+    """Compose the page of a plan."""
     return Report("Images to label", [WhatToLabel(plan), WidthToExpect(plan)])

@@ -1,1 +1,1 @@
-"""What is told of many places: a page, lines of JSON, a file for Prometheus, a message."""
+"""What is reported of many sites: a page, lines of JSON, a file for Prometheus, a message."""

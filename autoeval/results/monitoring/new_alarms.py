@@ -11,13 +11,23 @@ from autoeval.results.monitoring.plain_rows import plain_rows
 from autoeval.runtime.writers import write_json
 
 SENT = "alarms_sent.json"
-TOLD = ("group", "estimate", "change", "change_lower", "change_upper", "since", "alarm_at", "moved")
+SENT_COLUMNS = (
+    "group",
+    "estimate",
+    "change",
+    "change_lower",
+    "change_upper",
+    "since",
+    "since_image",
+    "alarm_at",
+    "moved",
+)
 
 
 class NewAlarms:
-    """Alarms of a run, without those that a folder remembers.
+    """Alarms of a run, without those that were sent before.
 
-    A place whose alarm has ended is forgotten, so that a second one is sent again.
+    A site whose alarm has ended is forgotten, so that a second one is sent again.
 
     Parameters
     ----------
@@ -27,7 +37,7 @@ class NewAlarms:
     Attributes
     ----------
     rows : list of dict
-        Plain values of each new alarm, and ``loud``, the images that say most for it.
+        Plain values of each new alarm, and ``influential``, the images with the largest part in it.
     """
 
     def __init__(self, folder: Path, watched: Watched) -> None:
@@ -37,7 +47,11 @@ class NewAlarms:
         before = json.loads(self._path.read_text()) if self._path.exists() else {}
         new = [row for row in alarms if row["group"] not in before]
         self.rows: list[dict[str, Any]] = [
-            {**{name: row.get(name) for name in TOLD}, "loud": row.get("loud", [])} for row in new
+            {
+                **{name: row.get(name) for name in SENT_COLUMNS},
+                "influential": row.get("influential", []),
+            }
+            for row in new
         ]
         if before.keys() - self._now.keys():
             write_json(self._path, {k: v for k, v in before.items() if k in self._now})

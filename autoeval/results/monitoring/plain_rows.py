@@ -1,4 +1,4 @@
-"""Rows of places as plain values, for programs that read JSON."""
+"""Rows of sites as plain values, for programs that read JSON."""
 
 from __future__ import annotations
 

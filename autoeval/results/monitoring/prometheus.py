@@ -1,4 +1,4 @@
-"""What is known of places as a text file for Prometheus.
+"""What is known of sites as a text file for Prometheus.
 
 Source: Prometheus, "Exposition formats", text-based format 0.0.4; the file is meant for the
 textfile collector of node_exporter.
@@ -12,27 +12,27 @@ from collections.abc import Iterator
 import pandas as pd
 
 GAUGES = {
-    "estimate": ("estimate", "Estimated accuracy of the detector at the place, 0 to 1."),
+    "estimate": ("estimate", "Estimated accuracy of the detector at the site, 0 to 1."),
     "lower": ("estimate_lower", "Lower end of its interval."),
     "upper": ("estimate_upper", "Upper end of its interval."),
-    "p_worst": ("among_worst", "Probability that the place is among the worst ones."),
+    "p_worst": ("among_worst", "Probability that the site is among the worst ones."),
     "n_images": ("images", "Images observed there."),
     "n_unreadable": ("unreadable_images", "Images there that cannot be read."),
-    "change": ("change", "Estimated change of the accuracy against the place's own baseline."),
+    "change": ("change", "Estimated change of the accuracy against the site's own baseline."),
     "change_lower": ("change_lower", "Lower end of its interval."),
     "change_upper": ("change_upper", "Upper end of its interval."),
-    "alarm": ("alarm", "1 where the place has changed: worse if change_upper is below 0."),
+    "alarm": ("alarm", "1 where the site has changed: worse if change_upper is below 0."),
 }
-PREFIX = "autoeval_place_"
+PREFIX = "autoeval_site_"
 
 
-def prometheus_text(places: pd.DataFrame, *, target: str, finished_s: float) -> str:
-    """Write the gauges of all places.
+def prometheus_text(sites: pd.DataFrame, *, target: str, finished_s: float) -> str:
+    """Write the gauges of all sites.
 
     Parameters
     ----------
-    places : DataFrame
-        Rows of whole places; see `autoeval.monitoring.order.place_table.PlaceTable`.
+    sites : DataFrame
+        Rows of whole sites; see `autoeval.monitoring.order.site_table.SiteTable`.
     target : str
         What is estimated, such as ``"mAP"``: a label of each sample.
     finished_s : float
@@ -41,7 +41,7 @@ def prometheus_text(places: pd.DataFrame, *, target: str, finished_s: float) -> 
     Returns
     -------
     str
-        Values that are not known are left out, as the format asks.
+        Values that are not known are left out, as the format requires.
     """
     lines = [
         "# HELP autoeval_monitor_finished_seconds When the last run ended, since 1970.",
@@ -49,16 +49,16 @@ def prometheus_text(places: pd.DataFrame, *, target: str, finished_s: float) -> 
         f"autoeval_monitor_finished_seconds {finished_s:.3f}",
     ]
     for column, (name, meaning) in GAUGES.items():
-        if column in places:
+        if column in sites:
             lines += [f"# HELP {PREFIX}{name} {meaning}", f"# TYPE {PREFIX}{name} gauge"]
-            lines += _samples(PREFIX + name, places["group"], places[column], target)
+            lines += _samples(PREFIX + name, sites["group"], sites[column], target)
     return "\n".join(lines) + "\n"
 
 
 def _samples(name: str, groups: pd.Series, values: pd.Series, target: str) -> Iterator[str]:
     for group, value in zip(groups, values, strict=True):
         if not pd.isna(value) and math.isfinite(float(value)):
-            labels = f'place="{_escaped(str(group))}",target="{_escaped(target)}"'
+            labels = f'site="{_escaped(str(group))}",target="{_escaped(target)}"'
             yield f"{name}{{{labels}}} {float(value):.10g}"
 
 

@@ -1,8 +1,8 @@
-"""What is told of changes, and when an alarm is raised: tables by kind of change, and a picture."""
+"""How well changes are estimated, and when an alarm is raised: tables and a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,13 @@ from matplotlib.figure import Figure
 from autoeval.metasets.seeds import named_rng
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting.changed_images import ChangedImages
-from autoeval.monitoring.fitting.fit_change import NO_KIND
+from autoeval.monitoring.fitting.fit_change import (
+    CLEAN_BOXES,
+    HALF_SIZE,
+    NETWORK,
+    NO_KIND,
+    ChangeInputs,
+)
 from autoeval.monitoring.fitting.known_changes import KnownChanges, known_changes
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
@@ -20,14 +26,14 @@ from autoeval.studies import change_alarms as alarms
 from autoeval.studies import change_errors as errors
 
 ABOUT = (
-    "Each labelled place as it comes, and under corruptions. Every figure is of slopes that have "
-    "seen neither the family of the place nor, unless *kind known* is said, the kind of change. "
+    "Each labelled site as it comes, and under corruptions. Every figure is of slopes that have "
+    "seen neither the family of the site nor, unless *kind known* is written, the kind of change. "
     "*error*: mean absolute, in points of mAP; *nothing*: that of saying that nothing changed; "
     "*sign*: right direction, of true changes over 3 points. Alarms: untouched images in random "
     "order, then changed ones; *power*: share of streams with an alarm after the onset; *known "
-    "worse*: of these, those whose told change excludes that nothing was lost; *delay*: images "
+    "worse*: of these, those whose estimated change excludes no loss; *delay*: images "
     "until the alarm, median. The first table by kind compares the same images, the second the "
-    "changed ones with other images of the place."
+    "changed ones with other images of the site."
 )
 WAY_NAMES = {
     "estimate": "family and kind not seen",
@@ -35,6 +41,11 @@ WAY_NAMES = {
     "labelled": "family and kind not seen, level before known",
     "with_signals": "family and kind not seen, signals of the camera too",
     "nothing": "no change",
+}
+ROUTES = {
+    "network: boxes at both sizes, signals of the images": NETWORK,
+    "predictions at full and at half size": HALF_SIZE,
+    "predictions at full size": CLEAN_BOXES,
 }
 
 
@@ -47,7 +58,7 @@ def changes_report(
     orders: int = 20,
     seed: int = 0,
 ) -> StudyReport:
-    """Judge changes and alarms on what was observed of labelled places.
+    """Evaluate estimated changes and alarms on what was observed of labelled sites.
 
     Parameters
     ----------
@@ -65,39 +76,42 @@ def changes_report(
         Of the orders.
     """
     changes, levels = known_changes(observed, categories)
-    judged = errors.judged_changes(changes, levels)
-    widening = dict(zip(judged["family"], judged["widening"], strict=True))
-    models = alarms.LeftOutModels(changes, widening)
-    raised = _raised(changes, models, orders=orders, alpha=alpha, seed=seed)
-    untouched = _untouched(observed, levels, categories, models, orders, alpha, seed)
+    runs = {
+        name: _run(observed, changes, levels, categories, inputs, orders, alpha, seed)
+        for name, inputs in ROUTES.items()
+    }
+    evaluated, models, raised, untouched = next(iter(runs.values()))
     power = alarms.power_table(raised, "kind")
     of_all = alarms.power_table(raised.assign(kind="all"), "kind")
     of_severity = alarms.power_table(raised, "severity")
-    conditions = _told(alarms.other_conditions(observed, levels, categories), models)
-    apart = _told(alarms.stretches(changes), models)
+    conditions = _estimated(alarms.other_conditions(observed, levels, categories), models)
+    apart = _estimated(alarms.stretches(changes), models)
     parts = [
-        _ways(judged),
-        _figures_part("change_by_kind", errors.by_group(judged, "kind")),
+        _routes(runs),
+        _ways(evaluated),
+        _figures_part("change_by_kind", errors.by_group(evaluated, "kind")),
         *([_figures_part("change_apart", errors.by_group(apart, "kind"))] if len(apart) else []),
-        _figures_part("change_by_severity", errors.by_group(judged, "severity")),
-        Part("changes_judged", judged, pd.DataFrame({"changes judged": [len(judged)]})),
+        _figures_part("change_by_severity", errors.by_group(evaluated, "severity")),
+        Part("changes_evaluated", evaluated, pd.DataFrame({"changes evaluated": [len(evaluated)]})),
         _power_part("change_alarms", pd.concat([of_all, power], ignore_index=True), "kind"),
         _power_part("change_alarms_by_severity", of_severity, "severity"),
         _false_part(untouched, alpha),
         *([_conditions_part(conditions)] if len(conditions) else []),
     ]
     title = "Which changes are seen"
-    return StudyReport("changes", title, ABOUT, _figure(judged, of_all), parts, problems)
+    return StudyReport("changes", title, ABOUT, _figure(evaluated, of_all), parts, problems)
 
 
-def _told(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels) -> pd.DataFrame:
-    """Tell the change from the untouched images of each stretch to other ones."""
+def _estimated(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels) -> pd.DataFrame:
+    """Estimate the change from the untouched images of each stretch to other ones."""
     return pd.DataFrame(
         [
             {
                 **s.key,
                 "true": s.true,
-                **alarms.told_change(s, models.of(str(s.key["family"]), _known_kind(s, models))),
+                **alarms.estimated_change(
+                    s, models.of(str(s.key["family"]), _known_kind(s, models))
+                ),
             }
             for s in stretches
         ]
@@ -119,7 +133,7 @@ def _raised(
 ) -> pd.DataFrame:
     every = list(alarms.stretches(changes))
     rows: list[dict[str, object]] = []
-    with progress_bar(len(every), "watching places", unit="stretch") as bar:
+    with progress_bar(len(every), "watching sites", unit="stretch") as bar:
         for stretch in every:
             model = models.of(str(stretch.key["family"]), str(stretch.key["kind"]))
             rows += alarms.alarms(stretch, model, orders=orders, alpha=alpha, seed=seed)
@@ -136,20 +150,19 @@ def _untouched(
     alpha: float,
     seed: int,
 ) -> pd.DataFrame:
-    """Watch every place and category untouched, in random orders and in that of the files."""
+    """Watch every site and category untouched, in random orders and in that of the files."""
     rows = []
-    records = {images.place: images.records for images in observed if not images.change}
-    for place in levels.to_dict("records"):
-        numbers = image_numbers(records[place["place"]], categories.index(place["category"]))
-        model = models.of(place["family"])
-        asked = numbers, model
-        key = seed, place["place"], place["category"]
+    records = {images.site: images.records for images in observed if not images.change}
+    for site in levels.to_dict("records"):
+        numbers = image_numbers(records[site["site"]], categories.index(site["category"]))
+        model = models.of(site["family"])
+        key = seed, site["site"], site["category"]
         orders_drawn = [named_rng(*key, k).permutation(len(numbers)) for k in range(orders)]
-        drawn = alarms.false_alarms(*asked, orders_drawn, alpha=alpha)
-        files = alarms.false_alarms(*asked, [np.arange(len(numbers))], alpha=alpha)
+        drawn = alarms.false_alarms(numbers, model, orders_drawn, alpha=alpha)
+        files = alarms.false_alarms(numbers, model, [np.arange(len(numbers))], alpha=alpha)
         rows += [
             {
-                **{name: place[name] for name in ("place", "family", "category")},
+                **{name: site[name] for name in ("site", "family", "category")},
                 "monitor": monitor,
                 "random": drawn[monitor],
                 "files": files[monitor],
@@ -159,11 +172,65 @@ def _untouched(
     return pd.DataFrame(rows)
 
 
-def _ways(judged: pd.DataFrame) -> Part:
-    rows = [{"way": way, **errors.change_figures(judged, way)} for way in errors.WAYS]
+def _run(
+    observed: Sequence[ChangedImages],
+    changes: KnownChanges,
+    levels: pd.DataFrame,
+    categories: Sequence[str],
+    inputs: ChangeInputs,
+    orders: int,
+    alpha: float,
+    seed: int,
+) -> tuple[pd.DataFrame, alarms.LeftOutModels, pd.DataFrame, pd.DataFrame]:
+    """Evaluate what reads some inputs: changes, models, alarms, and those on untouched images."""
+    evaluated = errors.evaluated_changes(changes, levels, inputs.slopes)
+    widening = dict(zip(evaluated["family"], evaluated["widening"], strict=True))
+    models = alarms.LeftOutModels(changes, widening, inputs)
+    raised = _raised(changes, models, orders=orders, alpha=alpha, seed=seed)
+    untouched = _untouched(observed, levels, categories, models, orders, alpha, seed)
+    return evaluated, models, raised, untouched
+
+
+def _routes(
+    runs: Mapping[str, tuple[pd.DataFrame, alarms.LeftOutModels, pd.DataFrame, pd.DataFrame]],
+) -> Part:
+    """Compare the network with prediction files, on the same changes."""
+    rows = []
+    for name, (evaluated, models, raised, untouched) in runs.items():
+        apart = _estimated(alarms.stretches(models.changes), models)
+        power = alarms.power_table(raised.assign(kind="all"), "kind").set_index(["monitor", "fall"])
+        own = alarms.MONITORS[0]
+        alone = untouched[untouched["monitor"] == own]
+        figures = errors.change_figures(evaluated)
+        figures |= {f"apart_{k}": v for k, v in errors.change_figures(apart).items()}
+        figures |= {f"power_{low}": power["power"].get((own, low)) for low, _ in alarms.FALLS}
+        large = power.loc[(own, alarms.FALLS[0][0])]
+        figures |= {"worse": large["worse"], "delay": large["delay"]}
+        rows.append({"route": name, **figures, "false": alone["random"].mean()})
     table = pd.DataFrame(rows)
     shown = {
-        "told with": [WAY_NAMES[way] for way in table["way"]],
+        "boxes from": table["route"],
+        "error": _points(table["error"]),
+        "sign %": _percent(table["sign"]),
+        "half width": _points(table["half_width"]),
+        "coverage %": _percent(table["coverage"]),
+        "error, other images": _points(table["apart_error"]),
+        "coverage %, other images": _percent(table["apart_coverage"]),
+        "power %, falls over 10": _percent(table["power_0.1"]),
+        "of 5 to 10": _percent(table["power_0.05"]),
+        "under 3": _percent(table["power_-1.0"]),
+        "known worse %, over 10": _percent(table["worse"]),
+        "delay, over 10": _whole(table["delay"]),
+        "false alarms %": _percent(table["false"], 1),
+    }
+    return Part("change_routes", table, pd.DataFrame(shown))
+
+
+def _ways(evaluated: pd.DataFrame) -> Part:
+    rows = [{"way": way, **errors.change_figures(evaluated, way)} for way in errors.WAYS]
+    table = pd.DataFrame(rows)
+    shown = {
+        "estimated with": [WAY_NAMES[way] for way in table["way"]],
         "error": _points(table["error"]),
         "sign %": _percent(table["sign"]),
     }
@@ -222,11 +289,11 @@ def _false_part(untouched: pd.DataFrame, alpha: float) -> Part:
 
 def _conditions_part(table: pd.DataFrame) -> Part:
     shown = {
-        "from": table["place"],
+        "from": table["site"],
         "to": table["kind"],
         "category": table["category"],
         "true": _points(table["true"]),
-        "told": _points(table["estimate"]),
+        "estimate": _points(table["estimate"]),
         "interval": [
             f"{100 * low:.0f} to {100 * high:.0f}"
             for low, high in zip(table["lower"], table["upper"], strict=True)
@@ -253,16 +320,16 @@ def _whole(values: pd.Series) -> list[str]:
     return [f"{value:.0f}" if pd.notna(value) else "–" for value in values]
 
 
-def _figure(judged: pd.DataFrame, power: pd.DataFrame) -> Figure:
+def _figure(evaluated: pd.DataFrame, power: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     left, right = figure.subplots(1, 2)
-    blurred = judged["kind"].to_numpy() == "defocus_blur"
+    blurred = evaluated["kind"].to_numpy() == "defocus_blur"
     for chosen, colour, name in ((~blurred, "0.55", "others"), (blurred, "C3", "defocus")):
-        rows = judged[chosen]
+        rows = evaluated[chosen]
         left.plot(100 * rows["true"], 100 * rows["estimate"], ".", color=colour, label=name)
-    low = 100 * float(min(judged["true"].min(), judged["estimate"].min()))
+    low = 100 * float(min(evaluated["true"].min(), evaluated["estimate"].min()))
     left.plot([low, 10], [low, 10], color="0.3", lw=1)
-    left.set(xlabel="true change (points of mAP)", ylabel="told, family and kind not seen")
+    left.set(xlabel="true change (points of mAP)", ylabel="estimate, family and kind left out")
     left.legend()
     falls = [low for low, _ in alarms.FALLS]
     for k, (monitor, own) in enumerate(power.groupby("monitor", sort=False)):

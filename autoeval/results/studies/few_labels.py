@@ -1,4 +1,4 @@
-"""How exact a few labels are: the report of the backtest on labelled places."""
+"""Error, coverage and half-width with a few labels: the report of the backtest."""
 
 from __future__ import annotations
 
@@ -9,33 +9,46 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.labels.label_free_prior import error_elsewhere, told
-from autoeval.estimation.labels.places import LabelledPlace
-from autoeval.estimation.labels.pseudo_labels import with_pseudo_labels
-from autoeval.estimation.labels.recording import read_places
-from autoeval.estimation.labels.value_with_error import ValueWithError
-from autoeval.estimation.pairs.pair_estimator import PairEstimator
-from autoeval.estimation.pairs.pair_table import pair_rows
+from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
+from autoeval.estimation.label_assistance import site_of_set
+from autoeval.estimation.label_free_prior import error_elsewhere, with_error
+from autoeval.estimation.observation.recording import read_sites
+from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.training_set import TrainingSet
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.labelled_site import LabelledSite
+from autoeval.labels.prior import OF_ONE_SET
+from autoeval.labels.pseudo_labels import with_pseudo_labels
+from autoeval.labels.value_with_error import ValueWithError
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.studies.label_backtest import (
     FEWEST_IMAGES,
+    EvaluatedPair,
     backtest,
     correlations,
-    held_out_places,
-    labels_worth,
+    effective_labels,
+    evaluated_pairs,
+    leave_families_out,
     stopping,
 )
 from autoeval.studies.score_columns import read_scores
 
 ABOUT = (
-    "Of each place that has at least {fewest} images, k are drawn and taken as labelled, {draws} "
-    "times; all else that is used (model of boxes, slopes, spreads, label-free estimate) is fitted "
-    "without its family. Error: mean absolute difference to the mAP of all its images, in points "
-    "of 100, mean over places; coverage and half-width of nominal 90 % intervals; worth: how many "
-    "simply drawn labels alone would have the same squared error, median over places. *labels*: "
-    "simple random draws and nothing else; the others are drawn by plan."
+    "Of each site that has at least {fewest} images, k are drawn and taken as labelled, {draws} "
+    "times; {fitted}. Error: mean absolute difference to the mAP of all its images, in points of "
+    "100, mean over sites; coverage and half-width of nominal 90 % intervals; effective: simply "
+    "drawn labels whose sample estimate has the same squared error, median over sites. *sample*: "
+    "simple random draws and no assistance; the others are drawn by plan."
+)
+LEFT_OUT = (
+    "all else that is used (box model, mixing weights, variances, label-free estimate) is fitted "
+    "without its family"
+)
+ONE_SET = (
+    "all else that is used (box model, mixing weights, variances, label-free estimate) is fitted "
+    "on one labelled set alone, {names}, from the files of the boxes"
 )
 
 
@@ -49,7 +62,7 @@ def labels_report(
     draws: int = 200,
     seed: int = 0,
 ) -> StudyReport:
-    """Take a few labels at places where all are known.
+    """Evaluate estimates with a few labels at sites where all are known, families left out.
 
     Parameters
     ----------
@@ -59,63 +72,132 @@ def labels_report(
         More of them, of the same detector in other tasks. Sources of equal ``family`` are left out
         together.
     pseudo_labels : path, optional
-        Folder with a second detector's boxes on the sources, as a second prediction of influence;
-        see `with_pseudo_labels`.
+        Folder with a second detector's boxes on the sources, as a second control variate; see
+        `with_pseudo_labels`.
     pseudo_words : mapping of str to str, optional
         Category for each of its words that counts; by default equal words.
     fewest : int
-        Images that a place needs to be judged; with fewer it still teaches.
+        Images that a site needs to be evaluated; with fewer it is still fitted on.
     draws, seed : int
-        Draws of each size at each place, and the seed of the first.
+        Draws of each size at each site, and the seed of the first.
 
     Raises
     ------
     InputError
-        If there are no boxes, fewer than three families, or no place has images enough.
+        If there are no boxes, fewer than three families, or no site has images enough.
     """
     folders = [work_dir, *also]
-    every = [read_places(folder) for folder in folders]
+    every = [read_sites(folder) for folder in folders]
     pairs = [_pairs(read_scores(f), of) for f, of in zip(folders, every, strict=True)]
-    places, rows = [p for of in every for p in of], pd.concat(pairs, ignore_index=True)
+    sites, rows = [site for of in every for site in of], pd.concat(pairs, ignore_index=True)
     if pseudo_labels is not None:
-        places = [with_pseudo_labels(place, Path(pseudo_labels), pseudo_words) for place in places]
-    held = list(held_out_places(places, _priors(rows), fewest=fewest))
-    if not held:
-        raise InputError(f"None of {len(places)} places has {fewest} images: lower --fewest.")
-    judged = labels_worth(backtest(held, draws=draws, seed=seed))
-    summary = _summary(judged)
-    stops, known = stopping(held, draws=max(draws // 4, 1), seed=seed), correlations(held)
+        sites = [with_pseudo_labels(site, Path(pseudo_labels), pseudo_words) for site in sites]
+    evaluated = list(leave_families_out(sites, _priors(rows), fewest=fewest))
+    if not evaluated:
+        raise InputError(f"None of {len(sites)} sites has {fewest} images: lower --fewest.")
+    about = ABOUT.format(fewest=fewest, draws=draws, fitted=LEFT_OUT)
+    stops = _stops(stopping(evaluated, draws=max(draws // 4, 1), seed=seed))
+    table = backtest(evaluated, draws=draws, seed=seed)
+    stopped = Part("labels_stopping", stops, _points(stops, "wanted"), _FORMATS)
+    return _report("labels", about, evaluated, table, [stopped])
+
+
+def labels_from_files_report(
+    labelled: Sequence[TrainingSet],
+    sites: Sequence[TrainingSet],
+    *,
+    name: str = "labels_from_files",
+    fewest: int = FEWEST_IMAGES,
+    sizes: Sequence[int] = (10, 20, 50),
+    draws: int = 60,
+    seed: int = 0,
+) -> StudyReport:
+    """Evaluate estimates with a few labels where one labelled set is all that was fitted on.
+
+    Parameters
+    ----------
+    labelled : sequence of TrainingSet
+        Each is fitted on alone, in turn.
+    sites : sequence of TrainingSet
+        Evaluated by each of them that is of another family; of a labelled set of one category only
+        that category.
+    name : str
+        Of the files of the report.
+    sizes : sequence of int
+        Numbers of labels.
+    fewest, draws, seed
+        See `labels_report`.
+
+    Raises
+    ------
+    InputError
+        If a labelled set is too small, or no site has images enough.
+    """
+    labelled_sites = {of.name: site_of_set(of) for of in sites if len(of.boxes) >= fewest}
+    evaluated: list[EvaluatedPair] = []
+    for one in labelled:
+        others = [of for of in sites if of.family != one.family and of.name in labelled_sites]
+        evaluated += evaluated_pairs(
+            fit_assistance([site_of_set(one)]),
+            [labelled_sites[of.name] for of in others],
+            _priors_from(one, others),
+            fewest=fewest,
+        )
+    if not evaluated:
+        raise InputError(f"None of {len(sites)} sites has {fewest} images: take fewer.")
+    names = ", ".join(of.name for of in labelled)
+    about = ABOUT.format(fewest=fewest, draws=draws, fitted=ONE_SET.format(names=names))
+    return _report(name, about, evaluated, backtest(evaluated, sizes=sizes, draws=draws, seed=seed))
+
+
+def _report(
+    name: str,
+    about: str,
+    pairs: Sequence[EvaluatedPair],
+    table: pd.DataFrame,
+    further: Sequence[Part] = (),
+) -> StudyReport:
+    evaluated, known = effective_labels(table), correlations(pairs)
+    summary = _summary(evaluated)
     return StudyReport(
-        "labels",
-        "Few labels: error, coverage and width",
-        ABOUT.format(fewest=fewest, draws=draws),
+        name,
+        "Few labels: error, coverage and half-width",
+        about,
         _figure(summary),
         [
-            Part("labels", summary, _shown(summary), _FORMATS),
-            Part("labels_correlation", known, _points(known, "mAP", "label_free"), _FORMATS),
-            Part("labels_stopping", _stops(stops), _points(_stops(stops), "wanted"), _FORMATS),
-            Part("labels_by_place", judged, _of_twenty(judged), _FORMATS),
+            Part(name, summary, _shown(summary), _FORMATS),
+            Part(
+                f"{name}_correlation",
+                known,
+                _points(known, "mAP", "label_free", "prior_error"),
+                _FORMATS,
+            ),
+            *further,
+            Part(f"{name}_by_site", evaluated, _of_twenty(evaluated), _FORMATS),
         ],
     )
 
 
 _FORMATS = {
-    **dict.fromkeys(("error", "bias", "half-width", "label-free", "mAP", "wanted"), "{:.1f}"),
-    **dict.fromkeys(("labels", "labels, corrected", "worth"), "{:.0f}"),
+    **dict.fromkeys(
+        ("error", "bias", "half-width", "label-free", "prior error", "mAP", "wanted"), "{:.1f}"
+    ),
+    **dict.fromkeys(("labels", "labels, corrected", "effective"), "{:.0f}"),
     **dict.fromkeys(("coverage", "corrected", "dropped"), "{:.1%}"),
     "correlation": "{:.2f}",
 }
 _NAMES = {
     "half_width": "half-width",
     "label_free": "label-free",
+    "prior_error": "prior error",
     "labels_corrected": "labels, corrected",
 }
 
 
-def _pairs(table: pd.DataFrame, places: Sequence[LabelledPlace]) -> pd.DataFrame:
-    """Take the pairs of a table; the only category of a table is told by its boxes."""
+def _pairs(table: pd.DataFrame, sites: Sequence[LabelledSite]) -> pd.DataFrame:
+    """Take the pairs of a table; the only category of a table is that of its boxes."""
     rows = pair_rows(table)
-    names = {p.name: p.truth.categories for p in places}
+    names = {site.name: site.truth.categories for site in sites}
     only = [names[s][0] if len(names.get(s, ())) == 1 else None for s in rows["source"]]
     return rows.assign(category=pd.Series(only, rows.index).fillna(rows["category"]))
 
@@ -127,18 +209,35 @@ def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
         own = rows["family"] == family
         if own.all():
             raise InputError("Expected sources of at least three families but got one.")
-        asked, estimator = rows[own], PairEstimator().fit(rows[~own])
-        error = error_elsewhere(estimator.held_out(), estimator.level)
-        keys = zip(asked["source"], asked["category"], strict=True)
-        for key, of in zip(keys, estimator.predict(asked), strict=True):
-            priors[key] = told(vars(of), estimator.level, error)
+        new, estimator = rows[own], BayesianRegression().fit(rows[~own])
+        error = error_elsewhere(estimator.cross_validated_, estimator.level)
+        keys = zip(new["source"], new["category"], strict=True)
+        for key, of in zip(keys, estimator.predict(new), strict=True):
+            priors[key] = with_error(bounds(of), estimator.level, error)
     return priors
 
 
-def _summary(judged: pd.DataFrame) -> pd.DataFrame:
-    groups = judged.groupby(["category", "k", "estimator"], sort=False)
+def _priors_from(
+    labelled: TrainingSet, sites: Sequence[TrainingSet]
+) -> dict[tuple[str, str], ValueWithError]:
+    """Estimate every pair, each as of a new site, by a regression on one labelled set."""
+    estimator = BayesianRegression().fit(labelled.table)
+    error = error_elsewhere(estimator.cross_validated_, estimator.level) or OF_ONE_SET
+    single = labelled.truth.categories if len(labelled.truth.categories) == 1 else None
+    priors = {}
+    for site in sites:
+        for k, category in enumerate(site.table["category"]):
+            if single is None or category in single:
+                (interval,) = estimator.predict(site.table.iloc[[k]])
+                prior = with_error(bounds(interval), estimator.level, error)
+                priors[site.name, category] = prior
+    return priors
+
+
+def _summary(evaluated: pd.DataFrame) -> pd.DataFrame:
+    groups = evaluated.groupby(["category", "k", "estimator"], sort=False)
     means = groups[["error", "bias", "coverage", "half_width", "dropped"]].mean()
-    return means.assign(worth=groups["worth"].median(), places=groups.size()).reset_index()
+    return means.assign(effective=groups["effective"].median(), pairs=groups.size()).reset_index()
 
 
 def _shown(summary: pd.DataFrame) -> pd.DataFrame:
@@ -155,11 +254,11 @@ def _stops(stops: pd.DataFrame) -> pd.DataFrame:
     return stops.groupby(["category", "wanted"])[columns].mean().reset_index()
 
 
-def _of_twenty(judged: pd.DataFrame) -> pd.DataFrame:
-    """Show one row a place: the combined estimate with twenty labels."""
-    chosen = judged[(judged["k"] == 20) & (judged["estimator"] == "combined")]
-    columns = ["place", "category", "n_images", "error", "bias", "coverage", "half_width", "worth"]
-    return _points(chosen[columns], "error", "bias", "half_width")
+def _of_twenty(evaluated: pd.DataFrame) -> pd.DataFrame:
+    """Show one row a site: the combined estimate with twenty labels."""
+    chosen = evaluated[(evaluated["k"] == 20) & (evaluated["estimator"] == "combined")]
+    columns = ["site", "category", "n_images", "error", "bias", "coverage", "half_width"]
+    return _points(chosen[[*columns, "effective"]], "error", "bias", "half_width")
 
 
 def _figure(summary: pd.DataFrame) -> Figure:

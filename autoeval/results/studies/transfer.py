@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.pairs.pair_table import FEATURES, OF_BOXES, WITH_DROPOUT, WITH_TEACHER
+from autoeval.estimation.pair_table import FEATURES, OF_BOXES, WITH_DROPOUT, WITH_TEACHER
 from autoeval.report.curves import plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
@@ -45,7 +45,7 @@ def transfer_report(
     Parameters
     ----------
     scores : DataFrame
-        Pair table of places and of labelled sets; see `autoeval.estimation.pairs.pair_table`.
+        Pair table of places and of labelled sets; see `autoeval.estimation.pair_table`.
     target : {"mAP", "mAP50", "mAP75"}
     labelled : str, optional
         The labelled set to go with the places; the first by default.

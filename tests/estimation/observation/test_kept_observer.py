@@ -13,7 +13,7 @@ from rectangles import BOXES, RectangleDetector
 
 from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.errors import InputError
-from autoeval.estimation.observation.kept_observer import OBSERVED, KeptObserver, keeping
+from autoeval.estimation.observation.kept_observer import OBSERVED, Keeping, KeptObserver, keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pieces import MOST
 from autoeval.estimation.observation.presets import preset
@@ -75,7 +75,7 @@ def kept(site, batch_size=4, **settings):
     """Rows of a kept pass, and the images that it observed."""
     log = site / "log.txt"
     log.write_text("")
-    watching = keeping(observer(Logged(log, **settings), batch_size), site / "work")
+    watching = keeping(observer(Logged(log, **settings), batch_size), Keeping(site / "work"))
     return rows(watching, site), log.read_text().split()
 
 
@@ -138,7 +138,7 @@ def test_all_that_is_kept_is_said_and_no_image_is_opened_again(site, capsys, mon
 
 
 def test_the_time_that_pieces_took_counts_although_it_was_spent_earlier(site):
-    watching = KeptObserver(observer(RectangleDetector()), site / "work")
+    watching = KeptObserver(observer(RectangleDetector()), Keeping(site / "work"))
     first, again = (rows_with_times(watching, site)[0] for _ in range(2))
     assert again["network_s"] == first["network_s"] > 0
 
@@ -197,7 +197,7 @@ def test_a_damaged_piece_is_observed_again(site):
 
 def test_two_at_once_share_the_images(site):
     def one(name):
-        watching = KeptObserver(observer(Logged(site / name)), site / "work")
+        watching = KeptObserver(observer(Logged(site / name)), Keeping(site / "work"))
         assert_equal(rows(watching, site), plain(site))
 
     child = start_child(lambda: one("one.txt"))
@@ -216,7 +216,7 @@ def test_what_cannot_be_observed_raises_as_it_does_elsewhere(site):
             return super()._one(image, image_id, repeats, seed)
 
     with pytest.raises(RuntimeError, match="out of memory"):
-        rows(KeptObserver(observer(Failing()), site / "work"), site)
+        rows(KeptObserver(observer(Failing()), Keeping(site / "work")), site)
     found, observed = kept(site)
     assert "140.png" in observed and len(observed) <= MOST
     assert_equal(found, plain(site))

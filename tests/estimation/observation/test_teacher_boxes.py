@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from brightness import BRIGHT, BrightnessDetector, write_table
 
 from autoeval.detections import Detections
 from autoeval.errors import InputError
-from autoeval.estimation.estimate_any import estimate_any
-from autoeval.estimation.estimator import MapEstimator
-from autoeval.estimation.fit_labelled import fit_labelled
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_labelled
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import DetectorTeacher, PredictionsTeacher
@@ -18,7 +18,6 @@ from autoeval.metasets import SampleSet, own_images
 from autoeval.metasets.recipe import draw_recipes
 from autoeval.metasets.seed_set import load_seed_set
 from autoeval.metasets.task import Task
-from tests.estimation.test_fit_labelled import BRIGHT, BrightnessDetector, write_table
 
 SEEN = tuple(BRIGHT)[:4]
 
@@ -61,7 +60,9 @@ def table(tmp_path_factory):
 
 
 def test_a_detector_that_is_right_makes_the_score_the_accuracy(table):
-    rows = fit_labelled(BrightnessDetector(), *table, teacher=DetectorTeacher(Sharp())).table
+    rows = fit_labelled(
+        BrightnessDetector(), table[0], img_dir=table[1], teacher=DetectorTeacher(Sharp())
+    ).table_
     rows = rows.set_index("category")
     # COCO's precision is read at 101 recalls, that of agreement is an area
     known, unknown = rows.loc[list(SEEN)], rows.drop(index=list(SEEN))
@@ -74,26 +75,29 @@ def test_predictions_teach_as_their_detector_does(table, tmp_path, as_folder):
     labels, images = table
     folder = write_predictions(tmp_path, labels)
     teacher = PredictionsTeacher(folder if as_folder else folder / "annotations.json")
-    fitted = fit_labelled(BrightnessDetector(), labels, images, teacher=teacher)
-    np.testing.assert_allclose(fitted.table["teacher_ap@0.30"], fitted.table["mAP"], atol=0.03)
-    assert "teacher_ap@0.30" in fitted.estimator.regression_.features_
+    fitted = fit_labelled(BrightnessDetector(), labels, img_dir=images, teacher=teacher)
+    np.testing.assert_allclose(fitted.table_["teacher_ap@0.30"], fitted.table_["mAP"], atol=0.03)
+    assert "teacher_ap@0.30" in fitted.regression_.features_
 
 
 def test_who_was_fitted_with_a_teacher_needs_one_at_a_new_place(table, tmp_path):
     labels, images = table
     teacher = PredictionsTeacher(write_predictions(tmp_path, labels))
-    fit_labelled(BrightnessDetector(), labels, images, teacher=teacher).estimator.save(
+    fit_labelled(BrightnessDetector(), labels, img_dir=images, teacher=teacher).save(
         tmp_path / "e.parquet"
     )
-    estimator = MapEstimator.load(tmp_path / "e.parquet")
+    estimator = AccuracyEstimator.load(tmp_path / "e.parquet")
+    task = Task("t", tuple(BRIGHT), ())
+    context = Observer(BrightnessDetector(), task, replace(light(), teacher=teacher)).context()
+    on_task = AccuracyEstimator().fit_rows(estimator.table_, context=context)
     with pytest.raises(InputError, match="fitted with a teacher"):
-        estimate_any(estimator, images, BrightnessDetector())
+        estimator.predict(images=images, detector=BrightnessDetector())
     with pytest.raises(InputError, match="fitted with a teacher"):
-        estimator.observer(BrightnessDetector())
+        on_task.observer(BrightnessDetector())
     here = PredictionsTeacher(tmp_path / "annotations.json")
     asked = {"cup": ["cup"], "spoon": ["spoon"]}
-    found = estimate_any(
-        estimator, images, BrightnessDetector(), categories=asked, teacher=here
+    found = estimator.predict(
+        images=images, detector=BrightnessDetector(), categories=asked, teacher=here
     ).per_category
     assert found["cup"]["value"] > found["spoon"]["value"]
 
@@ -101,8 +105,10 @@ def test_who_was_fitted_with_a_teacher_needs_one_at_a_new_place(table, tmp_path)
 def test_a_teacher_with_other_categories_is_told(table):
     other = Sharp()
     other.categories = ("cat", "dog", "cow", "hen")
-    with pytest.raises(InputError, match=r"teacher cannot judge here.*cat, dog"):
-        fit_labelled(BrightnessDetector(), *table, teacher=DetectorTeacher(other))
+    with pytest.raises(InputError, match=r"teacher cannot be used here.*cat, dog"):
+        fit_labelled(
+            BrightnessDetector(), table[0], img_dir=table[1], teacher=DetectorTeacher(other)
+        )
 
 
 def test_predictions_are_of_images_as_they_are_and_of_one_place_each(table, tmp_path):

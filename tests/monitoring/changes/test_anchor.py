@@ -1,4 +1,4 @@
-"""A labelled level is what a change is told from."""
+"""A labelled level is what a change is added to."""
 
 import json
 
@@ -10,25 +10,25 @@ from autoeval.errors import InputError
 from autoeval.monitoring.changes.anchor import Anchor
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION
-from autoeval.monitoring.changes.place_change import PlaceChange
-from autoeval.monitoring.changes.place_changes import ChangeSettings, place_changes
+from autoeval.monitoring.changes.site_change import SiteChange
+from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.observing.signals import MEANINGS
+from autoeval.monitoring.signal_names import MEANINGS
 from autoeval.monitoring.times.baseline import Baseline
 
-BLIND = np.zeros((len(MEANINGS), len(MEANINGS)))  # finds no image strange
+BLIND = np.zeros((len(MEANINGS), len(MEANINGS)))  # no image is new
 
 
 class Store:
-    """Two places of forty images, each less sharp in the second half."""
+    """Two sites of forty images, each less sharp in the second half."""
 
     def __init__(self):
         signals = dict.fromkeys(MEANINGS, 0.0)
         self.records = {
-            place: [
-                made_record(k, place, **{**signals, "detail_1": 2.0 - (k >= 20)}) for k in range(40)
+            site: [
+                made_record(k, site, **{**signals, "detail_1": 2.0 - (k >= 20)}) for k in range(40)
             ]
-            for place in ("gate", "roof")
+            for site in ("gate", "roof")
         }
 
     def index(self):
@@ -53,9 +53,9 @@ def model():
     return ChangeModel(("detail_1",), np.array([1e3]), slopes, weights, BLIND, "made up")
 
 
-def test_a_labelled_place_is_told_from_its_level_the_others_from_their_estimate(model):
+def test_a_labelled_site_is_estimated_from_its_level_the_others_from_their_estimate(model):
     settings = ChangeSettings(model, Baseline("20"), anchors={"gate": Anchor(0.6, 0.55, 0.65)})
-    table = place_changes(Store(), settings, lambda records: 0.3).set_index("group")
+    table = site_changes(Store(), settings, lambda records: 0.3).set_index("group")
     assert table.loc["gate", "change"] == pytest.approx(-0.6 * 0.2, rel=1e-3)
     assert table.loc["roof", "change"] == pytest.approx(-0.3 * 0.2, rel=1e-3)
     assert table.loc["gate", "now"] == pytest.approx(0.6 - 0.12, rel=1e-3)
@@ -63,7 +63,7 @@ def test_a_labelled_place_is_told_from_its_level_the_others_from_their_estimate(
 
 
 def test_half_widths_add_up_as_squares():
-    fell = PlaceChange(-0.2, -0.24, -0.16, 0.9, {}, (), 9, 9, 0.0)
+    fell = SiteChange(-0.2, -0.24, -0.16, 0.9, {}, (), 9, 9, 0.0)
     assert Anchor(0.5, 0.47, 0.53).now(fell) == pytest.approx((0.3, 0.25, 0.35))
     assert Anchor(0.1, 0.07, 0.13).now(fell) == (0.0, 0.0, 0.0)
 

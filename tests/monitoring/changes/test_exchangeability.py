@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from autoeval.monitoring.changes.exchangeability import capital, onset, shares_below
-from autoeval.monitoring.changes.place_watch import raise_alarm
+from autoeval.monitoring.changes.site_watch import raise_alarm
 
 ALPHA = 0.1
 

@@ -43,7 +43,7 @@ def test_intervals_cover_new_families_under_new_kinds():
     assert 0.7 <= np.mean(hits) <= 1.0
 
 
-def test_where_nothing_moved_nothing_is_told():
+def test_where_nothing_moved_the_prediction_is_zero():
     x, y, family, kind = world(np.random.default_rng(2))
     fitted = fit_slopes(x, y, family, kind)
     mean, std = fitted.predict(np.array([[0.0, 0, 0], [1, 1, 1], [3, 3, 3]]))

@@ -1,10 +1,10 @@
-"""Places observed as they come and changed, and what slopes make of them, on made-up places."""
+"""Sites observed as they come and changed, and what slopes make of them, on made-up sites."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from fading_places import FadingDetector, fading_task
+from fading_sites import FadingDetector, fading_task
 
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
@@ -20,7 +20,7 @@ from autoeval.monitoring.changes.image_weights import (
     image_products,
 )
 from autoeval.monitoring.fitting.changed_images import observe_changes, true_precision
-from autoeval.monitoring.fitting.fit_change import arrays, fit_change, left_out
+from autoeval.monitoring.fitting.fit_change import ChangeInputs, arrays, fit_change, left_out
 from autoeval.monitoring.fitting.known_changes import known_changes, positions
 
 KINDS = ("contrast", "gaussian_noise", "brightness")
@@ -30,7 +30,7 @@ READ = ("ac", "best", "contrast")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("places")
+    folder = tmp_path_factory.mktemp("sites")
     detector = FadingDetector()
     observer = Observer(detector, fading_task(folder / "data"), light(), batch_size=3)
     options = {
@@ -47,11 +47,11 @@ def changes(world):
     return known_changes(world[2][0], ("box",))
 
 
-def test_every_place_is_observed_untouched_and_changed(world):
+def test_every_site_is_observed_untouched_and_changed(world):
     _, _, (observed, problems) = world
     assert problems == ()
     for k in range(5):
-        own = [images for images in observed if images.place == f"w{k}"]
+        own = [images for images in observed if images.site == f"w{k}"]
         assert [len(images) for images in own if not images.change] == [24]
         assert len([images for images in own if images.change]) == META_SET.n_sets + 1
         assert ("contrast", 4) in {(images.change, images.severity) for images in own}
@@ -66,8 +66,8 @@ def test_what_was_observed_is_not_observed_again(world):
     before = observer.detector.observed
     again, _ = observe_changes(observer, **options)
     assert observer.detector.observed == before
-    assert [(i.place, i.change, i.severity) for i in again] == [
-        (i.place, i.change, i.severity) for i in observed
+    assert [(i.site, i.change, i.severity) for i in again] == [
+        (i.site, i.change, i.severity) for i in observed
     ]
 
 
@@ -82,13 +82,13 @@ def test_true_precision_is_that_of_the_evaluation(world):
 def test_a_change_is_the_difference_on_the_same_images(world, changes):
     observed, (known, levels) = world[2][0], changes
     assert len(known) == 5 * (META_SET.n_sets + 1)
-    assert set(levels["place"]) == {f"w{k}" for k in range(5)}
+    assert set(levels["site"]) == {f"w{k}" for k in range(5)}
     row = known.rows.iloc[0]
-    base = next(i for i in observed if i.place == row["place"] and not i.change)
+    base = next(i for i in observed if i.site == row["site"] and not i.change)
     images = next(
         i
         for i in observed
-        if (i.place, i.change, i.severity) == (row["place"], row["kind"], row["severity"])
+        if (i.site, i.change, i.severity) == (row["site"], row["kind"], row["severity"])
     )
     same = positions(base, images)
     assert row["true"] == true_precision(images, 0) - true_precision(base, 0, same)
@@ -96,46 +96,46 @@ def test_a_change_is_the_difference_on_the_same_images(world, changes):
     assert len(known.untouched[0]) == len(base) - len(images)
 
 
-def test_the_level_of_a_place_is_told_by_the_others(world):
-    """Other truths at one place change what is told of all the others, not of itself."""
+def test_the_level_of_a_site_is_estimated_by_the_others(world):
+    """Other truths at one site change what is estimated of all the others, not of itself."""
     observed = world[2][0]
     moved = [
-        replace(i, truth=tuple((b + 12, *rest) for b, *rest in i.truth)) if i.place == "w2" else i
+        replace(i, truth=tuple((b + 12, *rest) for b, *rest in i.truth)) if i.site == "w2" else i
         for i in observed
     ]
     levels = [
-        known_changes(o, ("box",))[1].set_index("place")["estimate"] for o in (observed, moved)
+        known_changes(o, ("box",))[1].set_index("site")["estimate"] for o in (observed, moved)
     ]
     same = np.isclose(levels[0], levels[1], atol=1e-9)
     assert dict(zip(levels[0].index, same, strict=True)) == {f"w{k}": k == 2 for k in range(5)}
 
 
-def test_places_of_one_family_cannot_tell_of_each_other(world):
+def test_sites_of_one_family_cannot_estimate_each_other(world):
     together = [replace(images, family="one") for images in world[2][0]]
     with pytest.raises(InputError, match="two families or more"):
         known_changes(together, ("box",))
 
 
 def test_left_out_means_unseen(changes):
-    """What a family does under one kind of change has no part in what is told of it there."""
+    """What a family does under one kind of change has no part in what is estimated of it there."""
     x, y, family, kind = arrays(changes[0], READ, bounds_of(READ))
     own = (family == "w1") & (kind == "contrast")
     other = np.where(own, y + 0.5, y)
     for kinds in (True, False):
-        told, moved = (left_out(x, v, family, kind, kinds=kinds)[0] for v in (y, other))
-        assert np.isfinite(told).all()
-        assert told[own] == pytest.approx(moved[own])
-        assert not np.allclose(told, moved)
+        estimated, moved = (left_out(x, v, family, kind, kinds=kinds)[0] for v in (y, other))
+        assert np.isfinite(estimated).all()
+        assert estimated[own] == pytest.approx(moved[own])
+        assert not np.allclose(estimated, moved)
 
 
-def test_slopes_tell_changes_of_unseen_places_better_than_no_change(changes):
+def test_slopes_estimate_changes_of_unseen_sites_better_than_no_change(changes):
     x, y, family, kind = arrays(changes[0], READ, bounds_of(READ))
-    told, _ = left_out(x, y, family, kind, kinds=False)
-    assert np.abs(told - y).mean() < 0.6 * np.abs(y).mean()
+    estimated, _ = left_out(x, y, family, kind, kinds=False)
+    assert np.abs(estimated - y).mean() < 0.6 * np.abs(y).mean()
 
 
 def test_the_fitted_model_holds_what_it_read_and_covers(changes):
-    model = fit_change(changes[0], read=READ, origin="made up")
+    model = fit_change(changes[0], ChangeInputs(READ), origin="made up")
     assert model.names == READ and model.slopes.widening > 0 and model.origin == "made up"
     x, y, *_ = arrays(changes[0], READ, bounds_of(READ))
     mean, std = model.slopes.predict(x)

@@ -5,7 +5,7 @@ from scipy.stats import norm
 from autoeval.monitoring.order.ranks import among_worst, worse_than
 
 
-def test_of_two_normal_places_the_probability_is_known():
+def test_of_two_normal_sites_the_probability_is_known():
     rng = np.random.default_rng(0)
     drawn = rng.normal([0.30, 0.35], [0.10, 0.05], (200_000, 2))
     expected = norm.cdf(0.05 / np.hypot(0.10, 0.05))
@@ -20,7 +20,7 @@ def test_an_error_that_all_share_does_not_blur_their_order():
     assert worse_than(drawn, np.array([0]))[0].tolist() == [0.5, 1.0]
 
 
-def test_equal_places_are_as_likely_among_the_worst():
+def test_equal_sites_are_as_likely_among_the_worst():
     drawn = np.random.default_rng(1).normal(size=(50_000, 8))
     probabilities = among_worst(drawn, 3)
     assert probabilities == pytest.approx(np.full(8, 3 / 8), abs=0.01)

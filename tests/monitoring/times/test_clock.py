@@ -27,22 +27,22 @@ def test_what_the_camera_wrote_goes_before_the_time_of_the_file(tmp_path):
     assert Clock("file").read(path, "1.jpg")[1] == "file"
 
 
-def test_without_exif_the_file_tells_in_utc(tmp_path):
+def test_without_exif_the_file_counts_in_utc(tmp_path):
     path = photograph(tmp_path / "1.jpg")
     os.utime(path, (1_770_000_000, 1_770_000_000))
     assert Clock().read(path, "1.jpg") == (datetime(2026, 2, 2, 2, 40), "file")
     assert Clock("exif").read(path, "1.jpg") == (None, "none")
 
 
-@pytest.mark.parametrize("told", ["0000:00:00 00:00:00", "rubbish", ""])
-def test_a_time_that_is_none_is_none(told, tmp_path):
-    path = photograph(tmp_path / "1.jpg", told)
+@pytest.mark.parametrize("text", ["0000:00:00 00:00:00", "rubbish", ""])
+def test_a_time_that_is_none_is_none(text, tmp_path):
+    path = photograph(tmp_path / "1.jpg", text)
     assert Clock("exif").read(path, "1.jpg") == (None, "none")
 
 
-@pytest.mark.parametrize("told", ["1970:01:01 00:00:00", "2099:01:01 00:00:00"])
-def test_a_clock_that_was_reset_is_not_believed(told, tmp_path):
-    path = photograph(tmp_path / "1.jpg", told)
+@pytest.mark.parametrize("text", ["1970:01:01 00:00:00", "2099:01:01 00:00:00"])
+def test_a_clock_that_was_reset_is_not_believed(text, tmp_path):
+    path = photograph(tmp_path / "1.jpg", text)
     assert Clock().read(path, "1.jpg") == (None, "untrue")
 
 

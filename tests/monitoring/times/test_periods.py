@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.monitoring.times.periods import check_by, doubts_of_time, in_time, periods
+from autoeval.monitoring.times.periods import check_by, in_time, periods, time_warnings
 
 
 def index(*times, names=None, source="exif"):
@@ -40,13 +40,13 @@ def test_what_is_no_grouping_is_refused(by):
 
 def test_a_clock_that_jumps_back_is_named():
     hours = [f"2026-03-02 {h:02d}:00" for h in (8, 9, 10, 7, 8, 9, 10, 11)]
-    (doubt,) = doubts_of_time(index(*hours), "day")
-    assert "jumps back 1 time, first at 3.jpg, by 0 days 03:00:00" in doubt
+    (warning,) = time_warnings(index(*hours), "day")
+    assert "jumps back 1 time, first at 3.jpg, by 0 days 03:00:00" in warning
 
 
 def test_names_without_order_are_no_jumps():
     hours = [f"2026-03-02 {h:02d}:00" for h in (8, 3, 10, 1, 9, 2, 7, 5)]
-    assert list(doubts_of_time(index(*hours), "day")) == []
+    assert list(time_warnings(index(*hours), "day")) == []
 
 
 def test_lacking_untrue_and_mixed_times_are_named():
@@ -57,11 +57,11 @@ def test_lacking_untrue_and_mixed_times_are_named():
         None,
         source=["exif", "file", "none", "untrue"],
     )
-    told = " ".join(doubts_of_time(images, "day"))
-    assert "1 image without a time, in no day" in told
-    assert "1 image with a time before 1990 or in the future" in told
-    assert "different clocks (exif 1, file 1)" in told
+    shown = " ".join(time_warnings(images, "day"))
+    assert "1 image without a time, in no day" in shown
+    assert "1 image with a time before 1990 or in the future" in shown
+    assert "different clocks (exif 1, file 1)" in shown
 
 
 def test_one_image_has_nothing_strange():
-    assert list(doubts_of_time(index("2026-03-02 08:00"), "hour")) == []
+    assert list(time_warnings(index("2026-03-02 08:00"), "hour")) == []

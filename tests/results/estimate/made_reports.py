@@ -12,7 +12,7 @@ from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.sections import Report
 from autoeval.results.estimate.answer import Answer
 from autoeval.results.estimate.by_category import ByCategory
-from autoeval.results.estimate.doubts import ReasonsForDoubt
+from autoeval.results.estimate.estimate_notes import Warnings
 from autoeval.results.estimate.plotted_scores import PlottedScores
 from autoeval.results.estimate.score_scatter import ScoreScatter
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
@@ -59,7 +59,7 @@ def report(
     plotted = plotted or PlottedScores(points(), ["bos", "ac"], {}, ())
     sections = [
         Answer(estimate),
-        ReasonsForDoubt(estimate, judged),
+        Warnings(estimate, judged),
         AtAGlance(judged),
         ScoreScatter(title, plotted, target, star),
         UnseenSources(judged, why_none),

@@ -16,7 +16,7 @@ def test_the_answer_comes_before_everything_else():
     said = text(report())
     assert re.search(r"Estimated mAP\s+40\.0\s+90% interval: 30\.0 to 55\.0", said)
     assert "from 80 unlabelled images" in said and "± 1.0 over the dropout repeats" in said
-    assert "None of the checks of this estimate gives a reason for doubt." in said
+    assert "None of the checks of this estimate gives a warning." in said
 
 
 def test_the_answer_comes_last_on_the_terminal():
@@ -26,7 +26,7 @@ def test_the_answer_comes_last_on_the_terminal():
 
 
 def test_what_few_images_add_to_the_interval_is_told():
-    expected = "± 2.0 over the choice of images; by source alone 35.0 to 50.0."
+    expected = "± 2.0 over the choice of images; without the sampling error 35.0 to 50.0."
     known = report(sampling_std=0.02, source_lower=0.35, source_upper=0.5)
     assert expected in text(known) and "choice of images" not in text(report())
 
@@ -35,8 +35,8 @@ def test_one_image_is_not_several():
     assert "from 1 unlabelled image," in text(report(n_images=1))
 
 
-def test_guards_are_told_in_their_words():
-    said = text(report(guards=("only 3 images", HOSTILE)))
+def test_warnings_are_shown_in_their_words():
+    said = text(report(warnings=("only 3 images", HOSTILE)))
     assert "only 3 images" in said and "None of the checks" not in said
     assert "&lt;img src=x onerror=alert(1)&gt;" in said
 
@@ -44,7 +44,7 @@ def test_guards_are_told_in_their_words():
 @pytest.mark.parametrize(("error", "doubted"), [(0.2, True), (0.1, True), (0.099, False)])
 def test_a_method_no_better_than_a_constant_is_doubted(error, doubted):
     said = text(report(judged=held_out(bos=error, constant=0.1)))
-    assert ("these scores say nothing" in said) == doubted
+    assert ("these scores do not predict accuracy here" in said) == doubted
     assert re.search(r"Mean error on unseen sources\s+" + f"{100 * error:.1f}", said)
     assert re.search(r"True value in the interval\s+67%\s+of 3 held-out sources", said)
 

@@ -10,7 +10,6 @@ from chromium import LAPTOP, PHONE, Visit, chromium
 from made_reports import report
 from rectangles import RectangleDetector, write_world
 
-import autoeval.detectors
 from autoeval.cli import main
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -43,7 +42,9 @@ def work_dir(tmp_path_factory):
     paths = {"task": folder / "task.py", "images": new, "work-dir": folder / "work"}
     options = [word for name, path in paths.items() for word in (f"--{name}", str(path))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(autoeval.detectors, "load_detector", lambda *a, **k: RectangleDetector())
+        patch.setattr(
+            "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
+        )
         assert main(["estimate-map", *words.split(), *options]) == 0
     return folder / "work"
 
@@ -97,7 +98,7 @@ def test_the_answer_on_top_is_that_of_the_run(visit, work_dir):
     low, high = 100 * estimate["lower"], 100 * estimate["upper"]
     assert visit.texts(".interval .range") == [f"90% interval: {low:.1f} to {high:.1f}"]
     doubts = visit.page.locator(".warnings").first.inner_text()
-    assert estimate["guards"] and all(guard in doubts for guard in estimate["guards"])
+    assert estimate["warnings"] and all(guard in doubts for guard in estimate["warnings"])
 
 
 def test_numbers_are_those_of_the_parquet_file(visit, table):
@@ -214,11 +215,11 @@ def test_categories_of_hostile_names_are_text_and_sort(browser, tmp_path):
     visit.page.close()
 
 
-def test_the_least_stable_images_are_pictures(visit):
-    widths = visit.page.locator(".thumbnails img").evaluate_all(
-        "all => all.map(i => i.naturalWidth)"
-    )
-    assert len(widths) == 8 and all(0 < width <= 360 for width in widths)
+@pytest.mark.parametrize(("place", "n_images"), [("first", 6), ("last", 8)])
+def test_the_least_certain_and_the_least_stable_images_are_pictures(visit, place, n_images):
+    gallery = getattr(visit.page.locator(".thumbnails"), place)
+    widths = gallery.locator("img").evaluate_all("all => all.map(i => i.naturalWidth)")
+    assert len(widths) == n_images and all(0 < width <= 360 for width in widths)
 
 
 def test_nothing_sticks_out_on_a_phone(browser, work_dir):

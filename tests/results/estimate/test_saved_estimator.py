@@ -5,8 +5,8 @@ import json
 import pytest
 from test_plotted_scores import score_table
 
-from autoeval.estimation.estimator import MapEstimator
-from autoeval.results.estimate.map_report import map_report
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.results.estimate.estimate_page import estimate_page
 
 
 @pytest.mark.parametrize(
@@ -14,11 +14,11 @@ from autoeval.results.estimate.map_report import map_report
     [
         ("ab", "2 sources: too few to leave one out, so the error on a new source is not known."),
         # mAP is exactly linear in bos
-        ("abc", "missed the mAP of its 3 sources by 0.0 (points of 100) on average"),
+        ("abc", "Mean absolute error on the 3 sources when each was left out: 0.0 (points of 100)"),
     ],
 )
 def test_a_saved_estimator_says_what_is_known_of_its_error(sources, said, tmp_path):
-    report = map_report("t", MapEstimator("bos").fit_rows(score_table(*sources)))
+    report = estimate_page("t", AccuracyEstimator("bos").fit_rows(score_table(*sources)))
     page, folder, result = report.write(tmp_path, tmp_path / "elsewhere" / "page.html")
     assert said in page.read_text() and said in report.text()
     assert page == tmp_path / "elsewhere" / "page.html" and folder == page.with_suffix("")
@@ -32,9 +32,11 @@ def test_an_estimator_tells_what_it_remembers_of_its_making():
         "pass": {"dropout": {"position": "after", "stages": [1, 2], "rate": 0.15}, "seed": 7},
         "task": {"name": "vehicle"},
     }
-    estimator = MapEstimator("bos").fit_rows(score_table(*"abc"), context=made_with)
-    facts = map_report("t", estimator, detector="nano").to_dict()["facts"]
+    estimator = AccuracyEstimator("bos").fit_rows(score_table(*"abc"), context=made_with)
+    facts = estimate_page("t", estimator, detector="nano").to_dict()["facts"]
     assert facts["detector"] == "nano" and facts["task"] == "vehicle" and facts["seed"] == "7"
     assert facts["dropout"] == "after stages [1, 2], rate 0.15" and facts["repeats"] == "2"
-    bare = map_report("t", MapEstimator("bos").fit_rows(score_table(*"abc"))).to_dict()["facts"]
+    bare = estimate_page("t", AccuracyEstimator("bos").fit_rows(score_table(*"abc"))).to_dict()[
+        "facts"
+    ]
     assert "dropout" not in bare and bare["sources"] == "a, b, c"

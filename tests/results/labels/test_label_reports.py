@@ -1,4 +1,4 @@
-"""The folder to label, and the pages, of a made place."""
+"""The folder to label, and the pages, of a made site."""
 
 import json
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from label_worlds import label_set, make_place
+from label_worlds import label_set, make_site
 
 from autoeval.data.coco import read_coco
-from autoeval.estimation.labels.fit_aid import fit_aid
-from autoeval.estimation.labels.plan import make_plan
-from autoeval.estimation.labels.value_with_error import ValueWithError
-from autoeval.estimation.labels.with_labels import estimate_with_labels
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.plan import make_plan
+from autoeval.labels.to_label import SURE, write_to_label
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.results.labels.estimate_report import label_report
 from autoeval.results.labels.plan_report import plan_report
-from autoeval.results.labels.to_label import SURE, write_to_label
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class FileOnDisk:
 
 
 @pytest.fixture(scope="module")
-def place():
-    return make_place(7, n_images=40)
+def site():
+    return make_site(7, n_images=40)
 
 
 @pytest.fixture(scope="module")
-def plan(place):
-    aid = fit_aid([make_place(seed) for seed in range(3)])
-    return make_plan(place.pool, aid, n=12, priors={"mAP": ValueWithError(0.45, 0.09)})
+def plan(site):
+    assistance = fit_assistance([make_site(seed) for seed in range(3)])
+    return make_plan(site.pool, assistance, n=12, priors={"mAP": ValueWithError(0.45, 0.09)})
 
 
 def test_the_folder_holds_what_was_drawn(plan, tmp_path):
@@ -52,29 +52,29 @@ def test_the_folder_holds_what_was_drawn(plan, tmp_path):
     assert len(offered) == sure.sum() > 0
     tasks = json.loads((out / "prelabels_label_studio.json").read_text())
     assert sum(len(task["predictions"][0]["result"]) for task in tasks) == sure.sum()
-    place = next(
+    task = next(
         k for k, image in enumerate(plan.drawn) if (sure & (plan.found.image == image)).any()
     )
-    first = tasks[place]["predictions"][0]["result"][0]["value"]
-    row = np.flatnonzero(sure & (plan.found.image == plan.drawn[place]))[0]
+    first = tasks[task]["predictions"][0]["result"][0]["value"]
+    row = np.flatnonzero(sure & (plan.found.image == plan.drawn[task]))[0]
     assert first["x"] == pytest.approx(plan.found.boxes[row][0] / 2)  # percent of 200 pixels
     assert first["rectanglelabels"] == ["car"]
 
 
-def test_a_plan_is_told(plan, tmp_path):
+def test_the_page_of_a_plan(plan, tmp_path):
     report = plan_report(plan)
-    told = report.to_dict()
-    widths = [row["half_width"] for row in told["half_width"]]
+    written = report.to_dict()
+    widths = [row["half_width"] for row in written["half_width"]]
     assert widths == sorted(widths, reverse=True)
-    assert [row["labels"] for row in told["half_width"]] == [10, 12, 20, 30]
+    assert [row["labels"] for row in written["half_width"]] == [10, 12, 20, 30]
     assert "12 of 40 images" in report.text()
     page, parts, _ = report.write(tmp_path)
-    assert "How exact it will be" in page.read_text()
+    assert "Expected half-width" in page.read_text()
     assert (parts / "half_width.png").exists()
 
 
-def test_labels_are_told(plan, place, tmp_path):
-    estimate = estimate_with_labels(plan, label_set(place, plan.drawn))
+def test_the_page_of_an_estimate_with_labels(plan, site, tmp_path):
+    estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
     report = label_report(estimate)
     page, parts, result = report.write(tmp_path)
     text = page.read_text()

@@ -1,15 +1,15 @@
-"""An alarm says whether the place is known to be worse, or only changed."""
+"""An alarm says whether the site is known to be worse, or only changed."""
 
 import pandas as pd
 import pytest
 
-from autoeval.results.monitoring.place_board import change_text
+from autoeval.results.monitoring.site_board import change_text
 from autoeval.targets import find_target
 
 SINCE = pd.Timestamp("2026-03-02 08:00")
 
 
-def told(change, half, *, alarm):
+def shown(change, half, *, alarm):
     ends = {"change_lower": change - half, "change_upper": change + half}
     row = {"change": change, **ends, "since": SINCE, "alarm": alarm}
     return change_text(row, find_target("mAP"))
@@ -26,10 +26,10 @@ def told(change, half, *, alarm):
     ],
 )
 def test_what_is_said_of_a_change(change, half, alarm, words):
-    assert told(change, half, alarm=alarm).startswith(words)
-    assert ("not known" in told(change, half, alarm=alarm)) == ("not known" in words)
+    assert shown(change, half, alarm=alarm).startswith(words)
+    assert ("not known" in shown(change, half, alarm=alarm)) == ("not known" in words)
 
 
-def test_an_alarm_without_a_told_change_is_not_called_a_fall():
+def test_an_alarm_without_a_estimated_change_is_not_called_a_fall():
     row = {"change": float("nan"), "alarm": True}
     assert change_text(row, find_target("mAP")) == "changed, not known to be worse"

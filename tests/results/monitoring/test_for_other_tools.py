@@ -12,7 +12,7 @@ from autoeval.results.monitoring.plain_rows import json_lines
 from autoeval.results.monitoring.prometheus import prometheus_text
 from autoeval.results.monitoring.webhook import post_json
 
-PLACES = pd.DataFrame(
+SITES = pd.DataFrame(
     {
         "group": ["gate", 'a "b"\\\nc'],
         "period": ["", ""],
@@ -26,7 +26,7 @@ PLACES = pd.DataFrame(
 
 
 def test_each_row_is_a_line_of_json_without_nan():
-    first, second = map(json.loads, json_lines(PLACES).splitlines())
+    first, second = map(json.loads, json_lines(SITES).splitlines())
     assert first == {
         "group": "gate",
         "period": "",
@@ -40,7 +40,7 @@ def test_each_row_is_a_line_of_json_without_nan():
 
 def test_prometheus_reads_every_line_of_the_file():
     """Read back by the rules of the exposition format, written out here."""
-    text = prometheus_text(PLACES, target="mAP", finished_s=1.5)
+    text = prometheus_text(SITES, target="mAP", finished_s=1.5)
     assert text.endswith("\n")
     kinds, samples, helped = {}, {}, set()
     for line in text.splitlines():
@@ -54,22 +54,22 @@ def test_prometheus_reads_every_line_of_the_file():
             samples[series] = float(value)
     assert kinds.keys() == helped == {series.partition("{")[0] for series in samples}
     assert set(kinds.values()) == {"gauge"}
-    assert samples['autoeval_place_estimate{place="gate",target="mAP"}'] == 0.25
-    assert samples['autoeval_place_images{place="a \\"b\\"\\\\\\nc",target="mAP"}'] == 0
+    assert samples['autoeval_site_estimate{site="gate",target="mAP"}'] == 0.25
+    assert samples['autoeval_site_images{site="a \\"b\\"\\\\\\nc",target="mAP"}'] == 0
     assert not any("estimate{" in s and "b" in s.partition("{")[2][7:14] for s in samples)
-    assert samples['autoeval_place_alarm{place="gate",target="mAP"}'] == 1
+    assert samples['autoeval_site_alarm{site="gate",target="mAP"}'] == 1
     assert samples["autoeval_monitor_finished_seconds"] == 1.5
 
 
 @contextmanager
 def server(status=200):
     """A web server on the loopback interface that notes what it is sent."""
-    told = []
+    sent = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            told.append((self.path, self.headers["Content-Type"], json.loads(body)))
+            sent.append((self.path, self.headers["Content-Type"], json.loads(body)))
             self.send_response(status)
             self.end_headers()
 
@@ -79,16 +79,16 @@ def server(status=200):
     running = HTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=running.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{running.server_port}/hook", told
+        yield f"http://127.0.0.1:{running.server_port}/hook", sent
     finally:
         running.shutdown()
         running.server_close()
 
 
 def test_the_webhook_is_sent_json():
-    with server() as (url, told):
+    with server() as (url, sent):
         post_json(url, {"alarms": ["Tor Süd"]})
-    assert told == [("/hook", "application/json", {"alarms": ["Tor Süd"]})]
+    assert sent == [("/hook", "application/json", {"alarms": ["Tor Süd"]})]
 
 
 def test_a_webhook_that_refuses_or_is_not_there_is_named():

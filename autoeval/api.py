@@ -1,0 +1,377 @@
+"""What users call: fit, plan labels, estimate with labels. Plain parameters, for Python and shell.
+
+The names of this module are those of the package; see `autoeval.__init__`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoeval.data.predictions.category_words import read_names
+from autoeval.data.predictions.of_place import files_by_place
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_files, fit_labelled, join_fits
+from autoeval.estimation.observation.kept_observer import Keeping
+from autoeval.estimation.observation.teacher_boxes import Teacher, load_teacher
+from autoeval.estimation.plan_folder import plan_in_folder
+from autoeval.estimation.prediction_files import PathLike, PredictionFiles
+from autoeval.estimation.training_set import read_labels
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.plan_file import load_plan
+from autoeval.labels.with_labels import LabelledEstimate
+from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
+from autoeval.metasets.task import Task, load_task
+from autoeval.runtime.writers import write_table
+
+if TYPE_CHECKING:
+    from autoeval.estimation.observation.observing import ImageDetector
+    from autoeval.estimation.observation.presets import PassSettings
+    from autoeval.metasets.config import MetaSetConfig
+    from autoeval.runtime.executors.base import Executor
+
+ESTIMATOR, SCORES = "estimator.parquet", "scores.parquet"
+
+
+def fit(
+    labels: PathLike | None = None,
+    *,
+    predictions: PathLike | None = None,
+    detector: str | DetectorSpec | ImageDetector | None = None,
+    task: PathLike | Task | None = None,
+    join: Sequence[PathLike] = (),
+    img_dir: PathLike | None = None,
+    family: str | None = None,
+    half_size_predictions: PathLike | None = None,
+    names: PathLike | Mapping[str, str] | None = None,
+    truncated: bool = False,
+    teacher: PathLike | DetectorSpec | Teacher | None = None,
+    data_root: PathLike | None = None,
+    target: str = "mAP",
+    level: float = 0.9,
+    methods: Sequence[str] = (DEFAULT_METHOD,),
+    settings: PassSettings | None = None,
+    meta_set: MetaSetConfig | None = None,
+    reference: str | None = None,
+    pseudo_labels: PathLike | None = None,
+    pseudo_words: Mapping[str, str] | None = None,
+    work_dir: PathLike | None = None,
+    executor: Executor | None = None,
+    batch_size: int = 4,
+) -> AccuracyEstimator:
+    """Fit an estimator on labelled data: one labelled set, the sources of a task, or earlier fits.
+
+    Parameters
+    ----------
+    labels : path-like, optional
+        A labelled set: COCO JSON, or a folder of YOLO or VOC labels.
+    predictions : path-like, optional
+        What the detector found on it: COCO results, Parquet or JSON lines. With `task` a folder
+        with ``NAME.json`` for each source.
+    detector : str, DetectorSpec or ImageDetector, optional
+        Instead of `predictions`: the detector, which is run over the images.
+    task : path-like or Task, optional
+        Instead of `labels`: a task file with labelled sources; see `autoeval.load_task`.
+    join : sequence of path-like
+        Instead of all of these: work dirs of fits of one detector.
+    img_dir : path-like, optional
+        Images of `labels`, where their format does not say.
+    family : str, optional
+        Origin of `labels`, if others that it is joined with share it.
+    half_size_predictions : path-like, optional
+        Predictions of a second pass at half the input size, in pixels of the full size.
+    names : path-like or mapping of str to str, optional
+        Words for the category numbers of predictions: ``data.yaml``, or a text file with a word a
+        line, counted from 0.
+    truncated : bool
+        Accept predictions without boxes under .3.
+    teacher : path-like, DetectorSpec or Teacher, optional
+        A stronger detector, or its predictions: agreement with it becomes a score.
+    data_root : path-like, optional
+        Folder with the data of the task.
+    target : str
+        What is estimated: ``mAP``, ``mAP50``, ``mAP75``, or with a task a counting error.
+    level : float
+        Nominal coverage of the intervals.
+    methods : sequence of str
+        With a task and a detector: the first becomes the estimator, all are evaluated.
+    settings : PassSettings, optional
+        With a task and a detector: from `autoeval.estimation.observation.presets.preset`; by
+        default each image once, and once at half the size.
+    meta_set : MetaSetConfig, optional
+        With a task and a detector: transformed sample sets, which the published methods need.
+    reference : str, optional
+        Source of the task that stands for the detector's training domain.
+    pseudo_labels, pseudo_words
+        With a task and a detector: see `autoeval.estimation.fit_task.fit_task`.
+    work_dir : path-like, optional
+        Where the estimator, its score table and what was observed are written: the same call goes
+        on where one was interrupted. Needed with a task and a detector.
+    executor : Executor, optional
+        Where a detector is run; this process by default.
+    batch_size : int
+        Changes no number.
+
+    Returns
+    -------
+    AccuracyEstimator
+        Its ``fit_result_`` says how accurate it is on what it has not seen.
+
+    Raises
+    ------
+    InputError
+        If the data cannot be read or do not belong together; the message says what to do.
+    """
+    folder = None if work_dir is None else Path(work_dir)
+    if join:
+        estimator = _join(join, target, level)
+    else:
+        _check_sources(labels, predictions, detector, task, family)
+        task = load_task(task, data_root) if isinstance(task, str | os.PathLike) else task
+        if predictions is not None:
+            words = read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
+            options: dict[str, Any] = {"names": words or {}, "truncated": truncated}
+            files = _files(predictions, half_size_predictions, teacher, options, task is not None)
+            estimator = fit_files(
+                labels=labels,
+                task=task,
+                files=files,
+                img_dir=img_dir,
+                family=family,
+                target=target,
+                level=level,
+            )
+        else:
+            assert detector is not None
+            loaded, load, loading = load_any(detector, teacher)
+            helper = load_teacher(teacher)
+            if task is None:
+                assert labels is not None
+                estimator = fit_labelled(
+                    loaded,
+                    labels,
+                    img_dir=img_dir,
+                    family=family,
+                    teacher=helper,
+                    target=target,
+                    level=level,
+                    keep=Keeping(folder, executor, load) if folder else None,
+                    batch_size=batch_size,
+                    loading=loading,
+                )
+            else:
+                return _fit_task(
+                    loaded,
+                    task,
+                    folder,
+                    settings=settings,
+                    teacher=helper,
+                    meta_set=meta_set,
+                    reference=reference,
+                    methods=methods,
+                    target=target,
+                    level=level,
+                    pseudo_labels=pseudo_labels,
+                    pseudo_words=pseudo_words,
+                    executor=executor,
+                    load=load,
+                    loading=loading,
+                    batch_size=batch_size,
+                )
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        estimator.save(folder / ESTIMATOR)
+        write_table(folder / SCORES, estimator.table_)
+        estimator.fit_result_ = estimator.fit_result_.written(  # type: ignore[union-attr]
+            folder / ESTIMATOR, folder / SCORES
+        )
+    return estimator
+
+
+def plan_labels(
+    estimator: AccuracyEstimator | PathLike,
+    predictions: PathLike | PredictionFiles | None = None,
+    *,
+    images: Any = None,
+    n: int = 20,
+    seed: int = 0,
+    frames: int | None = None,
+    pseudo_labels: PathLike | None = None,
+    pseudo_words: Mapping[str, str] | None = None,
+    folder: PathLike | None = None,
+    **site: Any,
+) -> LabelPlan:
+    """Draw images of a new site to label, and say how precise their labels will make the estimate.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator or path-like
+    predictions, images, **site
+        See `AccuracyEstimator.predict`.
+    n, seed, frames, pseudo_labels, pseudo_words
+        See `AccuracyEstimator.plan_labels`.
+    folder : path-like, optional
+        Write the plan there with a copy of the images, ready to be labelled; a plan that is there
+        is enlarged to `n` images.
+
+    Raises
+    ------
+    InputError
+        As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`.
+    """
+    fitted = load_estimator(estimator)
+    estimate = fitted.predict(predictions, images=images, **site)
+    options: dict[str, Any] = {
+        "seed": seed,
+        "frames": frames,
+        "pseudo_labels": pseudo_labels,
+        "pseudo_words": pseudo_words,
+    }
+    if folder is None:
+        return fitted.plan_labels(estimate, n=n, **options)
+    return plan_in_folder(fitted, estimate, Path(folder), n=n, **options)[0]
+
+
+def estimate_with_labels(
+    plan: LabelPlan | PathLike,
+    labels: PathLike,
+    *,
+    img_dir: PathLike | None = None,
+    words: Mapping[str, str] | None = None,
+    planned: bool = True,
+) -> LabelledEstimate:
+    """Estimate the accuracy at the site of a plan from the labels of the images that it drew.
+
+    Parameters
+    ----------
+    plan : LabelPlan or path-like
+        From `plan_labels`, or the folder that it was written to.
+    labels : path-like
+        In any format that `autoeval.load_labels` reads.
+    img_dir : path-like, optional
+        Folder of the labelled images, where their format does not say.
+    words : mapping of str to str, optional
+        Category of the estimate for each word of the labels; by default equal words.
+    planned : bool
+        Whether the plan drew the labelled images. Otherwise all that are labelled are taken, as a
+        simple random sample.
+
+    Raises
+    ------
+    InputError
+        If plan or labels cannot be read, or do not belong together.
+    """
+    plan = plan if isinstance(plan, LabelPlan) else load_plan(plan)
+    return estimate_plan(plan, read_labels(Path(labels), img_dir), words=words, planned=planned)
+
+
+def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
+    """Load an estimator, where it is not one already."""
+    if isinstance(estimator, AccuracyEstimator):
+        return estimator
+    return AccuracyEstimator.load(estimator)
+
+
+def load_any(
+    detector: str | DetectorSpec | ImageDetector, teacher: Any = None
+) -> tuple[Any, DetectorSpec | None, dict[str, Any] | None]:
+    """Load a detector that is named, and say how: for workers, and to keep with an estimator."""
+    if isinstance(detector, str):
+        detector = DetectorSpec(detector)
+    if not isinstance(detector, DetectorSpec):
+        return detector, None, None
+    of_teacher = teacher.to_dict() if isinstance(teacher, DetectorSpec) else None
+    return detector(), detector, {"detector": detector.to_dict(), "teacher": of_teacher}
+
+
+def _check_sources(labels: Any, predictions: Any, detector: Any, task: Any, family: Any) -> None:
+    if labels is not None and task is not None:
+        raise InputError(
+            "One at a time: fit the labels and the task by themselves, then join both (--join)."
+        )
+    if labels is None and task is None:
+        raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")
+    if family is not None and task is not None:
+        raise InputError("--family is that of --labels; a task names those of its sources itself.")
+    if (predictions is None) == (detector is None):
+        raise InputError(
+            "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
+        )
+
+
+def _files(
+    predictions: PathLike,
+    half_size: PathLike | None,
+    teacher: Any,
+    options: Mapping[str, Any],
+    of_task: bool,
+) -> PredictionFiles | dict[str, PredictionFiles]:
+    """Name the prediction files of a labelled set, or of each source of a task."""
+    if teacher is not None and not isinstance(teacher, str | os.PathLike):
+        raise InputError("With predictions the teacher is named by its predictions, too.")
+    if not of_task:
+        return PredictionFiles(predictions, half_size, teacher, **options)
+    folder = Path(predictions)
+    if not folder.is_dir():
+        raise InputError(
+            f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
+            "source."
+        )
+    return {
+        name: PredictionFiles(
+            path,
+            Path(half_size) / path.name if half_size else None,
+            Path(teacher) / path.name if teacher else None,
+            **options,
+        )
+        for name, path in files_by_place(folder).items()
+    }
+
+
+def _join(folders: Sequence[PathLike], target: str, level: float) -> AccuracyEstimator:
+    paths = [Path(path) for path in folders]
+    paths = [(path / ESTIMATOR if path.is_dir() else path).resolve() for path in paths]
+    if len(set(paths)) < 2:
+        raise InputError("--join takes two work dirs or more, of fits of one detector.")
+    fits = {str(path): AccuracyEstimator.load(path) for path in paths}
+    return join_fits(fits, target=target, level=level)
+
+
+def _fit_task(
+    detector: Any,
+    task: Task,
+    folder: Path | None,
+    *,
+    settings: PassSettings | None,
+    teacher: Teacher | None,
+    reference: str | None,
+    batch_size: int,
+    pseudo_labels: PathLike | None,
+    **options: Any,
+) -> AccuracyEstimator:
+    from autoeval.estimation.fit_task import fit_task
+    from autoeval.estimation.kept_domain import reference_domain
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import light
+
+    if folder is None:
+        raise InputError("A fit on a task needs a folder to keep what is scored: `work_dir`.")
+    settings = replace(settings or light(), teacher=teacher)
+    observer: Observer = Observer(detector, task, settings, batch_size=batch_size)
+    if reference is not None:
+        domain = reference_domain(observer, reference, folder)
+        settings = replace(settings, domain=domain)
+        observer = Observer(detector, task, settings, batch_size=batch_size)
+    return fit_task(
+        observer,
+        task.load_seed_sets(),
+        work_dir=folder,
+        pseudo_labels=None if pseudo_labels is None else Path(pseudo_labels),
+        **options,
+    )

@@ -1,0 +1,122 @@
+"""How a detector is loaded, as plain values: kept with an estimator, and sent to workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import Self
+
+from autoeval.errors import InputError
+
+
+@dataclass(frozen=True)
+class DetectorSpec:
+    """A detector by name.
+
+    Parameters
+    ----------
+    name : str
+        A name in `configs/detectors/`, the path of an mmdet config file or of one that mmdet brings
+        along (``mmdet::retinanet/...``), or ``FILE.py:NAME`` of a `BlackBoxDetector`.
+    checkpoint : str, optional
+        Its weights; by default the official ones of a known name.
+    device : str, optional
+        As torch names it; by default ``cuda`` where there is one.
+    cfg_options : mapping, optional
+        Changes to the config.
+    trust_checkpoint : bool
+        Unpickle everything in the checkpoint, which may run code.
+    classes : str, optional
+        File with the names of its labels, one in a line.
+    stages : sequence of str
+        Modules of the backbone at which features are dropped; its stages by default.
+    """
+
+    name: str
+    checkpoint: str | None = None
+    device: str | None = None
+    cfg_options: Mapping[str, Any] | None = None
+    trust_checkpoint: bool = False
+    classes: str | None = None
+    stages: Sequence[str] = ()
+
+    def __call__(self) -> Any:
+        """Load it.
+
+        Raises
+        ------
+        InputError
+            As `autoeval.load_detector`; if the file of classes cannot be read.
+        """
+        from autoeval.detectors.black_boxes.python_file import load_black_box, names_python
+
+        if names_python(self.name):
+            return load_black_box(self.name)
+        import torch
+
+        from autoeval.detectors.building.category_names import read_classes
+        from autoeval.detectors.loading import load_detector
+
+        return load_detector(
+            self.name,
+            checkpoint=self.checkpoint,
+            device=self.device or ("cuda" if torch.cuda.is_available() else "cpu"),
+            cfg_options=self.cfg_options,
+            trust_checkpoint=self.trust_checkpoint,
+            classes=read_classes(self.classes) if self.classes else (),
+            stages=tuple(self.stages),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values with absolute paths, without what belongs to a machine or a run."""
+        kept = {k: v for k, v in asdict(self).items() if k not in ("device", "trust_checkpoint")}
+        kept |= {name: _absolute(kept[name]) for name in ("name", "checkpoint", "classes")}
+        kept["stages"] = list(self.stages)
+        return kept
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises
+        ------
+        InputError
+            If a file is no longer where it was.
+        """
+        spec = cls(**values)
+        for field, option in (("name", "config"), ("checkpoint", "checkpoint")):
+            path = getattr(spec, field)
+            if path and os.path.isabs(path.partition(".py:")[0]) and not _there(path):
+                raise InputError(
+                    f"The {option} of this estimator's detector is no longer at {path}: say where "
+                    f"{Path(path).name} is with --{option} FILE."
+                )
+        return spec
+
+    def with_changes(self, **changes: Any) -> Self:
+        """Return the same with other values, where they are given."""
+        return replace(self, **{name: value for name, value in changes.items() if value})
+
+
+def spec_fields() -> tuple[str, ...]:
+    """Return the names of the values of a `DetectorSpec`."""
+    return tuple(field.name for field in fields(DetectorSpec))
+
+
+def _there(path: str) -> bool:
+    file, python, _ = path.partition(".py:")
+    return os.path.exists(f"{file}.py" if python else path)
+
+
+def _absolute(path: str | None) -> str | None:
+    """Make the path of a file independent of the working directory."""
+    if path is None:
+        return None
+    file, python, name = path.partition(".py:")
+    if python and os.path.exists(f"{file}.py"):
+        return f"{os.path.abspath(file)}.py:{name}"
+    return os.path.abspath(path) if os.path.exists(path) else path

@@ -1,0 +1,354 @@
+"""The default regression: accuracy on scores over pairs of site and category.
+
+Needs no network and no torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from typing_extensions import Self
+
+from autoeval.errors import InputError
+from autoeval.estimation.advice import advice
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.pair_table import (
+    CONFIDENCE,
+    FEATURES,
+    OF_BOXES,
+    ONLY,
+    WITH_TEACHER,
+    measured,
+    pair_rows,
+    pairs_of,
+    scaling_of,
+)
+from autoeval.estimation.sampling_error import SamplingError
+from autoeval.estimation.score_table import sources
+from autoeval.estimation.warnings import estimate_warnings
+from autoeval.regression import (
+    MixedModel,
+    Mixture,
+    Pairs,
+    PredictionInterval,
+    Prior,
+    Scaling,
+    leave_one_group_out,
+    predict_intervals,
+    split_groups,
+)
+from autoeval.targets import find_target
+
+DEFAULT_METHOD = "bayes"
+NEW = "\0new"  # a family and a source that no labelled set is called
+NO_SAMPLING_ERROR = SamplingError()
+
+
+class BayesianRegression:
+    """Regresses accuracy on scores over pairs of site and category, by a `MixedModel`.
+
+    Parameters
+    ----------
+    method : str
+        `DEFAULT_METHOD`.
+    target : {"mAP", "mAP50", "mAP75"}
+    level : float
+        Nominal coverage of the intervals, over 0 and under 1.
+    features : sequence of str, optional
+        Scores to read; by default `OF_BOXES`, and those of other passes in `FEATURES` and of
+        `WITH_TEACHER` that the table has of every pair.
+    prior : Prior, optional
+
+    Attributes
+    ----------
+    table_ : DataFrame
+        The score table that it was fitted on.
+    rows_ : DataFrame
+        Its pairs; see `autoeval.estimation.pair_table`.
+    features_ : tuple of str
+    sources_, categories_, families_ : list of str
+    training_range_ : dict of str to tuple of float
+        Smallest and largest value over the pairs, for each score that it reads.
+    """
+
+    def __init__(
+        self,
+        method: str = DEFAULT_METHOD,
+        *,
+        target: str = "mAP",
+        level: float = 0.9,
+        features: Sequence[str] | None = None,
+        prior: Prior | None = None,
+    ) -> None:
+        self.method = method
+        self.target = target
+        self.level = level
+        self.features = features
+        self.prior = prior or Prior()
+
+    def fit(self, table: pd.DataFrame) -> Self:
+        """Fit on a pair table, or on a score table, of which the sources' own images are taken.
+
+        Raises
+        ------
+        InputError
+            If the target is no average precision, the level is not over 0 and under 1, a column is
+            missing, or no pair has a finite accuracy.
+        """
+        _check(self.target, self.level)
+        rows = pair_rows(table)
+        self.features_ = tuple(self.features or _present(rows))
+        if self.target not in rows:
+            raise InputError(f"Expected a column {self.target} in the table of pairs.")
+        known = np.isfinite(rows[self.target].to_numpy(np.float64))
+        if not known.any():
+            raise InputError(
+                f"None of the {len(rows)} pairs of source and category has a {self.target}: no box "
+                "is labelled in any of them."
+            )
+        self.table_ = table.reset_index(drop=True)
+        self.rows_ = rows[known].reset_index(drop=True)
+        self.sources_ = sources(table) if "source" in table else []
+        self.categories_ = list(dict.fromkeys(self.rows_["category"].astype(str)))
+        self.families_ = list(dict.fromkeys(self.rows_["family"].astype(str)))
+        self.training_range_ = {
+            name: (float(self.rows_[name].min()), float(self.rows_[name].max()))
+            for name in self.features_
+        }
+        self._pairs = self._arrays(self.rows_)
+        self._true = self.rows_[self.target].to_numpy(np.float64)
+        self._model = self._mixed_model().fit(self._pairs, self._true)
+        self.__dict__.pop("cross_validated_", None)
+        return self
+
+    def predict_rows(
+        self,
+        rows: pd.DataFrame,
+        *,
+        backbone: str = "ResNet",
+        sampling: SamplingError = NO_SAMPLING_ERROR,
+        unseen: float = 0.0,
+    ) -> Estimate:
+        """Estimate from the scores of one set of images: a category, or the mean over several.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            Scores of a new site: of one category, of several in columns ``score/category``, or
+            one row a category with a column ``category``. Of repeats the first is read.
+        backbone : str
+            Class name of the detector's backbone, for the warnings.
+        sampling : SamplingError
+            What drawing the images again says of the estimate.
+        unseen : float
+            See `predict`.
+
+        Raises
+        ------
+        InputError
+            If a score is missing.
+        """
+        rows = self.site_rows(rows)
+        n_images = int(rows["n_images"].max())
+        rows = sampling.independent(rows)
+        interval = self.predict_mean(rows, unseen=unseen)
+        features = {name: _mean(rows[name]) for name in self.features_}
+        found = estimate_warnings(
+            interval.value,
+            features,
+            self.training_range_,
+            n_images=n_images,
+            skipped_share=0.0,
+            backbone=backbone,
+        )
+        several = len(rows) > 1
+        each = self.predict(rows, unseen=unseen) if several else ()
+        names = rows["category"].astype(str) if several else ()
+        return Estimate(
+            value=interval.value,
+            std=math.nan,
+            lower=interval.lower,
+            upper=interval.upper,
+            level=self.level,
+            interval_method=_method(interval),
+            target=self.target,
+            method=self.method,
+            n_images=n_images,
+            features=features,
+            warnings=(*outside_range(interval), *found, *sampling.warnings),
+            sampling_std=sampling.std,
+            per_category={name: bounds(of) for name, of in zip(names, each, strict=True)},
+            raw=interval.raw,
+            advice=advice(interval),
+        )
+
+    def site_rows(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Lay out the scores of a new site as one row a category; see `predict_rows`."""
+        stacked = pair_rows(rows.assign(kind="seed"))
+        if (stacked["category"] == ONLY).all() and self.single:
+            stacked = stacked.assign(category=self.categories_[0])
+        return stacked
+
+    def distribution(self, rows: pd.DataFrame, average: np.ndarray | None = None) -> Mixture:
+        """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            One row a category: ``category``, ``n_images`` and the scores. All are taken to be of
+            one new site, unless ``family`` and ``source`` begin with `NEW`.
+        average : ndarray of shape (K, M), optional
+        """
+        return self._model.predict(self._new_pairs(rows), average=average)
+
+    def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
+        """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
+        return self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
+
+    @property
+    def single(self) -> bool:
+        """Whether all pairs are of one category."""
+        return len(self.categories_) == 1
+
+    def predict(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> list[PredictionInterval]:
+        """Estimate each row, a category of one new site.
+
+        Parameters
+        ----------
+        rows : DataFrame
+        unseen : float
+            Share, in [0, 1], of the range of confidence that scores read and that is missing. An
+            independent error of that share of `accuracy_std_` is added, which the categories of a
+            site have in common.
+        """
+        widened = self.distribution(rows).blurred(unseen * self.accuracy_std_)
+        return predict_intervals(widened, self.level)
+
+    def predict_mean(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> PredictionInterval:
+        """Estimate the mean over the rows, which are categories of one new site; see `predict`."""
+        average = np.full((1, len(rows)), 1 / len(rows))
+        widened = self.distribution(rows, average).blurred(unseen * self.accuracy_std_)
+        return predict_intervals(widened, self.level)[0]
+
+    @property
+    def accuracy_std_(self) -> float:
+        """Standard deviation of accuracies, by the pairs and a first guess: uniform in [0, 1]."""
+        uniform = Scaling(np.array([0.5]), np.array([12**-0.5]), self.prior.guess)
+        return float(uniform.learn(self._true[:, None]).scale[0])
+
+    @cached_property
+    def cross_validated_(self) -> pd.DataFrame:
+        """Estimate of every pair by the other families (leave-one-group-out).
+
+        One row a pair: ``source``, ``family``, ``category``, ``n_images``, ``true``, ``estimate``,
+        ``lower``, ``upper``, ``raw``; empty with a single family.
+        """
+        parts = []
+        for _, own, predicted in leave_one_group_out(self._mixed_model(), self._pairs, self._true):
+            rows = self.rows_.loc[own, ["source", "family", "category", "n_images"]]
+            intervals = predict_intervals(predicted, self.level)
+            parts.append(
+                rows.assign(
+                    true=self._true[own],
+                    estimate=[interval.value for interval in intervals],
+                    lower=[interval.lower for interval in intervals],
+                    upper=[interval.upper for interval in intervals],
+                    raw=[interval.raw for interval in intervals],
+                )
+            )
+        return pd.concat(parts).sort_index() if parts else pd.DataFrame()
+
+    @property
+    def residuals_(self) -> np.ndarray:
+        """Mean absolute error of each left-out family; empty with fewer than three."""
+        if len(self.families_) < MIN_SOURCES:
+            return np.zeros(0)
+        rows = self.cross_validated_
+        errors = (rows["raw"].clip(0, 1) - rows["true"]).abs()
+        return errors.groupby(rows["family"], sort=False).mean().to_numpy()
+
+    def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return the estimate for each repeat: no score that it reads differs between them."""
+        repeats = rows["repeat"].nunique() if "repeat" in rows else 1
+        return np.full(repeats, self.predict_mean(self.site_rows(rows)).value)
+
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each row of `table_` without its family, shape (N,).
+
+        NaN with a single family, and in a table whose rows hold several categories.
+        """
+        estimates = np.full(len(self.table_), np.nan)
+        if any("/" in str(name) for name in self.table_):
+            return estimates
+        families = self.table_["source"]
+        if "family" in self.table_:
+            families = self.table_["family"].fillna(families)
+        rows = self.table_.assign(family=families)
+        for _, own in split_groups(families):
+            rest = BayesianRegression(
+                target=self.target, level=self.level, features=self.features_, prior=self.prior
+            )
+            estimates[own] = rest.fit(rows[~own]).distribution(rows[own]).mean
+        return np.clip(estimates, 0, 1)
+
+    def _new_pairs(self, rows: pd.DataFrame) -> Pairs:
+        named = "family" in rows and rows["family"].astype(str).str.startswith(NEW).all()
+        rows = rows if named else rows.assign(family=NEW, source=NEW)
+        if "category" not in rows or self.categories_ == [ONLY]:  # fitted without their names
+            rows = rows.assign(category=self.categories_[0] if self.single else NEW)
+        return self._arrays(rows)
+
+    def _mixed_model(self) -> MixedModel:
+        return MixedModel(scaling_of(self.features_, self.prior.guess), prior=self.prior)
+
+    def _arrays(self, rows: pd.DataFrame) -> Pairs:
+        return pairs_of(rows, self.features_, self.prior.of_one_image)
+
+
+def bounds(interval: PredictionInterval) -> dict[str, float]:
+    """Return the ``value``, ``lower`` and ``upper`` of an interval."""
+    return {"value": interval.value, "lower": interval.lower, "upper": interval.upper}
+
+
+def outside_range(interval: PredictionInterval) -> tuple[str, ...]:
+    """Warn where the regression predicts an accuracy below 0 or above 1."""
+    if not interval.outside:
+        return ()
+    edge = "below 0" if interval.outside == "below" else "above 100"
+    return (
+        f"the regression predicts {100 * interval.raw:.0f} points here, {edge}: these images are "
+        "unlike the labelled ones, so the value is set to the edge and the interval is wider by "
+        "the distance",
+    )
+
+
+def _check(target: str, level: float) -> None:
+    find_target(target)
+    if not target.startswith("mAP"):
+        raise InputError(
+            f"The method '{DEFAULT_METHOD}' regresses mAP on scores, not {target}: use one of the "
+            "other methods for it."
+        )
+    if not 0 < level < 1:
+        raise InputError(f"Expected a level over 0 and under 1, such as 0.9, but got {level}.")
+
+
+def _present(rows: pd.DataFrame) -> tuple[str, ...]:
+    of_passes = (name for name in (*FEATURES[len(OF_BOXES) :], WITH_TEACHER) if name in rows)
+    known = CONFIDENCE in rows
+    return (*OF_BOXES, *(name for name in of_passes if known and measured(rows, name).all()))
+
+
+def _mean(values: pd.Series) -> float:
+    return float(values.mean()) if values.notna().any() else math.nan
+
+
+def _method(interval: PredictionInterval) -> str:
+    if interval.refused:
+        return f"none: it would reach {100 * interval.reach:.0f} points to each side"
+    return "predictive"

@@ -1,0 +1,89 @@
+"""Leave-one-group-out evaluation of pairs of site and category, compared with a constant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
+from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut
+
+FEWEST_FAMILIES = 3
+GROUPS = 10
+
+
+def evaluate_pairs(
+    table: pd.DataFrame, *, target: str, level: float
+) -> tuple[LeaveOneSourceOut, ...]:
+    """Estimate every pair without its family; with few families, without its group of categories.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A pair table. Where it has fewer than three families, its rows are dealt into ten groups in
+        turn: the result then holds for other categories of the same sites, not for other sites.
+    target : str
+    level : float
+        Nominal coverage of the intervals.
+
+    Returns
+    -------
+    tuple of LeaveOneSourceOut
+        Of the default method and of the constant (the mean of the others), one row a pair; empty
+        for fewer than three pairs.
+    """
+    rows = table[np.isfinite(table[target].to_numpy(float))].reset_index(drop=True)
+    groups = rows
+    if not has_families(rows):
+        groups = rows.assign(family=[f"group {k % GROUPS}" for k in range(len(rows))])
+    if groups["family"].nunique() < FEWEST_FAMILIES:
+        return ()
+    found = BayesianRegression(target=target, level=level).fit(groups).cross_validated_
+    means = [float(found.loc[found["family"] != f, "true"].mean()) for f in found["family"]]
+    shared = found[["n_images", "true"]].assign(
+        source=_names(found),
+        family=found["family"] if has_families(rows) else _names(found),
+        std=0.0,
+        missing=False,
+        interval_method="predictive",
+    )
+    ours = shared.assign(**{name: found[name] for name in ("estimate", "lower", "upper")})
+    constant = shared.assign(
+        estimate=means, lower=np.nan, upper=np.nan, interval_method=f"none: {BASELINE}"
+    )
+    return (
+        _result(DEFAULT_METHOD, target, ours),
+        _result(BASELINE, target, constant),
+    )
+
+
+def has_families(table: pd.DataFrame) -> bool:
+    """Return whether there are enough families to leave one out."""
+    return table["family"].nunique() >= FEWEST_FAMILIES
+
+
+def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ...]:
+    """Warn of an estimator whose error on left-out pairs is not below that of a constant."""
+    errors = {result.method: result.summary()["mean_absolute_error"] for result in results}
+    used = next(iter(errors), BASELINE)
+    if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
+        return ()
+    return (
+        f"the mean absolute error on left-out sources is {100 * errors[used]:.1f} points, that of "
+        f"a constant that ignores the images {100 * errors[BASELINE]:.1f}: either all sources are "
+        "equally accurate, or these scores do not predict accuracy here, as where labels are wrong",
+    )
+
+
+def _result(method: str, target: str, rows: pd.DataFrame) -> LeaveOneSourceOut:
+    rows = rows.assign(error=(rows["estimate"] - rows["true"]).abs())
+    return LeaveOneSourceOut(method, target, rows, np.array([rows["error"].mean()]), {})
+
+
+def _names(rows: pd.DataFrame) -> list[str]:
+    """Name each pair by its source, its category, or both, whichever identifies it."""
+    if rows["source"].nunique() == 1:
+        return rows["category"].tolist()
+    if rows["category"].nunique() == 1:
+        return rows["source"].tolist()
+    return [f"{s}: {c}" for s, c in zip(rows["source"], rows["category"], strict=True)]

@@ -1,0 +1,183 @@
+"""Fitting on the labelled sources of a task, with sample sets and every score of the detector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fit_result import FitResult
+from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.label_assistance import assistance_of
+from autoeval.estimation.meta_set import score_meta_set
+from autoeval.estimation.methods import make_method
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.recording import BOXES_FILE, apart, recorded_sites
+from autoeval.estimation.observation.travelling import LoadDetector
+from autoeval.estimation.protocol import BASELINE, leave_one_source_out
+from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
+from autoeval.estimation.score_table import seed_rows, sources
+from autoeval.labels.labelled_site import LabelledSite
+from autoeval.labels.pseudo_labels import with_pseudo_labels
+from autoeval.metasets.config import MetaSetConfig
+from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
+from autoeval.metasets.seed_set import SeedSet
+from autoeval.report.numerals import counted
+from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.states import OK
+from autoeval.runtime.store import RowStore
+from autoeval.runtime.writers import write_table
+
+
+def fit_task(
+    observer: Observer,
+    seed_sets: Sequence[SeedSet],
+    *,
+    meta_set: MetaSetConfig | None,
+    work_dir: Path,
+    methods: Sequence[str] = (DEFAULT_METHOD,),
+    target: str = "mAP",
+    level: float = 0.9,
+    executor: Executor | None = None,
+    load: LoadDetector | None = None,
+    pseudo_labels: Path | None = None,
+    pseudo_words: Mapping[str, str] | None = None,
+    loading: Mapping[str, Any] | None = None,
+) -> AccuracyEstimator:
+    """Score a detector on a meta-set, evaluate methods by leaving sources out, fit the first one.
+
+    Writes ``recipes.json``, ``scores.parquet``, ``boxes.parquet`` and ``estimator.parquet`` into
+    ``work_dir``, and the rows of each sample set into ``work_dir/rows``, from where an interrupted
+    run goes on.
+
+    Parameters
+    ----------
+    observer : Observer
+        The seed of its settings also draws the recipes.
+    seed_sets : sequence of SeedSet
+    meta_set : MetaSetConfig or None
+        Sample sets to make of each; None for its own images alone, all that the default reads.
+    work_dir : Path
+    methods : sequence of str
+        The first becomes the estimator; the constant predictor is always evaluated, too.
+    target : {"mAP", "mAP50", "mAP75"}
+    level : float
+        Nominal coverage of the intervals.
+    executor, load
+        Where sample sets are scored; see `score_meta_set`.
+    pseudo_labels : Path, optional
+        Folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
+    pseudo_words : mapping of str to str, optional
+        Its words that count.
+    loading : mapping, optional
+        How the detector is loaded; kept with the estimator.
+
+    Raises
+    ------
+    InputError
+        If a method is unknown, or no sample set could be scored.
+    """
+    evaluated = list(dict.fromkeys([*methods, BASELINE]))
+    for method in evaluated:
+        make_method(method)
+    recipes, seed = [], observer.settings.seed
+    for seed_set in seed_sets:
+        recipes.append(own_images(seed_set, seed=seed))
+        if meta_set is not None:
+            recipes += draw_recipes(seed_set, **asdict(meta_set), seed=seed)
+    save_recipes(work_dir / "recipes.json", recipes)
+    table, counts = score_meta_set(
+        observer,
+        seed_sets,
+        recipes,
+        store=RowStore(work_dir / "rows"),
+        executor=executor,
+        load=load,
+    )
+    problems = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.problems]
+    table = _usable(table, counts.failed, target, problems)
+    task = observer.task
+    table["family"] = table["source"].map(task.families).fillna(table["source"])
+    if len(task.categories) == 1:
+        table["category"] = task.categories[0]
+    files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
+    table, boxes = apart(table)
+    write_table(files[0], table)
+    write_table(work_dir / BOXES_FILE, boxes)
+    sites = recorded_sites(boxes)
+    if pseudo_labels is not None:
+        sites = [with_pseudo_labels(site, pseudo_labels, pseudo_words) for site in sites]
+    assistance, why = assistance_of(sites)
+    problems += why
+    estimator = AccuracyEstimator(methods[0], target=target, level=level)
+    context = {**observer.context(), "boxes": _statistics(observer, sites)}
+    estimator.fit_rows(
+        table,
+        context=context,
+        label_assistance=assistance,
+        loading=loading,
+        detector=observer.detector,
+    )
+    estimator.save(files[1])
+    results = _evaluate(table, evaluated, target, level, problems)
+    estimator.fit_result_ = FitResult(
+        table, tuple(results), tuple(problems), files=files, seed_sets=tuple(seed_sets)
+    )
+    return estimator
+
+
+def _statistics(observer: Observer, sites: Sequence[LabelledSite]) -> dict[str, Any]:
+    """Describe the boxes of the sources in the detector's own words."""
+    if not sites:
+        return ReferenceStatistics(tuple(observer.detector.categories)).to_dict()
+    statistics = joined_statistics([ReferenceStatistics.of(site.pool.found) for site in sites])
+    return replace(statistics, categories=tuple(observer.detector.categories)).to_dict()
+
+
+def _evaluate(
+    table: pd.DataFrame, methods: Sequence[str], target: str, level: float, problems: list[str]
+) -> list[Any]:
+    families = list(dict.fromkeys(table["family"]))
+    if len(families) < MIN_SOURCES:
+        problems.append(
+            f"{counted(len(families), 'family', 'families')} of sources ({', '.join(families)}): "
+            f"with fewer than {MIN_SOURCES} none can be left out, so the error at other sites was "
+            "not measured; add sources of other origin"
+        )
+        return []
+    results = []
+    for method in methods:
+        try:
+            results.append(leave_one_source_out(table, method, target=target, level=level))
+        except InputError as error:
+            problems.append(f"{method} was not evaluated: {error}")
+    problems += [
+        f"{result.method} has no estimate for {result.summary()['missing']} of "
+        f"{len(result.per_source)} sources; the constant's stands there"
+        for result in results
+        if result.summary()["missing"]
+    ]
+    return results
+
+
+def _usable(
+    table: pd.DataFrame, failed: dict[str, str], target: str, problems: list[str]
+) -> pd.DataFrame:
+    """Leave out failed jobs, and sources whose own images have no rows or no labels."""
+    if failed:
+        first = next(iter(failed.values()))
+        problems.append(f"{counted(len(failed), 'sample set')} failed, left out; first: {first}")
+    table = table[table["status"] == OK] if len(table) else table
+    if table.empty:
+        raise InputError("No sample set could be scored. " + " ".join(problems[-1:]))
+    own = seed_rows(table)
+    known = set(own.loc[own[target].notna(), "source"])
+    for source in [name for name in sources(table) if name not in known]:
+        problems.append(f"{source}: its own images could not be scored, so it was left out")
+    return table[table["source"].isin(known)].reset_index(drop=True)

@@ -1,0 +1,33 @@
+"""Pairs of place and category out of several tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.estimation.pair_table import pair_rows
+
+PAIR = ["source", "category"]
+
+
+def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Join the pairs of score tables; see `autoeval.estimation.pair_table`.
+
+    Raises
+    ------
+    InputError
+        If a pair is in two tables.
+    """
+    parts = {name: pair_rows(table) for name, table in tables.items()}
+    rows = pd.concat(parts.values(), ignore_index=True)
+    twice = rows[rows.duplicated(PAIR)]
+    if len(twice):
+        names = [f"{category} of {source}" for source, category in twice[PAIR].to_numpy()]
+        raise InputError(
+            f"{listed(names, most=10)}: in more than one of {listed(list(tables))}. Each labelled "
+            "place counts once: leave one of them out."
+        )
+    return rows

@@ -1,0 +1,90 @@
+"""Several new sites side by side: what is not known of the line is the same for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from autoeval.estimation.bayesian_regression import NEW, BayesianRegression
+from autoeval.regression import PredictionInterval, predict_intervals
+from autoeval.regression.mixed_model import AT_ONCE
+
+
+class NewSites:
+    """The accuracies at K new sites, each the mean over its categories.
+
+    Each site counts as a family of its own: what is particular to it is independent of the others,
+    the uncertainty of the line through the known sites is shared. Cameras of one owner may be more
+    alike than that; the order is then less certain than it could be.
+
+    Parameters
+    ----------
+    estimator : BayesianRegression
+    rows : DataFrame
+        One row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
+    level : float
+        Nominal coverage of intervals.
+    unseen : mapping of str to float, optional
+        For each site the share of the range of confidence that is missing; see
+        `BayesianRegression.predict`. 0 by default.
+
+    Attributes
+    ----------
+    names : list of str
+        In the order of `predict`.
+    """
+
+    def __init__(
+        self,
+        estimator: BayesianRegression,
+        rows: pd.DataFrame,
+        *,
+        level: float = 0.9,
+        unseen: Mapping[str, float] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.level = level
+        self.unseen = dict(unseen or {})
+        self.names = list(dict.fromkeys(rows["site"]))
+        self._rows = rows
+
+    def predict(self) -> list[PredictionInterval]:
+        """Return the value and the interval of each site, those that it has alone."""
+        intervals = []
+        for k in range(0, len(self.names), AT_ONCE):
+            names = self.names[k : k + AT_ONCE]
+            rows = self._of(names)
+            predicted = self.estimator.distribution(rows, _average(rows))
+            intervals += predict_intervals(predicted.blurred(self._stds(names)), self.level)
+        return intervals
+
+    def draw(self, *, draws: int, seed: int = 0) -> np.ndarray:
+        """Draw the accuracies of all sites together, shape (draws, K), not cut at 0 and 1."""
+        rows = self._of(self.names)
+        drawn, average = self.estimator.draw(rows, draws=draws, seed=seed), _average(rows)
+        drawn = drawn if average is None else drawn @ average.T
+        stds = self._stds(self.names)
+        if stds.any():
+            drawn = drawn + stds * np.random.default_rng([seed, 1]).normal(size=drawn.shape)
+        return drawn
+
+    def _stds(self, names: list[str]) -> np.ndarray:
+        """Return the standard deviation of the error by missing scores, (K,)."""
+        shares = np.array([self.unseen.get(name, 0.0) for name in names])
+        return shares * self.estimator.accuracy_std_
+
+    def _of(self, names: list[str]) -> pd.DataFrame:
+        rows = self._rows[self._rows["site"].isin(names)]
+        own = NEW + rows["site"].astype(str)
+        return rows.assign(family=own, source=own)
+
+
+def _average(rows: pd.DataFrame) -> np.ndarray | None:
+    """Return the weights (K, M) of rows in the mean of each site; None where all have one row."""
+    site, names = pd.factorize(rows["site"])
+    if len(names) == len(rows):
+        return None
+    weights = (site == np.arange(len(names))[:, None]).astype(float)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

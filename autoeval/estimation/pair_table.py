@@ -1,0 +1,167 @@
+"""The pair table: one row for each place and category, the observation of the regression.
+
+Columns: ``kind`` (``"seed"``: a place's images as they come; ``"category"``: the images of a
+labelled set that hold the category), ``source`` (place), ``family`` (sources of one origin),
+``category``, ``n_images``, one column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of
+the category alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.score_table import SAMPLE
+from autoeval.regression import Pairs, Scaling
+
+# Score -> where its middle lies and how far it usually strays, a first guess for few pairs.
+USUAL = {
+    "atc@0.30": (0.53, 0.1),
+    "box_share@0.30": (0.42, 0.25),
+    "confident_images@0.20": (0.75, 0.3),
+    "scale_ap@0.30": (0.35, 0.2),
+}
+FEATURES = tuple(USUAL)
+CONFIDENCE = "atc@0.30"  # defined wherever a box is confident
+TRIED = {
+    "ac": (0.33, 0.15),
+    "atc@0.50": (0.68, 0.08),
+    "best_box": (0.5, 0.2),
+    "scale_count@0.30": (0.7, 0.3),
+    "stability_ap@0.30": (0.5, 0.2),
+    "teacher_ap@0.30": (0.4, 0.2),
+}
+OF_BOXES = FEATURES[:3]  # from the boxes alone, without another pass
+OF_THE_SAME_PASSES = ("ac", "atc@0.50", "best_box", "scale_count@0.30")  # kept to choose from
+WITH_DROPOUT = "stability_ap@0.30"  # was tried, buys nothing
+WITH_TEACHER = "teacher_ap@0.30"  # where there is a teacher
+
+# What a score counts as where it is undefined because nothing was found; others as 0.
+NOTHING_FOUND = {"atc@0.30": 0.3, "atc@0.50": 0.5}
+
+CATEGORY = "category"  # kind of a row that a labelled set has of one category
+ONLY = "all"  # category of a table that has no column for it
+
+
+def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Take the pairs out of a score table: all but its transformed sample sets.
+
+    Repeats differ in scores of perturbed passes alone, so the first stands for all. A source
+    without a family is its own; a table of several categories, with columns ``score/category``, is
+    stacked.
+
+    Raises
+    ------
+    InputError
+        If a source is in two families.
+    """
+    rows = table[table["kind"] != SAMPLE] if "kind" in table else table
+    rows = rows[rows["repeat"] == rows["repeat"].min()] if "repeat" in rows else rows
+    if "category" not in rows:
+        rows = _stacked(rows)
+    if "family" not in rows:
+        rows = rows.assign(family=rows.get("source", ""))
+    rows = rows.assign(family=rows["family"].fillna(rows.get("source", "")))
+    _check_families(rows)
+    return rows.reset_index(drop=True)
+
+
+def measured(rows: pd.DataFrame, name: str) -> np.ndarray:
+    """Say of each pair whether a score of another pass is known, or nothing was found, (N,).
+
+    What another pass has to say is undefined without a confident box, and lacking where that pass
+    was not made.
+    """
+    values = rows[[name, CONFIDENCE]].astype(np.float64)
+    return np.asarray(values[name].notna() | values[CONFIDENCE].isna())
+
+
+def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -> Pairs:
+    """Turn rows into arrays, scores by `values_of`.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    features : sequence of str
+    of_one_image : float
+        See `Prior`.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or a score was not measured on a pair with a confident box.
+    """
+    missing = [name for name in (*features, "n_images") if name not in rows]
+    if missing:
+        raise InputError(
+            f"Expected the columns {', '.join(missing)} but the rows hold only "
+            f"{', '.join(map(str, rows.columns[:12]))}."
+        )
+    _check_measured(rows, features)
+    x = values_of(rows, features).to_numpy(np.float64)
+    names = [
+        rows[name].astype(str).to_numpy(object) if name in rows else np.full(len(rows), "", object)
+        for name in ("family", "source", "category")
+    ]
+    sampling = of_one_image**2 / rows["n_images"].to_numpy(np.float64)
+    return Pairs(x, sampling, *names)
+
+
+def values_of(rows: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
+    """Return scores of pairs, and where they are undefined what that counts as."""
+    least = {name: NOTHING_FOUND.get(name, 0.0) for name in features}
+    return rows[list(features)].astype(np.float64).replace([np.inf, -np.inf], np.nan).fillna(least)
+
+
+def scaling_of(features: Sequence[str], guess: float) -> Scaling:
+    """Return the first guess of the units of scores, which counts as so many pairs."""
+    usual = {**USUAL, **TRIED}
+    location, scale = np.array([usual[name] for name in features]).T
+    return Scaling(location, scale, guess)
+
+
+def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
+    """Make sure that no score counts as 0 because its pass was not made.
+
+    A teacher may have no confident box where the detector has one, which does count as 0.
+    """
+    for name in (name for name in features if name not in (*OF_BOXES, WITH_TEACHER)):
+        lacking = rows[~measured(rows, name)] if CONFIDENCE in rows else rows[:0]
+        if len(lacking):
+            of = lacking[[c for c in ("source", "category") if c in lacking]].iloc[0]
+            first = " ".join(str(n) for n in of if n and not str(n).startswith("\0")) or "the place"
+            raise InputError(
+                f"Expected {name} of every pair with a confident box, but {len(lacking)} of "
+                f"{len(rows)} lack it, first {first}: its pass was not made there. Score all "
+                "places the same way, or leave that score out of what is read."
+            )
+
+
+def _check_families(rows: pd.DataFrame) -> None:
+    """Make sure that a place is in one family; the categories of a set may be divided."""
+    if "source" not in rows:
+        return
+    places = rows[rows["kind"] != CATEGORY] if "kind" in rows else rows
+    of = places.groupby("source", sort=False)["family"].unique()
+    twice = of[of.map(len) > 1]
+    if len(twice):
+        raise InputError(
+            f"The source {twice.index[0]} is in the families {', '.join(map(str, twice.iloc[0]))}: "
+            "a source has one, or leaving that out would leave its own pairs in. Give all its rows "
+            "the same family, or each of two places a name of its own."
+        )
+
+
+def _stacked(rows: pd.DataFrame) -> pd.DataFrame:
+    categories = dict.fromkeys(n.partition("/")[2] for n in rows if "/" in str(n))
+    if not categories:
+        return rows.assign(category=ONLY)
+    parts = []
+    for category in categories:
+        own = {n: n.partition("/")[0] for n in rows if n.partition("/")[2] == category}
+        shared = [n for n in rows if "/" not in n and n not in own.values()]
+        parts.append(rows[[*shared, *own]].rename(columns=own).assign(category=category))
+    return pd.concat(parts, ignore_index=True)

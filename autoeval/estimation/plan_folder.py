@@ -1,0 +1,75 @@
+"""The plan of a folder: made, or the one that is there enlarged, and written to be labelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.label_planning import fingerprint_of
+from autoeval.estimation.site import Site
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.plan_file import PLAN, load_plan
+from autoeval.labels.to_label import EMPTY, write_plan
+
+
+def plan_in_folder(
+    estimator: AccuracyEstimator,
+    estimate: Estimate,
+    folder: Path,
+    *,
+    n: int,
+    prelabel: bool = False,
+    **options: Any,
+) -> tuple[LabelPlan, list[Path]]:
+    """Make the plan of a folder, or enlarge the one that is there, and write it.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+    estimate : Estimate
+        From its `predict`.
+    folder : Path
+    n : int
+        How many images to label, those of an earlier plan among them.
+    prelabel : bool
+        See `autoeval.labels.to_label.write_to_label`.
+    **options
+        Further ones of `AccuracyEstimator.plan_labels`.
+
+    Returns
+    -------
+    LabelPlan, list of Path
+        The plan, and what was written.
+
+    Raises
+    ------
+    InputError
+        If the folder holds a plan of another detector or other images, or label files that no plan
+        wrote; as `AccuracyEstimator.plan_labels`.
+    """
+    if (folder / PLAN).exists():
+        assert estimate.site is not None
+        plan = _of_site(load_plan(folder), estimate.site, folder).larger(n)
+    elif (folder / EMPTY).exists():
+        raise InputError(
+            f"{folder} holds {EMPTY}, which no plan wrote. Name another folder with --work-dir."
+        )
+    else:
+        plan = estimator.plan_labels(estimate, n=n, **options)
+    images = estimate.site.images if estimate.site else ()
+    return plan, write_plan(plan, folder, images, prelabel=prelabel)
+
+
+def _of_site(plan: LabelPlan, site: Site, folder: Path) -> LabelPlan:
+    names = {image.image_id for image in site.boxes.clean.images}
+    other_images = any(image.image_id not in names for image in plan.found.images)
+    if other_images or (site.detector or fingerprint_of(site)) != plan.detector:
+        why = "other images" if other_images else "another detector"
+        raise InputError(
+            f"{folder} holds a plan for {why}. Name another folder with --work-dir, or take that "
+            "away."
+        )
+    return plan

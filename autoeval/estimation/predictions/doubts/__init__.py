@@ -1,1 +1,0 @@
-"""What speaks against reading a file of predictions as those that intervals were measured on."""

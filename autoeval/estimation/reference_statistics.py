@@ -1,0 +1,138 @@
+"""Reference statistics: how the predictions of a fit look, to compare new ones with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.predictions import Predictions
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.estimation.prediction_files import HIGH_FLOOR, LOW_FLOOR
+from autoeval.estimation.score_range import ENOUGH_BOXES, another_scale, unseen_share
+
+
+@dataclass(frozen=True)
+class ReferenceStatistics:
+    """How a detector's files look.
+
+    Parameters
+    ----------
+    categories : tuple of str
+        Its words.
+    numbers : dict of str to str
+        The word of each number, where its files have numbers.
+    floor : float
+        Lowest score.
+    most_boxes : int
+        Most boxes in an image.
+    highest : float
+        Highest score; 0 where it is not known.
+    unseen : float
+        See `unseen_share`.
+    warnings : tuple of str
+        What was found wrong in the fit, which every estimate repeats.
+    """
+
+    categories: tuple[str, ...]
+    numbers: dict[str, str] = field(default_factory=dict)
+    floor: float = 0.0
+    most_boxes: int = 0
+    highest: float = 0.0
+    unseen: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, found: Predictions) -> ReferenceStatistics:
+        """Look at predictions."""
+        return cls(
+            found.categories,
+            found.numbers,
+            found.floor,
+            found.most_boxes,
+            found.highest,
+            unseen_share(found),
+        )
+
+    def warning(self, *warnings: str) -> ReferenceStatistics:
+        """Add what was found wrong in the fit."""
+        return replace(self, warnings=(*self.warnings, *warnings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            **asdict(self),
+            "categories": list(self.categories),
+            "warnings": list(self.warnings),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> ReferenceStatistics:
+        """Read what `to_dict` wrote."""
+        lists = {name: tuple(values.get(name, ())) for name in ("categories", "warnings")}
+        return cls(**{**values, **lists})
+
+    def differences(self, found: Predictions) -> tuple[str, ...]:
+        """Say how new predictions look other than those of the fit, as of another detector.
+
+        Raises
+        ------
+        InputError
+            If they have none of the words, or hold nothing but the boxes over .3 where those of the
+            fit held others.
+        """
+        unknown = [word for word in _used(found) if word not in self.categories]
+        if len(unknown) == len(_used(found)) > 0:
+            raise InputError(
+                f"These predictions are of another detector: it knows {listed(unknown, 10)}, the "
+                f"one that the estimator was fitted for {listed(self.categories, 10)}."
+            )
+        if found.floor > HIGH_FLOOR >= self.floor and len(found) >= ENOUGH_BOXES:
+            raise InputError(
+                f"The lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: the "
+                "scores do not compare. Export both from .01 on (Ultralytics: conf=0.01)."
+            )
+        return tuple(self._differences(found, unknown))
+
+    def _differences(self, found: Predictions, unknown: list[str]) -> Iterator[str]:
+        if unknown:
+            yield f"categories that the fit did not know: {listed(unknown, 10)}: another detector?"
+        yield from another_scale(found, self.floor, self.highest)
+        if found.most_boxes > 2 * self.most_boxes:
+            yield (
+                f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
+                "another limit, or another detector?"
+            )
+
+
+def _used(found: Predictions) -> list[str]:
+    return [found.categories[k] for k in np.flatnonzero(np.bincount(found.label))]
+
+
+def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatistics:
+    """Describe the files of several labelled sets together."""
+    words = dict.fromkeys(word for part in parts for word in part.categories)
+    numbers = {k: word for part in parts for k, word in part.numbers.items()}
+    return ReferenceStatistics(
+        tuple(words),
+        numbers,
+        min(part.floor for part in parts),
+        max(part.most_boxes for part in parts),
+        max(part.highest for part in parts),
+        sum(part.unseen for part in parts) / len(parts),
+    )
+
+
+def different_floors(parts: Sequence[ReferenceStatistics], names: Sequence[str]) -> list[str]:
+    """Warn of labelled sets whose files look as if another detector had written them."""
+    floors = pd.Series([part.floor for part in parts], index=names)
+    odd = floors[(floors > 3 * floors.median()) & (floors > LOW_FLOOR)]
+    return [
+        f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
+        "another threshold, or another detector?"
+        for name, floor in odd.items()
+    ]

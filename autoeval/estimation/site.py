@@ -1,0 +1,297 @@
+"""A site without labels, as an estimate needs it: from prediction files, or from images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.data.copied_files import without_copies
+from autoeval.data.image_folder import load_image_folder
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import read_image_list
+from autoeval.data.predictions.same_boxes import copies
+from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.data.wording import listed
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.category_scores import (
+    CONFIDENT,
+    CategoryScores,
+    scores_everywhere,
+    scores_where_found,
+)
+from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor
+from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.estimation.score_range import unseen_share
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.metasets.task import Task
+from autoeval.runtime.shards import Shards, Undivided
+
+Categories = Mapping[str, Sequence[str]]
+BLACK_BOX = "black box"
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """What is known of a site before it is estimated.
+
+    Parameters
+    ----------
+    boxes : SiteBoxes
+        In the categories that are estimated.
+    everywhere : bool
+        Whether these are to be expected in all images; otherwise each is estimated on the images
+        where it is detected.
+    warnings, problems : tuple of str
+        Of the boxes and of the images; what was left out.
+    unseen : float
+        See `autoeval.estimation.score_range.unseen_share`.
+    backbone : str
+        Class name of the detector's backbone.
+    evidence : tuple of Evidence
+        Of each image, where a detector was run.
+    images : sequence of UnlabelledImage
+        The images, where they are at hand.
+    least_stable : sequence of UnstableImage
+        Images whose boxes move most under dropout, where there was any.
+    detector : str
+        Fingerprint of the detector; empty where it is not known.
+    row : mapping
+        Counts, seconds spent, and ``unreadable``; see `Observer.rows`.
+    """
+
+    boxes: SiteBoxes
+    everywhere: bool = False
+    warnings: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    unseen: float = 0.0
+    backbone: str = BLACK_BOX
+    evidence: tuple[Evidence, ...] = ()
+    images: Sequence[UnlabelledImage] = ()
+    least_stable: Sequence[UnstableImage] = ()
+    detector: str = ""
+    row: Mapping[str, Any] = field(default_factory=dict)
+
+    def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
+        """Score every category that is estimated.
+
+        Raises
+        ------
+        InputError
+            If no category is detected.
+        """
+        make = scores_everywhere if self.everywhere else scores_where_found
+        scores = make(self.boxes, features, score_thr=score_thr)
+        if not scores:
+            raise InputError(
+                "Nothing to estimate from: no category has a box over .3 on these images. Name "
+                "those to be expected with --category."
+            )
+        return scores
+
+    @property
+    def only_category(self) -> str:
+        """The category with a confident box, where there is one such category."""
+        found = self.boxes.clean
+        confident = np.unique(found.label[found.scores > np.float32(CONFIDENT)])
+        return found.categories[int(confident[0])]
+
+    def warned(self, more: Iterable[str]) -> Site:
+        """Return the same with more warnings."""
+        return replace(self, warnings=(*self.warnings, *more))
+
+
+def site_of_files(
+    files: PredictionFiles,
+    statistics: ReferenceStatistics,
+    *,
+    images: PathLike | Sequence[LabelledImage] | None = None,
+    categories: Categories | None = None,
+) -> Site:
+    """Read the predictions of new images.
+
+    Parameters
+    ----------
+    files : PredictionFiles
+    statistics : ReferenceStatistics
+        Of the predictions of the fit.
+    images : path-like or sequence of LabelledImage, optional
+        All images that the detector was run on; see `read_image_list`. By default those that the
+        predictions name.
+    categories : mapping of str to sequence of str, optional
+        Categories to be expected in all images, each with the detector's words for it. By default
+        every category that is detected, on the images where it is.
+
+    Raises
+    ------
+    InputError
+        If predictions cannot be read or are of another detector, or a category is none that the
+        detector has a word for.
+    """
+    folder: Sequence[UnlabelledImage] = ()
+    known: Sequence[LabelledImage] | None
+    if isinstance(images, str | os.PathLike):
+        known, where = read_image_list(images), str(images)
+        folder = load_image_folder(images) if Path(images).is_dir() else ()
+    else:
+        known, where = images, "the plan"
+    found = files.read(known, where=where, numbers=statistics.numbers)
+    clean = found.clean
+    passes = (clean, found.half_size, found.teacher)
+    problems = [problem for of in passes if of is not None for problem in of.problems]
+    warnings = [*statistics.warnings, *statistics.differences(clean)]
+    warnings += check_floor(clean, "the file", truncated=files.truncated)
+    # A file that lists an image without a box lists all of them.
+    if images is None and len(np.unique(clean.image)) == len(found):
+        warnings.append(
+            "images without a box are not known, and count as if there were none: list all images"
+        )
+    unseen = unseen_share(clean)
+    later = copies(clean)
+    if len(later):
+        warnings.append(f"images with exactly the boxes of another, left out: {len(later)}")
+        found = found.on_images(np.setdiff1d(np.arange(len(found)), later))
+    if categories:
+        warnings += _check_words(categories, {*statistics.categories, *clean.categories})
+        found = found.as_categories(list(categories), words_of(categories))
+    return Site(
+        found,
+        everywhere=bool(categories),
+        warnings=tuple(warnings),
+        problems=tuple(problems),
+        images=folder,
+        unseen=max(unseen, statistics.unseen),
+    )
+
+
+def site_of_images(
+    observer: Observer,
+    images: Sequence[UnlabelledImage],
+    *,
+    categories: Categories | None = None,
+    shards: Shards | None = None,
+    watch: Callable[[Evidence], object] = lambda evidence: None,
+) -> Site:
+    """Run a detector over images without labels.
+
+    Parameters
+    ----------
+    observer : Observer
+        In the detector's own words; see `any_task`.
+    images : sequence of UnlabelledImage
+        Copies of a file, byte by byte, are left out.
+    categories : mapping of str to sequence of str, optional
+        See `site_of_files`.
+    shards : Shards, optional
+        Which processes share the images.
+    watch : callable
+        Called with the evidence of each image that this process observes.
+
+    Raises
+    ------
+    InputError
+        If a word is none of the detector's, or no image can be read.
+    """
+    words = observer.detector.categories
+    named = categories or {word: [word] for word in words}
+    lookup = any_task(named, words).lookup(words)
+    distinct, warnings = without_copies(images)
+    samples, shards = UnlabelledSamples(distinct), shards or Undivided()
+    log, least_stable = PassLog(), LeastStableImages()
+    seen: list[Evidence] = []
+    mine = shards.part(len(samples))
+    with observer.begin(samples, len(mine), disable=not shards.leads) as bar:
+        for _, evidence in observer.each(samples, mine, log=log):
+            watch(evidence)
+            relabelled = evidence.relabel(lookup)
+            if observer.settings.repeats:
+                least_stable.update(relabelled)
+            seen.append(boxes_alone(relabelled))
+            bar.update()
+    gathered = shards.gather((seen, log, least_stable))
+    seen = [one for part in gathered for one in part[0]]
+    for _, other_log, other_images in gathered[1:] if shards.leads else ():
+        log.merge(other_log)
+        least_stable.merge(other_images)
+    if not shards.leads:
+        _, log, _ = gathered[0]
+    log.check(len(seen))
+    lost = list(log.unreadable.values())
+    if lost:
+        warnings += (
+            f"{len(lost)} of {len(samples)} images could not be read and were left out: "
+            f"{listed(lost)}",
+        )
+    read = [k for k in range(len(samples)) if k not in log.unreadable]
+    blocks = np.unique(samples.blocks[read], return_inverse=True)[1]
+    row = {
+        "n_images": len(seen),
+        "n_unreadable": len(lost),
+        "unreadable": "; ".join(lost),
+        **log.seconds,
+    }
+    return Site(
+        SiteBoxes.of_evidence(seen, tuple(named), blocks),
+        everywhere=bool(categories),
+        warnings=warnings,
+        backbone=observer.detector.backbone,
+        evidence=tuple(seen),
+        images=distinct,
+        least_stable=least_stable.images,
+        detector=observer.detector.fingerprint,
+        row=row,
+    )
+
+
+def any_task(named: Categories, words: Sequence[str]) -> Task:
+    """Make a task without data of some categories, each with the detector's words for it.
+
+    Raises
+    ------
+    InputError
+        If a word is none of the detector's.
+    """
+    mapping = words_of(named)
+    unknown = [word for word in mapping if word not in words]
+    if unknown:
+        raise InputError(
+            f"Expected words of the detector but got {', '.join(unknown)}. It knows "
+            f"{', '.join(words)}."
+        )
+    return Task("any", tuple(named), (), mapping)
+
+
+def boxes_alone(evidence: Evidence) -> Evidence:
+    """Keep the boxes of all passes, and nothing else: what is held for many images at once."""
+    return replace(evidence, logits=None, candidates=None, features=None, views=())
+
+
+def words_of(categories: Categories) -> dict[str, str]:
+    """Return the category of each word of the detector; a category without words is its own."""
+    return {word: name for name, words in categories.items() for word in (words or [name])}
+
+
+def _check_words(categories: Categories, known: set[str]) -> list[str]:
+    """Warn of words that no box has; refuse a category that has no other."""
+    warnings = []
+    for name, words in categories.items():
+        unknown = [word for word in words or [name] if word not in known]
+        if len(unknown) == len(words or [name]):
+            raise InputError(
+                f"No box is called {listed(unknown)}, neither here nor where the estimator was "
+                f"fitted. The detector's words: {listed(sorted(known), most=100)}."
+            )
+        if unknown:
+            warnings.append(
+                f"no box is called {listed(unknown)}, here or in the fit: check the word"
+            )
+    return warnings

@@ -1,0 +1,149 @@
+"""What the passes of a detector found on a set of images, as columns, whatever they came from.
+
+A network, a Python callable and a COCO results file all end here, and everything after it is the
+same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import Predictions
+from autoeval.detections import Detections, Evidence
+from autoeval.errors import InputError
+
+PASSES = ("half_size", "teacher")
+
+
+@dataclass(frozen=True, eq=False)
+class SiteBoxes:
+    """The boxes of each pass over M images.
+
+    Parameters
+    ----------
+    clean : Predictions
+        The boxes of the detector.
+    half_size : Predictions, optional
+        Those of a second pass at half the input size, in pixels of the full size.
+    teacher : Predictions, optional
+        Those of a stronger detector.
+    blocks : ndarray of shape (M,), int64, optional
+        Block of time of each image; images of one block are dependent. By default each image is
+        independent.
+
+    Raises
+    ------
+    InputError
+        If the passes are of other images or other categories.
+    """
+
+    clean: Predictions
+    half_size: Predictions | None = None
+    teacher: Predictions | None = None
+    blocks: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        for name in PASSES:
+            found = getattr(self, name)
+            if found is None:
+                continue
+            if found.images != self.clean.images or found.categories != self.clean.categories:
+                what = name.replace("_", "-")
+                raise InputError(f"The {what} predictions are of other images or categories.")
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.clean.images)
+
+    @property
+    def passes(self) -> frozenset[str]:
+        """Passes beside the clean one, as scores need them."""
+        return frozenset(name for name in PASSES if getattr(self, name) is not None)
+
+    @classmethod
+    def of_evidence(
+        cls,
+        evidence: Sequence[Evidence],
+        categories: Sequence[str],
+        blocks: np.ndarray | None = None,
+    ) -> Self:
+        """Lay out what a detector left of each image, labelled by `categories`.
+
+        A pass that some image lacks is left out.
+        """
+        images = tuple(LabelledImage(e.image_id, e.image_id, e.image_size) for e in evidence)
+        clean = columns_of([e.clean for e in evidence], images, categories)
+        found: dict[str, Predictions | None] = {}
+        for name in PASSES:
+            boxes = [getattr(e, name) for e in evidence]
+            known = all(of is not None for of in boxes)
+            found[name] = columns_of(boxes, images, categories) if known else None
+        return cls(clean, blocks=blocks, **found)
+
+    def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
+        """Keep the images of an index array without repetition, and their boxes."""
+        blocks = None
+        if self.blocks is not None:
+            blocks = np.unique(self.blocks[chosen], return_inverse=True)[1]
+        return replace(self._each(lambda found: found.on_images(chosen)), blocks=blocks)
+
+    def with_images(self, images: tuple[LabelledImage, ...]) -> Self:
+        """Return the same with other descriptions of its images, such as their sizes."""
+        return self._each(lambda found: replace(found, images=images))
+
+    def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
+        """Translate the detector's words into other categories; see `Predictions`."""
+        return self._each(lambda found: found.as_categories(names, dict(words)))
+
+    def evidence(self, image: int, category: int) -> Evidence:
+        """Return what the passes found of one category in one image."""
+        only = np.full(len(self.clean.categories), -1)
+        only[category] = category
+        half, teacher = (
+            None if of is None else of.detections(image).relabel(only)
+            for of in (self.half_size, self.teacher)
+        )
+        known = self.clean.images[image]
+        clean = self.clean.detections(image).relabel(only)
+        return Evidence(
+            known.image_id, known.size or (0, 0), clean, half_size=half, teacher=teacher
+        )
+
+    def _each(self, change: Callable[[Predictions], Predictions]) -> Self:
+        changed = {
+            name: change(getattr(self, name))
+            for name in ("clean", *PASSES)
+            if getattr(self, name) is not None
+        }
+        passes = {name: changed.get(name) for name in PASSES}
+        return replace(self, clean=changed["clean"], **passes)  # type: ignore[arg-type]
+
+
+def columns_of(
+    found: Sequence[Detections], images: tuple[LabelledImage, ...], categories: Sequence[str]
+) -> Predictions:
+    """Lay out the detections of each image as columns.
+
+    Parameters
+    ----------
+    found : sequence of Detections
+        Labelled by `categories`, one for each image.
+    images : tuple of LabelledImage
+    categories : sequence of str
+    """
+    nothing = Detections.empty()
+    parts = [*found, nothing]
+    return Predictions(
+        images,
+        tuple(categories),
+        np.repeat(np.arange(len(images)), [len(boxes) for boxes in found]),
+        np.concatenate([boxes.labels for boxes in parts]),
+        np.concatenate([boxes.boxes for boxes in parts]),
+        np.concatenate([boxes.scores for boxes in parts]),
+        {},
+    )

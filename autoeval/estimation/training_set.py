@@ -1,0 +1,284 @@
+"""A labelled set with what a detector found on it: what a fit learns from, by any route."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from typing_extensions import Self
+
+from autoeval.data.coco import read_coco
+from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.truth import Truth
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.estimation.category_scores import (
+    FEWEST_BOXES,
+    FEWEST_IMAGES,
+    SCORE_THR,
+    labelled_rows,
+)
+from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor
+from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.labels.label_warnings import labelled_twice, mismatched_words, overconfident
+from autoeval.metrics.by_category import rank_categories
+
+if TYPE_CHECKING:
+    from autoeval.metasets.task import SeedSetFiles, Task
+
+ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """One labelled set of a fit.
+
+    Parameters
+    ----------
+    name, family : str
+    boxes : SiteBoxes
+        In the categories of `truth`.
+    truth : Truth
+    table : DataFrame
+        Its pairs of site and category; see `autoeval.estimation.pair_table`.
+    statistics : ReferenceStatistics
+        Of the boxes in the detector's own words; its warnings are those of this set.
+    problems : tuple of str
+        What was left out on the way.
+    """
+
+    name: str
+    family: str
+    boxes: SiteBoxes
+    truth: Truth
+    table: pd.DataFrame
+    statistics: ReferenceStatistics
+    problems: tuple[str, ...] = ()
+
+    def with_problem(self, problem: str) -> Self:
+        """Return the same with one more problem."""
+        return replace(self, problems=(*self.problems, problem))
+
+
+def training_set(
+    boxes: SiteBoxes,
+    truth: Truth,
+    *,
+    name: str,
+    family: str | None = None,
+    everywhere: bool = False,
+    statistics: ReferenceStatistics | None = None,
+    problems: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    score_thr: float = SCORE_THR,
+) -> TrainingSet:
+    """Score and evaluate a labelled set, and check its labels against the boxes.
+
+    Parameters
+    ----------
+    boxes : SiteBoxes
+    truth : Truth
+        Of the same images and categories.
+    name : str
+    family : str, optional
+        Origin that it shares with other sets; its own name by default.
+    everywhere : bool
+        Whether its categories are to be expected in all images.
+    statistics : ReferenceStatistics, optional
+        Of the boxes in the detector's own words; by default those of `boxes`.
+    problems, warnings : sequence of str
+        What is known already.
+    score_thr : float
+        Boxes with a lower score count in no score.
+
+    Raises
+    ------
+    InputError
+        If no category has enough labelled boxes, or no box is confident.
+    """
+    ranked = rank_categories(boxes.clean, truth)
+    table = labelled_rows(
+        boxes,
+        truth,
+        source=name,
+        family=family,
+        everywhere=everywhere,
+        ranked=ranked,
+        score_thr=score_thr,
+    )
+    found = [*warnings, *overconfident(boxes.clean, ranked), *labelled_twice(truth)]
+    statistics = statistics or ReferenceStatistics.of(boxes.clean)
+    rare = [
+        category
+        for category, ranking in zip(truth.categories, ranked, strict=True)
+        if ranking.n_true.any() and category not in set(table["category"])
+    ]
+    if rare:
+        problems = (
+            *problems,
+            f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
+            f"images, left out: {len(rare)} ({listed(rare)})",
+        )
+    return TrainingSet(
+        name,
+        name if family is None else family,
+        boxes,
+        truth,
+        table,
+        statistics.warning(*(f"{name}: {warning}" for warning in found)),
+        (*problems, *truth.problems),
+    )
+
+
+def labels_with_files(
+    labels: PathLike,
+    files: PredictionFiles,
+    *,
+    img_dir: PathLike | None = None,
+    family: str | None = None,
+) -> TrainingSet:
+    """Read one labelled set and its predictions; every category is a source.
+
+    Parameters
+    ----------
+    labels : path-like
+        In any format that `autoeval.load_labels` reads.
+    files : PredictionFiles
+    img_dir : path-like, optional
+        Folder of the images, for label formats that need it.
+    family : str, optional
+        See `training_set`.
+
+    Raises
+    ------
+    InputError
+        If labels or predictions cannot be read or do not belong together, hardly a box is right, or
+        no category has enough boxes.
+    """
+    path = Path(labels)
+    content = read_labels(path, img_dir)
+    words = {word: word for word in content.categories}
+    made = _with_files(path.stem, content, files, content.categories, words, family=family)
+    right = made.table["mAP50"].mean()
+    if right < HARDLY_RIGHT:
+        raise InputError(
+            f"Hardly a box of {files.clean} is right by {labels}: mAP50 {right:.1%}, mean over "
+            "categories, so nothing can be learned from them. Are they of the same images, and do "
+            "image ids and category numbers mean the same in both?"
+        )
+    return made
+
+
+def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[TrainingSet]:
+    """Read the sources of a task and their predictions.
+
+    Parameters
+    ----------
+    task : Task
+    files : mapping of str to PredictionFiles
+        By the name of the source.
+
+    Raises
+    ------
+    InputError
+        If a source has no predictions, or as `labels_with_files`.
+    """
+    lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
+    if lost:
+        raise InputError(f"No predictions of the sources {', '.join(lost)}: expected NAME.json.")
+    words = {**{name: name for name in task.categories}, **task.detector_mapping}
+    return [
+        _with_files(
+            of.name,
+            _labels_of(of),
+            files[of.name],
+            task.categories,
+            words,
+            family=of.family,
+            everywhere=True,
+            label_words=of.mapping or words,
+        )
+        for of in task.seed_sets
+    ]
+
+
+def truth_of_samples(
+    boxes: SiteBoxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> Truth:
+    """Lay out the labels of the images of `boxes`.
+
+    Parameters
+    ----------
+    boxes : SiteBoxes
+    labels : iterable of (ndarray (N, 4), ndarray (N,), ndarray (N,))
+        Boxes as xyxy in pixels, categories and crowds of each image, in the same order.
+    """
+    nothing = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
+    parts = [*labels, nothing]
+    image = np.repeat(np.arange(len(parts) - 1), [len(part[0]) for part in parts[:-1]])
+    columns = (np.concatenate(part) for part in zip(*parts, strict=True))
+    boxes_, label, crowd = columns
+    return Truth(boxes.clean.images, boxes.clean.categories, image, label, boxes_, crowd)
+
+
+def read_labels(
+    path: Path, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
+) -> LabelSet:
+    """Read labels; a COCO file needs no library that reads images."""
+    if not path.exists():
+        raise InputError(f"No labels {path}: check the path.")
+    if path.suffix == ".json" and path.is_file() and layout in (None, "coco"):
+        return read_coco(path)
+    from autoeval.data.labels.any_format import load_labels
+
+    folder = None if img_dir is None else os.fspath(img_dir)
+    return load_labels(path, folder, layout=layout, **options)
+
+
+def _labels_of(files: SeedSetFiles) -> LabelSet:
+    return read_labels(files.labels, files.img_dir, layout=files.layout, **files.options)
+
+
+def _with_files(
+    name: str,
+    content: LabelSet,
+    files: PredictionFiles,
+    categories: Sequence[str],
+    words: Mapping[str, str],
+    *,
+    family: str | None,
+    everywhere: bool = False,
+    label_words: Mapping[str, str] | None = None,
+) -> TrainingSet:
+    given = content.numbers or tuple(str(k) for k in range(len(content.categories)))
+    numbers = dict(zip(given, content.categories, strict=True))
+    found = files.read(content.images, where=str(content.path), numbers=numbers)
+    floor = check_floor(found.clean, str(files.clean), truncated=files.truncated)
+    truth = Truth.of(content, categories, label_words)
+    made = training_set(
+        found.as_categories(categories, words),
+        truth,
+        name=name,
+        family=family,
+        everywhere=everywhere,
+        statistics=ReferenceStatistics.of(found.clean),
+        problems=(*content.problems, *_problems(found), *floor),
+        warnings=() if label_words else mismatched_words(found.clean, truth),
+    )
+    if made.table["mAP50"].max() > ALL_WRONG:
+        return made
+    return made.with_problem(
+        f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "
+        "and image ids mean what the labels mean? Write words and file names into it"
+    )
+
+
+def _problems(found: SiteBoxes) -> list[str]:
+    passes = (found.clean, found.half_size, found.teacher)
+    return [problem for of in passes if of is not None for problem in of.problems]

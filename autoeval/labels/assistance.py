@@ -1,0 +1,145 @@
+"""The label-assistance model: what labelled sites contribute to estimates from a few labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.data.predictions import Predictions
+from autoeval.errors import InputError
+from autoeval.labels.box_features import passes_of
+from autoeval.labels.box_model import BoxModel
+from autoeval.labels.control_variates import (
+    MODEL,
+    PSEUDO,
+    control_variates,
+    rank_by_pseudo_labels,
+)
+from autoeval.labels.pool import Pool
+from autoeval.labels.variance_prior import VariancePrior
+
+
+@dataclass(frozen=True)
+class MixingWeights:
+    """How control variates are added up, and what variance their sum leaves.
+
+    Parameters
+    ----------
+    slopes : dict of str to float
+        Factor of each control variate, `MODEL` or `PSEUDO`.
+    residual : VariancePrior
+        Variance of the true influence less the sum, relative to that of the sum.
+    correlation : float
+        Mean cross-validated correlation of the sum with the true influence.
+    """
+
+    slopes: dict[str, float]
+    residual: VariancePrior
+    correlation: float
+
+    def add_up(self, variates: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the weighted sum of control variates."""
+        return np.sum([slope * variates[name] for name, slope in self.slopes.items()], axis=0)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `dataclasses.asdict` gave."""
+        residual = VariancePrior(**values["residual"])
+        return cls(dict(values["slopes"]), residual, values["correlation"])
+
+
+@dataclass(frozen=True, eq=False)
+class LabelAssistance:
+    """Fitted by `autoeval.labels.fit_assistance.fit_assistance`.
+
+    Parameters
+    ----------
+    box_model : BoxModel
+    mixing : dict of str to MixingWeights
+        For `MODEL` alone, and under `PSEUDO` for both control variates.
+    small_sample_bias : float
+        See `autoeval.labels.small_sample_bias`.
+    sites : tuple of str
+        Names of those that it was fitted on.
+    of_clean : LabelAssistance, optional
+        The same fitted on clean boxes alone, where `box_model` needs other passes.
+    """
+
+    box_model: BoxModel
+    mixing: dict[str, MixingWeights]
+    small_sample_bias: float
+    sites: tuple[str, ...]
+    of_clean: LabelAssistance | None = None
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Passes beside the clean one that the box model reads: ``perturbed``, ``half_size``."""
+        return passes_of(self.box_model.names)
+
+    def for_features(self, names: Sequence[str]) -> LabelAssistance:
+        """Return what a pool with these features allows: this model, or that of clean boxes.
+
+        Raises
+        ------
+        InputError
+            If there is neither.
+        """
+        fitting = (of for of in (self, self.of_clean) if of and {*of.box_model.names} <= {*names})
+        found = next(fitting, None)
+        if found is None:
+            missing = [name for name in self.box_model.names if name not in names]
+            raise InputError(
+                f"The label-assistance model needs the features {', '.join(missing)} of each box, "
+                f"from the passes {', '.join(sorted(passes_of(missing))) or 'of boxes'}. Observe "
+                "the images with them."
+            )
+        return found
+
+    def mixing_weights(self, pseudo_labels: bool) -> MixingWeights:
+        """Return those with or without pseudo-labels; without where none were fitted with them."""
+        return self.mixing[PSEUDO if pseudo_labels and PSEUDO in self.mixing else MODEL]
+
+    def predict(self, pool: Pool, pseudo_labels: Predictions | None = None) -> list[np.ndarray]:
+        """Predict the influence of each image on each category, (10, M) by IoU threshold."""
+        expected = self.box_model.rankings(pool)
+        if pseudo_labels is None or PSEUDO not in self.mixing:
+            return [self.mixing[MODEL].add_up(control_variates(ranking)) for ranking in expected]
+        pairs = zip(expected, rank_by_pseudo_labels(pool.found, pseudo_labels), strict=True)
+        return [self.mixing[PSEUDO].add_up(control_variates(*pair)) for pair in pairs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON."""
+        return {
+            "box_model": self.box_model.to_dict(),
+            "mixing": {name: asdict(weights) for name, weights in self.mixing.items()},
+            "small_sample_bias": self.small_sample_bias,
+            "sites": list(self.sites),
+            "of_clean": self.of_clean and self.of_clean.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises
+        ------
+        InputError
+            If it is something else.
+        """
+        try:
+            return cls(
+                BoxModel.from_dict(values["box_model"]),
+                {name: MixingWeights.from_dict(of) for name, of in values["mixing"].items()},
+                float(values["small_sample_bias"]),
+                tuple(values["sites"]),
+                values["of_clean"] and cls.from_dict(values["of_clean"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"The label-assistance model cannot be read ({type(error).__name__}: {error}). "
+                "Fit again."
+            ) from error

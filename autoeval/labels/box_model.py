@@ -1,0 +1,236 @@
+"""True-positive probability of each box at each IoU, and expected false negatives of each image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.data.predictions import Predictions
+from autoeval.labels.pool import Pool
+from autoeval.metrics.ranked_detections import RankedDetections
+
+INVERSE_PENALTY = 0.03  # on slopes, for standardised features
+MOST_STANDARD = 4.0  # standard deviations, beyond which squares grow no more
+PENALTY_OF_FALSE_NEGATIVES = 0.1
+MOST_FALSE_NEGATIVES = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPredictors:
+    """Predictors that are linear in standardised features and their squares.
+
+    Parameters
+    ----------
+    centre, scale : ndarray of shape (F,)
+    slopes, bends : ndarray of shape (L, F)
+        Of the features, and of their squares (up to `MOST_STANDARD`).
+    intercepts : ndarray of shape (L,)
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+    slopes: np.ndarray
+    bends: np.ndarray
+    intercepts: np.ndarray
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        """Return L values for each of N rows of features (N, F), shape (L, N)."""
+        standard = (features - self.centre) / self.scale
+        straight = self.slopes @ standard.T + self.intercepts[:, None]
+        return straight + self.bends @ _squares(standard).T
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return lists, fit for JSON."""
+        return {name: value.tolist() for name, value in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        straight = {"bends": np.zeros_like(np.array(values["slopes"])), **values}
+        return cls(**{name: np.array(value, np.float64) for name, value in straight.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class BoxModel:
+    """Estimates from features what labels would say of boxes and images.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Features of a box that it reads; see `autoeval.labels.box_features`.
+    true_positive : LinearPredictors
+        See `fit_true_positive`.
+    false_negatives : LinearPredictors
+        See `fit_false_negatives`.
+    """
+
+    names: tuple[str, ...]
+    true_positive: LinearPredictors
+    false_negatives: LinearPredictors
+
+    def probabilities(self, pool: Pool) -> np.ndarray:
+        """Return the true-positive probability of each box, (10, N); see `probability`."""
+        return probability(self.true_positive, pool.columns(self.names))
+
+    def n_missed(self, found: Predictions, probabilities: np.ndarray) -> np.ndarray:
+        """Return the expected false negatives of each category and image, (K, M).
+
+        Parameters
+        ----------
+        found : Predictions
+            N boxes.
+        probabilities : ndarray of shape (10, N)
+        """
+        missed = []
+        for k in range(len(found.categories)):
+            mine = found.label == k
+            columns = probabilities[0, mine], found.scores[mine], found.image[mine]
+            features = image_features(*columns, len(found.images))
+            missed.append(expected_count(self.false_negatives, features))
+        return np.array(missed)
+
+    def rankings(self, pool: Pool) -> list[RankedDetections]:
+        """Rank the boxes of each category, with probabilities in place of labels."""
+        probabilities = self.probabilities(pool)
+        return expected_rankings(
+            pool.found, probabilities, self.n_missed(pool.found, probabilities)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON."""
+        return {
+            "names": list(self.names),
+            "true_positive": self.true_positive.to_dict(),
+            "false_negatives": self.false_negatives.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        parts = (values["true_positive"], values["false_negatives"])
+        return cls(tuple(values["names"]), *map(LinearPredictors.from_dict, parts))
+
+
+def expected_rankings(
+    found: Predictions, probabilities: np.ndarray, n_missed: np.ndarray
+) -> list[RankedDetections]:
+    """Rank the boxes of each category, with probabilities in place of labels.
+
+    Parameters
+    ----------
+    found : Predictions
+        N boxes on M images, of K categories.
+    probabilities : ndarray of shape (10, N)
+        Of being a true positive at each IoU threshold.
+    n_missed : ndarray of shape (K, M)
+        Expected false negatives.
+    """
+    rankings = []
+    for k, missed in enumerate(n_missed):
+        mine = found.label == k
+        image, own = found.image[mine], probabilities[:, mine]
+        n_true = np.bincount(image, own[0], minlength=len(missed)) + missed
+        rankings.append(RankedDetections.of(found.scores[mine], image, own, n_true))
+    return rankings
+
+
+def fit_true_positive(
+    features: np.ndarray, matched: np.ndarray, weights: np.ndarray
+) -> LinearPredictors:
+    """Fit one logistic regression for each IoU threshold.
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, F)
+    matched : ndarray of shape (L, N), bool
+        True positives.
+    weights : ndarray of shape (N,)
+    """
+    x, centre, scale = _standardised(features)
+    terms = np.concatenate([x, _squares(x)], axis=1)
+    fits = [_logistic(terms, level, weights) for level in matched]
+    coefficients, intercepts = (np.array(part) for part in zip(*fits, strict=True))
+    slopes, bends = np.split(coefficients, 2, axis=1)
+    return LinearPredictors(centre, scale, slopes, bends, intercepts)
+
+
+def probability(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
+    """Return the true-positive probability of each box, (L, N); it falls with the threshold."""
+    odds = np.clip(model(features), -30, 30)
+    return np.minimum.accumulate(1 / (1 + np.exp(-odds)), axis=0)
+
+
+def fit_false_negatives(
+    features: np.ndarray, missed: np.ndarray, weights: np.ndarray
+) -> LinearPredictors:
+    """Fit a Poisson regression of the false negatives of an image at the lowest IoU threshold.
+
+    Parameters
+    ----------
+    features : ndarray of shape (M, F)
+        See `image_features`.
+    missed : ndarray of shape (M,)
+    weights : ndarray of shape (M,)
+    """
+    from sklearn.linear_model import PoissonRegressor
+
+    x, centre, scale = _standardised(features)
+    regression = PoissonRegressor(alpha=PENALTY_OF_FALSE_NEGATIVES, max_iter=500)
+    fit = regression.fit(x, missed, weights)
+    slopes, straight = fit.coef_[None], np.zeros((1, len(centre)))
+    return LinearPredictors(centre, scale, slopes, straight, np.array([fit.intercept_]))
+
+
+def expected_count(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
+    """Return the expected number of false negatives of each image, (M,)."""
+    return np.exp(np.minimum(model(features)[0], np.log(MOST_FALSE_NEGATIVES)))
+
+
+def image_features(
+    probabilities: np.ndarray, scores: np.ndarray, image: np.ndarray, n_images: int
+) -> np.ndarray:
+    """Describe images by their boxes of one category, for the number of false negatives.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (N,)
+        True-positive probability of each box at the lowest IoU threshold.
+    scores, image : ndarray of shape (N,)
+    n_images : int
+
+    Returns
+    -------
+    ndarray of shape (M, 6)
+        Logarithms of one plus: the expected true positives, the boxes over .3, over .05 and all,
+        the variance of the number of true positives; the best score.
+    """
+    best = np.zeros(n_images)
+    np.maximum.at(best, image, scores)
+    variance = probabilities * (1 - probabilities)
+    sums = [probabilities, scores > 0.3, scores > 0.05, np.ones(len(scores)), variance]
+    counts = [np.log1p(np.bincount(image, part, minlength=n_images)) for part in sums]
+    return np.stack([*counts, best], axis=1)
+
+
+def _standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    centre, scale = features.mean(axis=0), features.std(axis=0)
+    scale = np.where(scale > 1e-9, scale, 1.0)
+    return (features - centre) / scale, centre, scale
+
+
+def _squares(standard: np.ndarray) -> np.ndarray:
+    return np.clip(standard, -MOST_STANDARD, MOST_STANDARD) ** 2
+
+
+def _logistic(x: np.ndarray, matched: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    if matched.all() or not matched.any():
+        share = (matched.sum() + 0.5) / (len(matched) + 1)
+        return np.zeros(x.shape[1]), float(np.log(share / (1 - share)))
+    from sklearn.linear_model import LogisticRegression
+
+    fit = LogisticRegression(C=INVERSE_PENALTY, solver="newton-cholesky").fit(x, matched, weights)
+    return fit.coef_[0], float(fit.intercept_[0])

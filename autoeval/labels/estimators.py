@@ -1,0 +1,262 @@
+"""Sample, difference and combined estimates of one category, or of the mean over several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autoeval.labels.assistance import MixingWeights
+from autoeval.labels.difference import difference_estimate
+from autoeval.labels.prior import Combined, combine
+from autoeval.labels.small_sample_bias import without_small_sample_bias
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.metrics.influence import influence_function
+from autoeval.metrics.ranked_detections import RankedDetections
+
+LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
+FEWEST_HOLDING = 3  # labelled images with an object, for a category to be measured
+STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no estimate
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSample:
+    """Labelled images of a pool.
+
+    Parameters
+    ----------
+    images : ndarray of shape (k,), int
+        Index into the pool, each once.
+    n_pool : int
+        Images of the pool, these included.
+    weights : ndarray of shape (k,), optional
+        Inverse inclusion probabilities, where they differ.
+    clusters : ndarray of shape (k,), int, optional
+        Images of equal number are dependent.
+    """
+
+    images: np.ndarray
+    n_pool: int
+    weights: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+
+@dataclass(frozen=True, eq=False)
+class SampleAccuracy:
+    """Accuracy of one category on labelled images.
+
+    Parameters
+    ----------
+    value : float
+        Average precision; NaN where they hold no object.
+    influence : ndarray of shape (k,)
+        Of each of them.
+    n_true, n_holding : int
+        Objects, and images that hold one.
+    """
+
+    value: float
+    influence: np.ndarray
+    n_true: int
+    n_holding: int
+
+    @property
+    def measured(self) -> bool:
+        """Whether enough images hold the category."""
+        return self.n_holding >= FEWEST_HOLDING
+
+
+@dataclass(frozen=True)
+class LabelEstimates:
+    """All estimates of one category, or of the mean over categories.
+
+    Parameters
+    ----------
+    sample : ValueWithError
+        Sample estimate: from the labelled images alone.
+    difference : ValueWithError
+        Difference estimator: with the predicted influence of all images.
+    prior : ValueWithError
+        Label-free.
+    combined : Combined
+        Of the last two; the recommended one.
+    n_true, n_holding : int
+        Objects in the labelled images, and images that hold one.
+    measured : bool
+        Whether enough images hold it; otherwise the combined estimate is the label-free one.
+    """
+
+    sample: ValueWithError
+    difference: ValueWithError
+    prior: ValueWithError
+    combined: Combined
+    n_true: int
+    n_holding: int
+    measured: bool
+
+
+def measure_sample(
+    ranking: RankedDetections, target: str = "mAP", weights: np.ndarray | None = None
+) -> SampleAccuracy:
+    """Measure one category on the labelled images.
+
+    Parameters
+    ----------
+    ranking : RankedDetections
+        Of the k labelled images.
+    target : {"mAP", "mAP50", "mAP75"}
+    weights : ndarray of shape (k,), optional
+    """
+    levels = LEVELS[target]
+    value = float(ranking.average_precision(weights)[levels].mean())
+    influence = influence_function(ranking, weights)[levels].mean(axis=0)
+    n_true, n_holding = int(ranking.n_true.sum()), int((ranking.n_true > 0).sum())
+    return SampleAccuracy(value, influence, n_true, n_holding)
+
+
+def estimate_category(
+    accuracy: SampleAccuracy,
+    sample: LabelledSample,
+    predicted: np.ndarray,
+    mixing: MixingWeights,
+    *,
+    small_sample_bias: float,
+    prior: ValueWithError = NOTHING,
+) -> LabelEstimates:
+    """Estimate from labelled images, with a predicted influence and a label-free estimate.
+
+    Parameters
+    ----------
+    accuracy : SampleAccuracy
+    sample : LabelledSample
+    predicted : ndarray of shape (M,)
+        Predicted influence of all images of the pool.
+    mixing : MixingWeights
+        How `predicted` was made.
+    small_sample_bias : float
+        See `autoeval.labels.small_sample_bias`; 0 for none.
+    prior : ValueWithError
+        The label-free estimate with its error.
+    """
+    alone, difference = NOTHING, NOTHING
+    if accuracy.measured:
+        alone = _estimate(accuracy.value, accuracy, sample)
+        variance_prior = None
+        if len(predicted) > 1:
+            variance_prior = mixing.residual.scaled(float(predicted.var(ddof=1)))
+        difference = _estimate(
+            _unbiased(accuracy, sample, small_sample_bias),
+            accuracy,
+            sample,
+            predicted=predicted[sample.images],
+            variance_prior=variance_prior,
+        )
+    both = combine(difference, prior)
+    n_true, n_holding = accuracy.n_true, accuracy.n_holding
+    return LabelEstimates(alone, difference, prior, both, n_true, n_holding, accuracy.measured)
+
+
+def estimate_mean(
+    measured: Sequence[tuple[SampleAccuracy, np.ndarray, ValueWithError]],
+    sample: LabelledSample,
+    mixing: MixingWeights,
+    *,
+    small_sample_bias: float,
+    others: Sequence[ValueWithError] = (),
+    prior: ValueWithError = NOTHING,
+) -> LabelEstimates:
+    """Estimate the mean over categories.
+
+    Parameters
+    ----------
+    measured : sequence of (SampleAccuracy, ndarray of shape (M,), ValueWithError)
+        Of each measured category, with the predicted influence and the label-free estimate.
+    sample, mixing, small_sample_bias
+        As in `estimate_category`.
+    others : sequence of ValueWithError
+        Label-free estimates of the categories that the labels do not measure. Errors of label-free
+        estimates are added, not averaged out, since they are alike in all categories. Where some of
+        them have no estimate, the label-free estimate of the mean is moved by what the labels
+        change in the measured categories; without one such a category gets the mean of the
+        measured ones, with the standard deviation `STD_OF_UNKNOWN`.
+    prior : ValueWithError
+        The label-free estimate of the mean.
+    """
+    accuracies = [accuracy for accuracy, _, _ in measured]
+    whole = SampleAccuracy(
+        float(np.mean([of.value for of in accuracies])),
+        np.mean([of.influence for of in accuracies], axis=0),
+        sum(of.n_true for of in accuracies),
+        max(of.n_holding for of in accuracies),
+    )
+    unbiased = float(np.mean([_unbiased(of, sample, small_sample_bias) for of in accuracies]))
+    free = _mean([free for _, _, free in measured])
+    found = estimate_category(
+        replace(whole, value=unbiased),
+        sample,
+        np.mean([predicted for _, predicted, _ in measured], axis=0),
+        mixing,
+        small_sample_bias=0.0,
+        prior=free,
+    )
+    alone = replace(found.sample, value=found.sample.value + whole.value - unbiased)
+    share = len(measured) / (len(measured) + len(others))
+    combined = found.combined.estimate
+    if prior.known and not all(other.known for other in others):
+        over_all = _moved(prior, combined, free if free.known else prior, share)
+    else:
+        over_all = _with_others(combined, others, share)
+    both = replace(found.combined, estimate=over_all)
+    return replace(found, sample=alone, prior=prior, combined=both)
+
+
+def _estimate(
+    value: float, accuracy: SampleAccuracy, sample: LabelledSample, **assistance: Any
+) -> ValueWithError:
+    return difference_estimate(
+        value,
+        accuracy.influence,
+        n_pool=sample.n_pool,
+        weights=sample.weights,
+        clusters=sample.clusters,
+        **assistance,
+    )
+
+
+def _unbiased(accuracy: SampleAccuracy, sample: LabelledSample, b: float) -> float:
+    return without_small_sample_bias(
+        accuracy.value, b, n_true=accuracy.n_true, n_labelled=len(sample), n_pool=sample.n_pool
+    )
+
+
+def _mean(estimates: Sequence[ValueWithError]) -> ValueWithError:
+    if not estimates or not all(estimate.known for estimate in estimates):
+        return NOTHING
+    values, errors, dofs = zip(*((e.value, e.error, e.dof) for e in estimates), strict=True)
+    return ValueWithError(float(np.mean(values)), float(np.mean(errors)), min(dofs))
+
+
+def _moved(
+    mean: ValueWithError, measured: ValueWithError, before: ValueWithError, share: float
+) -> ValueWithError:
+    """Move a label-free mean by what labels change in a share of the categories."""
+    value = mean.value + share * (measured.value - before.value)
+    error = (1 - share) * mean.error + share * measured.error
+    return ValueWithError(value, error, measured.dof)
+
+
+def _with_others(
+    measured: ValueWithError, others: Sequence[ValueWithError], share: float
+) -> ValueWithError:
+    if not others:
+        return measured
+    stand_in = ValueWithError(measured.value, STD_OF_UNKNOWN)
+    free = _mean([other if other.known else stand_in for other in others])
+    value = share * measured.value + (1 - share) * free.value
+    error = share * measured.error + (1 - share) * free.error
+    return ValueWithError(value, error, measured.dof)

@@ -1,0 +1,294 @@
+"""Fitting the label-assistance model on labelled sites, or on the images of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import nnls
+
+from autoeval.errors import InputError
+from autoeval.labels.assistance import LabelAssistance, MixingWeights
+from autoeval.labels.box_features import OF_BOX, passes_of
+from autoeval.labels.box_model import (
+    BoxModel,
+    expected_rankings,
+    fit_false_negatives,
+    fit_true_positive,
+    image_features,
+    probability,
+)
+from autoeval.labels.control_variates import (
+    MODEL,
+    PSEUDO,
+    control_variates,
+    rank_by_pseudo_labels,
+)
+from autoeval.labels.labelled_site import LabelledSite, true_influence
+from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
+from autoeval.labels.variance_prior import VariancePrior, fit_variance_prior
+from autoeval.metrics.ranked_detections import RankedDetections
+
+FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site
+MOST_BOXES, LEAST_SHARE = 10_000, 1_000  # of all sites and of one, drawn by a seed
+RIDGE = 0.02  # relative to the variance that control variates explain
+LEAST_SLOPE = 0.05  # of the first, so that the residual variance has a unit
+FOLDS = 4
+FEWEST_FOUND = FOLDS + 1  # images, so that some are left whichever fold is left out
+SHOWN = 0.05  # score from which on a box may show an object
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """One category of one site, on the N images that it is learned from.
+
+    Parameters
+    ----------
+    site : LabelledSite
+    category : int
+    images : ndarray of shape (N,), int
+    """
+
+    site: LabelledSite
+    category: int
+    images: np.ndarray
+
+    @property
+    def ranking(self) -> RankedDetections:
+        """Its ranked boxes, with labels."""
+        return self.site.rankings[self.category].take(self.images)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """True influence of N images, and predictions by models that have not seen their labels.
+
+    Parameters
+    ----------
+    true : ndarray of shape (N,)
+    predicted : dict of str to ndarray of shape (N,)
+    """
+
+    true: np.ndarray
+    predicted: dict[str, np.ndarray]
+
+    @property
+    def varies(self) -> bool:
+        """Whether there is something to learn from."""
+        return bool(self.true.var() > 0 and self.predicted[MODEL].var() > 0)
+
+
+def fit_assistance(sites: Sequence[LabelledSite]) -> LabelAssistance:
+    """Fit the box model on all sites, and its use on images whose labels it has not seen.
+
+    The second is by cross-validation in `FOLDS` folds: of families, or, with a single family, of
+    the images of each site at random.
+
+    Parameters
+    ----------
+    sites : sequence of LabelledSite
+        One or more.
+
+    Raises
+    ------
+    InputError
+        If no category has labels enough.
+    """
+    several = len({site.family for site in sites}) > 1
+    pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
+    sites = [site for site in sites if any(pair.site is site for pair in pairs)]
+    families = sorted({site.family for site in sites})
+    if len(families) > 1:
+        folds = [np.full(len(s.pool), families.index(s.family) % FOLDS) for s in sites]
+    else:
+        folds = [_random_folds(len(site.pool), seed) for seed, site in enumerate(sites)]
+    names = _shared_names(sites)
+    fitted = _fit(sites, pairs, folds, names)
+    if fitted is None:
+        raise InputError(
+            f"Expected labelled images from which a category can be learned: {FEWEST_IMAGES} that "
+            f"hold it or show a box of it, with {FEWEST_BOXES} labelled boxes, some of them found "
+            f"in {FEWEST_FOUND} images and not all, but got none. Label more images."
+        )
+    if passes_of(names):
+        fitted = replace(fitted, of_clean=_fit(sites, pairs, folds, OF_BOX))
+    return fitted
+
+
+def _shared_names(sites: Sequence[LabelledSite]) -> tuple[str, ...]:
+    names = sites[0].pool.names if sites else ()
+    return tuple(name for name in names if all(name in site.pool.names for site in sites))
+
+
+def _random_folds(n: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).permutation(n) % FOLDS
+
+
+def pairs_of(site: LabelledSite, *, everywhere: bool) -> Iterator[Pair]:
+    """Yield the categories of a site that enough images and boxes are labelled of.
+
+    Parameters
+    ----------
+    site : LabelledSite
+    everywhere : bool
+        Whether to learn from all images; otherwise from those that hold the category or show a box
+        of it: in a labelled set of many categories most images do neither, at a site whose accuracy
+        is wanted most do.
+    """
+    found = site.pool.found
+    for k, ranking in enumerate(site.rankings):
+        chosen = (ranking.n_true > 0) | everywhere
+        chosen[found.image[(found.label == k) & (found.scores > SHOWN)]] = True
+        images = np.flatnonzero(chosen)
+        if len(images) >= FEWEST_IMAGES and ranking.n_true.sum() >= FEWEST_BOXES:
+            yield Pair(site, k, images)
+
+
+def _fit(
+    sites: Sequence[LabelledSite],
+    pairs: Sequence[Pair],
+    folds: Sequence[np.ndarray],
+    names: tuple[str, ...],
+) -> LabelAssistance | None:
+    """Fit on the features with these names; None where there is too little."""
+    n_found = sum(len(np.unique(of.ranking.image[of.ranking.hits[0] > 0])) for of in pairs)
+    if n_found < FEWEST_FOUND:
+        return None
+    cross_fitted = _cross_fit(sites, pairs, folds, names)
+    if not any(of.varies for of in cross_fitted):
+        return None
+    return LabelAssistance(
+        fit_box_model(sites, pairs, [np.ones(len(of), bool) for of in folds], names),
+        _mixing(cross_fitted),
+        fit_small_sample_bias(
+            [measure_small_sample_bias(pair.ranking) for pair in pairs],
+            [pair.site.family for pair in pairs],
+        ),
+        tuple(site.name for site in sites),
+    )
+
+
+def _cross_fit(
+    sites: Sequence[LabelledSite],
+    pairs: Sequence[Pair],
+    folds: Sequence[np.ndarray],
+    names: tuple[str, ...],
+) -> list[CrossFitted]:
+    """Predict the influence of each image by a box model that was fitted on the other folds."""
+    probabilities = [np.zeros((10, len(site.pool.found))) for site in sites]
+    n_missed = [np.zeros((len(s.truth.categories), len(s.pool))) for s in sites]
+    for fold in range(FOLDS):
+        held_out = [of == fold for of in folds]
+        if not any(of.any() for of in held_out):
+            continue
+        model = fit_box_model(sites, pairs, [~of for of in held_out], names)
+        for site, mine, p, missed in zip(sites, held_out, probabilities, n_missed, strict=True):
+            if mine.any():
+                boxes = mine[site.pool.found.image]
+                everywhere = model.probabilities(site.pool)
+                p[:, boxes] = everywhere[:, boxes]
+                missed[:, mine] = model.n_missed(site.pool.found, everywhere)[:, mine]
+    predicted = []
+    for site, p, missed in zip(sites, probabilities, n_missed, strict=True):
+        expected, pseudo = expected_rankings(site.pool.found, p, missed), None
+        if site.pseudo_labels is not None:
+            pseudo = rank_by_pseudo_labels(site.pool.found, site.pseudo_labels)
+        for pair in (pair for pair in pairs if pair.site is site):
+            rankings = [of[pair.category].take(pair.images) for of in (expected, pseudo) if of]
+            variates = control_variates(*rankings)
+            means = {name: values.mean(axis=0) for name, values in variates.items()}
+            predicted.append(CrossFitted(true_influence(pair.ranking), means))
+    return predicted
+
+
+def fit_box_model(
+    sites: Sequence[LabelledSite],
+    pairs: Sequence[Pair],
+    images: Sequence[np.ndarray],
+    names: tuple[str, ...],
+) -> BoxModel:
+    """Fit the box model on some images, (M,) bool for each site, from some features."""
+    most = max(MOST_BOXES // len(sites), LEAST_SHARE)
+    parts = [_boxes(s, mask, most, names) for s, mask in zip(sites, images, strict=True)]
+    features = np.concatenate([part[0] for part in parts])
+    matched = np.concatenate([part[1] for part in parts], axis=1)
+    sizes = np.array([len(part[0]) for part in parts])
+    weights = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
+    true_positive = fit_true_positive(features, matched, weights / weights.mean())
+    rows = []
+    for site, mask in zip(sites, images, strict=True):
+        if mask.any():
+            p = probability(true_positive, site.pool.columns(names))
+            rows += [_missed(of, p, mask) for of in pairs if of.site is site]
+    described, missed, weights = (np.concatenate(part) for part in zip(*rows, strict=True))
+    fit = fit_false_negatives(described, missed, weights / weights.mean())
+    return BoxModel(names, true_positive, fit)
+
+
+def _boxes(
+    site: LabelledSite, images: np.ndarray, most: int, names: tuple[str, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Features (n, F) of at most so many boxes, and which are true positives, (10, n)."""
+    matched, ignored = site.matches
+    usable = np.flatnonzero(~ignored[0] & images[site.pool.found.image])
+    if len(usable) > most:
+        usable = np.random.default_rng(0).choice(usable, most, replace=False)
+    return site.pool.columns(names)[usable], matched[:, usable]
+
+
+def _missed(
+    pair: Pair, probabilities: np.ndarray, images: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, false negatives and weights of the images of a pair."""
+    found, ranking = pair.site.pool.found, pair.site.rankings[pair.category]
+    mine, n_images = found.label == pair.category, len(ranking)
+    columns = probabilities[0, mine], found.scores[mine], found.image[mine], n_images
+    hits = np.bincount(ranking.image, ranking.hits[0], minlength=n_images)
+    chosen = pair.images[images[pair.images]]
+    missed = np.maximum(ranking.n_true - hits, 0)[chosen]
+    weights = np.full(len(chosen), 1 / (1 + missed.mean())) if len(chosen) else missed
+    return image_features(*columns)[chosen], missed, weights
+
+
+def _mixing(cross_fitted: Sequence[CrossFitted]) -> dict[str, MixingWeights]:
+    """Fit mixing weights, those with pseudo-labels where all sites have some."""
+    mixing = {MODEL: _mixing_weights(cross_fitted, (MODEL,))}
+    if all(PSEUDO in of.predicted for of in cross_fitted):
+        mixing[PSEUDO] = _mixing_weights(cross_fitted, (MODEL, PSEUDO))
+    return mixing
+
+
+def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...]) -> MixingWeights:
+    """Fit slopes by a non-negative ridge regression, each pair with the same weight."""
+    pairs = [of for of in cross_fitted if of.varies]
+    x = np.concatenate([_scaled(np.stack([of.predicted[n] for n in names], 1), of) for of in pairs])
+    y = np.concatenate([_scaled(of.true, of) for of in pairs])
+    penalty = np.sqrt(RIDGE * np.mean(np.sum(x**2, axis=0))) * np.eye(len(names))
+    found, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
+    found[0] = max(found[0], LEAST_SLOPE) if not found.any() else found[0]
+    mixed = [found @ np.stack([of.predicted[name] for name in names]) for of in pairs]
+    correlations = [np.corrcoef(of.true, m)[0, 1] for of, m in zip(pairs, mixed, strict=True)]
+    residuals = [of.true - m for of, m in zip(pairs, mixed, strict=True)]
+    return MixingWeights(
+        dict(zip(names, map(float, found), strict=True)),
+        _relative_variance(residuals, mixed),
+        float(np.mean(correlations)),
+    )
+
+
+def _scaled(values: np.ndarray, of: CrossFitted) -> np.ndarray:
+    """Give each pair the same weight, whether its influence or what was predicted is large."""
+    size = of.true.var() + of.predicted[MODEL].var()
+    return values / np.sqrt(size * len(of.true))
+
+
+def _relative_variance(values: Sequence[np.ndarray], mixed: Sequence[np.ndarray]) -> VariancePrior:
+    ratios = [v.var(ddof=1) / m.var(ddof=1) for v, m in zip(values, mixed, strict=True)]
+    return fit_variance_prior(ratios, float(np.mean([_noise(v) for v in values])))
+
+
+def _noise(values: np.ndarray) -> float:
+    """Variance of the logarithm of a sample variance, by the fourth moment."""
+    centred = values - values.mean()
+    return float((np.mean(centred**4) / np.mean(centred**2) ** 2 - 1) / len(values))

@@ -1,0 +1,103 @@
+"""Plans as files: JSON for people and programs, and arrays in a second file."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.data.json_file import read_json
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import Predictions
+from autoeval.errors import InputError
+from autoeval.labels.assistance import MixingWeights
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.runtime.files import atomic_path
+from autoeval.runtime.writers import write_json
+
+PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 2
+COLUMNS = ("image", "label", "boxes", "scores")
+PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
+
+
+def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write a plan into a folder; return the files."""
+    folder = Path(folder)
+    arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
+    for name in ("influence", "sequence", "blocks"):
+        arrays[name] = getattr(plan, name)
+    with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    ids = plan.found.images
+    document = {
+        "format": FORMAT,
+        **{name: getattr(plan, name) for name in PLAIN},
+        "n_pool": plan.n_pool,
+        "probability": plan.n / plan.n_pool,
+        "drawn": [ids[k].image_id for k in plan.drawn],
+        "categories": list(plan.found.categories),
+        "images": [[i.image_id, i.file_name, i.size] for i in ids],
+        "warnings": list(plan.warnings),
+        "mixing": asdict(plan.mixing),
+        "priors": {name: _finite(asdict(prior)) for name, prior in plan.priors.items()},
+    }
+    return [write_json(folder / PLAN, document, indent=1), folder / ARRAYS]
+
+
+def load_plan(folder: str | os.PathLike[str]) -> LabelPlan:
+    """Read what `save_plan` wrote.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no plan, or one that cannot be read.
+    """
+    folder = Path(folder)
+    folder = folder.parent if folder.name == PLAN else folder
+    if not (folder / PLAN).is_file():
+        raise InputError(f"No plan in {folder}: expected {PLAN}, made by `autoeval label plan`.")
+    document = read_json(folder / PLAN, "plan")
+    try:
+        with np.load(folder / ARRAYS, allow_pickle=False) as stored:
+            arrays = dict(stored)
+        return _plan(document, arrays)
+    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"The plan in {folder} cannot be read ({type(error).__name__}: {error}). Plan again "
+            "into another folder."
+        ) from error
+
+
+def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> LabelPlan:
+    images = tuple(
+        LabelledImage(image_id, file_name, tuple(size) if size else None)
+        for image_id, file_name, size in document["images"]
+    )
+    image, label, boxes, scores = (arrays[f"found_{name}"] for name in COLUMNS)
+    found = Predictions(images, tuple(document["categories"]), image, label, boxes, scores, {})
+    priors = {name: _measured(values) for name, values in document["priors"].items()}
+    return LabelPlan(
+        found,
+        arrays["influence"],
+        arrays["sequence"],
+        blocks=arrays["blocks"],
+        mixing=MixingWeights.from_dict(document["mixing"]),
+        priors=priors,
+        warnings=tuple(document["warnings"]),
+        **{name: document[name] for name in PLAIN},
+    )
+
+
+def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: value if np.isfinite(value) else None for name, value in values.items()}
+
+
+def _measured(values: Mapping[str, Any]) -> ValueWithError:
+    dof = values["dof"]
+    return ValueWithError(values["value"], values["error"], float("inf") if dof is None else dof)

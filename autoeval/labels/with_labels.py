@@ -1,0 +1,324 @@
+"""From a plan and labels to an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autoeval.data.labels.content import LabelSet
+from autoeval.data.wording import listed
+from autoeval.labels.estimators import (
+    FEWEST_HOLDING,
+    LEVELS,
+    LabelEstimates,
+    LabelledSample,
+    SampleAccuracy,
+    estimate_category,
+    estimate_mean,
+    measure_sample,
+)
+from autoeval.labels.label_warnings import labelled_twice, overconfident
+from autoeval.labels.labelled_subset import LabelledSubset, match_labels
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.sample_size import FEWEST_LABELS, Outlook, outlook_after
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.metrics.by_category import rank_categories
+
+GOALS = (0.05, 0.03)
+FIRST, STEP = 5, 5
+
+
+@dataclass(frozen=True)
+class LabelledEstimate:
+    """The accuracy on a pool, estimated with a few labels.
+
+    Parameters
+    ----------
+    target : str
+    level : float
+    n_labelled, n_pool : int
+    whole : dict of str to LabelEstimates
+        ``mAP``, ``mAP50`` and ``mAP75`` over all categories.
+    per_category : dict of str to LabelEstimates
+        The target of each category.
+    n_behind : int
+        Categories that enough labelled images hold, of those in `per_category`.
+    outlook : Outlook
+        Forecast of the precision that more labels give.
+    history : tuple of (int, LabelEstimates)
+        The target with the first labels only.
+    warnings : tuple of str
+    """
+
+    target: str
+    level: float
+    n_labelled: int
+    n_pool: int
+    whole: dict[str, LabelEstimates]
+    per_category: dict[str, LabelEstimates]
+    n_behind: int
+    outlook: Outlook
+    history: tuple[tuple[int, LabelEstimates], ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def recommended(self) -> ValueWithError:
+        """The combined estimate of the target."""
+        return self.whole[self.target].combined.estimate
+
+    @property
+    def value(self) -> float:
+        """The recommended value, inside [0, 1]."""
+        return min(max(self.recommended.value, 0.0), 1.0)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its interval, inside [0, 1]."""
+        lower, upper = self.recommended.interval(self.level)
+        return max(lower, 0.0), min(upper, 1.0)
+
+    def more_labels(self, half_width: float) -> int:
+        """Return how many more labels a half-width is expected to take; 0 where it is reached."""
+        if self.recommended.half_width(self.level) <= half_width:
+            return 0
+        return max(self.outlook.needed(half_width) - self.n_labelled, 1)
+
+    def __str__(self) -> str:
+        lower, upper = self.interval
+        of = self.whole[self.target]
+        lines = [
+            f"estimated {self.target}: {100 * self.value:.1f}, {self.level:.0%} "
+            f"interval {100 * lower:.1f} to {100 * upper:.1f}, from {self.n_labelled} labelled "
+            f"images of {self.n_pool}"
+        ]
+        named = {
+            "label-free": of.prior,
+            "sample estimate": of.sample,
+            "difference estimator": of.difference,
+        }
+        lines += [f"  {name}: {self.text(found)}" for name, found in named.items()]
+        lines += [
+            f"{self.more_labels(goal)} more labels for ±{100 * goal:.0f}"
+            if self.more_labels(goal)
+            else f"±{100 * goal:.0f} is reached"
+            for goal in GOALS
+        ]
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+
+    def text(self, found: ValueWithError) -> str:
+        """Write a value with its half-width, in points of 100."""
+        if not np.isfinite(found.value):
+            return "not known"
+        half = f" ± {100 * found.half_width(self.level):.1f}" if found.known else ""
+        return f"{100 * found.value:.1f}{half}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON; what is not known becomes None."""
+        lower, upper = self.interval
+        return {
+            "target": self.target,
+            "value": _plain(self.value),
+            "lower": _plain(lower),
+            "upper": _plain(upper),
+            "level": self.level,
+            "n_labelled": self.n_labelled,
+            "n_pool": self.n_pool,
+            "categories_behind": self.n_behind,
+            "more_labels": {f"{goal:.2f}": self.more_labels(goal) for goal in GOALS},
+            "whole": {name: _plain_dict(asdict(of)) for name, of in self.whole.items()},
+            "per_category": {n: _plain_dict(asdict(of)) for n, of in self.per_category.items()},
+            "warnings": list(self.warnings),
+        }
+
+
+def estimate_with_labels(
+    plan: LabelPlan,
+    labels: LabelSet,
+    *,
+    words: Mapping[str, str] | None = None,
+    planned: bool = True,
+) -> LabelledEstimate:
+    """Estimate the accuracy on the pool of a plan from the labels of some of its images.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+    labels : LabelSet
+    words : mapping of str to str, optional
+        See `match_labels`.
+    planned : bool
+        Whether the labelled images were drawn by the plan. Otherwise they are all used, and taken
+        as a simple random draw.
+
+    Raises
+    ------
+    InputError
+        See `match_labels`.
+    """
+    subset = match_labels(labels, plan.found, words)
+    subset = _by_plan(subset, plan) if planned else _as_random(subset)
+    order = np.argsort(np.argsort(plan.sequence)[subset.images], kind="stable")
+    whole, categories = _estimate_all(plan, subset, np.arange(len(subset.images)), plan.target)
+    others = {
+        target: _estimate_all(plan, subset, np.arange(len(subset.images)), target)[0]
+        for target in LEVELS
+        if target != plan.target
+    }
+    k, prior = len(subset.images), whole.prior
+    outlook = outlook_after(
+        whole.difference,
+        k,
+        plan.n_pool,
+        prior=NOTHING if whole.combined.conflict else prior,
+        level=plan.level,
+    )
+    history = [
+        (size, _estimate_all(plan, subset, order[:size], plan.target)[0])
+        for size in range(FIRST, k + 1, STEP)
+    ]
+    measured = [name for name, of in categories.items() if of.measured]
+    return LabelledEstimate(
+        plan.target,
+        plan.level,
+        k,
+        plan.n_pool,
+        {plan.target: whole, **others},
+        categories,
+        len(measured),
+        outlook if whole.difference.known else plan.outlook(),
+        tuple(history),
+        (
+            *plan.warnings,
+            *subset.warnings,
+            *_label_warnings(plan, subset),
+            *_warnings(whole, categories, k),
+        ),
+    )
+
+
+def _estimate_all(
+    plan: LabelPlan, subset: LabelledSubset, chosen: np.ndarray, target: str
+) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
+    """Estimate the mean and each category from some of the labelled images."""
+    images = subset.images[chosen]
+    sample = LabelledSample(images, plan.n_pool, clusters=plan.blocks[images])
+    rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
+    accuracies = [measure_sample(ranking.take(chosen), target) for ranking in rankings]
+    predicted = plan.influence[:, LEVELS[target]].mean(axis=1)
+    each, measured, others = {}, [], []
+    for name, one, own in zip(plan.found.categories, accuracies, predicted, strict=True):
+        prior = _prior(plan, target, name)
+        bias = plan.small_sample_bias
+        each[name] = estimate_category(
+            one, sample, own, plan.mixing, small_sample_bias=bias, prior=prior
+        )
+        if one.measured:
+            measured.append((one, own, prior))
+        else:
+            others.append(prior)
+    if len(each) == 1:
+        return next(iter(each.values())), each
+    prior = plan.priors.get(target, NOTHING)
+    if not measured:
+        empty = SampleAccuracy(float("nan"), np.zeros(len(images)), 0, 0)
+        mean = predicted.mean(axis=0)
+        whole = estimate_category(
+            empty, sample, mean, plan.mixing, small_sample_bias=0, prior=prior
+        )
+        return whole, each
+    whole = estimate_mean(
+        measured,
+        sample,
+        plan.mixing,
+        small_sample_bias=plan.small_sample_bias,
+        others=others,
+        prior=prior,
+    )
+    return whole, each
+
+
+def _prior(plan: LabelPlan, target: str, category: str) -> ValueWithError:
+    only = len(plan.found.categories) == 1
+    return plan.priors.get(
+        f"{target}/{category}", plan.priors.get(target, NOTHING) if only else NOTHING
+    )
+
+
+def _by_plan(subset: LabelledSubset, plan: LabelPlan) -> LabelledSubset:
+    """Keep the images that the plan drew: how others were chosen is unknown."""
+    inside = np.isin(subset.images, plan.drawn)
+    warnings = list(subset.warnings)
+    if not inside.all():
+        names = [plan.found.images[k].image_id for k in subset.images[~inside]]
+        warnings.append(
+            f"labelled images that the plan did not draw, left out: {len(names)} "
+            f"({listed(names)}). Plan again with a larger --n, or estimate without the plan"
+        )
+    if inside.sum() < plan.n:
+        warnings.append(
+            f"{plan.n - int(inside.sum())} of {plan.n} planned images are not labelled: the "
+            "estimate is biased if they were skipped for what they show"
+        )
+    kept = np.flatnonzero(inside)
+    truth = subset.truth.on_images(kept)
+    return LabelledSubset(subset.images[kept], truth, tuple(warnings))
+
+
+def _as_random(subset: LabelledSubset) -> LabelledSubset:
+    warning = (
+        "no plan drew these images: they are taken as a simple random draw of the pool, which "
+        "images chosen for what they show are not"
+    )
+    return replace(subset, warnings=(*subset.warnings, warning))
+
+
+def _label_warnings(plan: LabelPlan, subset: LabelledSubset) -> tuple[str, ...]:
+    """Warn of labels that the confident boxes, or each other, contradict."""
+    found = plan.found.on_images(subset.images)
+    ranked = rank_categories(found, subset.truth)
+    return (*labelled_twice(subset.truth), *overconfident(found, ranked))
+
+
+def _warnings(whole: LabelEstimates, categories: Mapping[str, LabelEstimates], k: int) -> list[str]:
+    warnings = []
+    if k < FEWEST_LABELS:
+        warnings.append(
+            f"{k} labels are too few for an interval of their own: the combined estimate depends "
+            "on the label-free one"
+        )
+    if whole.combined.conflict:
+        warnings.append(
+            "the labels contradict the label-free estimate, which is left out: these images are "
+            "unlike those that the estimator was fitted on"
+        )
+    few = [name for name, of in categories.items() if not of.measured]
+    if few and len(few) < len(categories):
+        warnings.append(
+            f"fewer than {FEWEST_HOLDING} labelled images hold {listed(few)}: the label-free "
+            f"estimate is used there. The mean is measured on {len(categories) - len(few)} of "
+            f"{len(categories)} categories"
+        )
+    elif few:
+        warnings.append(
+            f"fewer than {FEWEST_HOLDING} labelled images hold an object: the result is the "
+            "label-free estimate"
+        )
+    return warnings
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _plain_dict(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _plain_dict(value)
+        if isinstance(value, Mapping)
+        else _plain(value)
+        if isinstance(value, float)
+        else value
+        for name, value in values.items()
+    }

@@ -1,0 +1,168 @@
+"""Every site against its own baseline: how far it changed, and whether that is an alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.monitoring.changes.anchor import Anchor
+from autoeval.monitoring.changes.change_model import ChangeModel
+from autoeval.monitoring.changes.site_change import FEWEST
+from autoeval.monitoring.changes.site_watch import Watch, watch
+from autoeval.monitoring.records.record import CameraImage
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.baseline import Baseline, blocks_of_time
+from autoeval.monitoring.times.periods import in_time
+
+MOST_INFLUENTIAL, MOST_MOVED = 8, 3
+Level = Callable[[Sequence[CameraImage]], float]
+NOTHING: dict[str, Any] = {
+    "change": np.nan,
+    "change_lower": np.nan,
+    "change_upper": np.nan,
+    "now": np.nan,
+    "now_lower": np.nan,
+    "now_upper": np.nan,
+    "since": pd.NaT,
+    "since_image": "",
+    "alarm": False,
+    "alarm_at": pd.NaT,
+    "moved": "",
+    "influential": (),
+    "unwatched": "",
+}
+
+
+@dataclass(frozen=True)
+class ChangeSettings:
+    """How changes are watched.
+
+    Parameters
+    ----------
+    model : ChangeModel
+    baseline : Baseline
+    alpha : float
+        Probability, at most, of a false alarm at a site, however long it is watched.
+    level : float
+        Nominal coverage of the interval of a change.
+    seed : int
+    anchors : mapping of str to Anchor
+        Levels of baselines that labels measured, by site; the others are estimated.
+
+    Raises
+    ------
+    InputError
+        If alpha is no probability.
+    """
+
+    model: ChangeModel = field(repr=False)
+    baseline: Baseline
+    alpha: float = 0.05
+    level: float = 0.9
+    seed: int = 0
+    anchors: Mapping[str, Anchor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise InputError(f"Expected --false-alarms over 0 and under 1, but got {self.alpha}.")
+
+
+def site_changes(store: RecordStore, settings: ChangeSettings, level_of: Level) -> pd.DataFrame:
+    """Compare every site of a store with its own baseline; one site is in memory at a time.
+
+    Images without a time are left out, unless no image of the site has one: then they are taken in
+    their order.
+
+    Parameters
+    ----------
+    store : RecordStore
+    settings : ChangeSettings
+    level_of : callable
+        Estimates the accuracy of a site from its records, in [0, 1]; NaN where it cannot.
+
+    Returns
+    -------
+    DataFrame
+        One row a site: ``group`` and the columns of `NOTHING`.
+    """
+    index = store.index()
+    index = index[index["unreadable"] == ""]
+    timed = index["taken"].notna()
+    index = index[timed | ~timed.groupby(index["group"]).transform("any")]
+    rows = [
+        {
+            "group": str(group),
+            **NOTHING,
+            **_change(
+                store.read(in_time(own)), settings, level_of, settings.anchors.get(str(group))
+            ),
+        }
+        for group, own in index.groupby("group")
+    ]
+    return pd.DataFrame(rows, columns=["group", *NOTHING])
+
+
+def _change(
+    records: Sequence[CameraImage],
+    settings: ChangeSettings,
+    level_of: Level,
+    anchor: Anchor | None,
+) -> dict[str, Any]:
+    taken = pd.Series([record.taken for record in records], dtype="datetime64[us]")
+    n = settings.baseline.length(taken)
+    before, after = records[:n], records[n:]
+    if not n and len(taken) and taken.isna().all():
+        return {
+            "unwatched": f"no image has a time, which --baseline {settings.baseline.text} needs: "
+            "give a number of images, such as --baseline 200, or times with --time"
+        }
+    if len(before) < FEWEST or not after:
+        return {
+            "unwatched": f"{len(before)} images in the baseline ({settings.baseline.text}) and "
+            f"{len(after)} after it"
+        }
+    at_start = anchor.value if anchor else level_of(before)
+    if at_start != at_start:
+        return {"unwatched": "the level of its baseline cannot be estimated"}
+    try:
+        seen = watch(
+            settings.model,
+            before,
+            after,
+            map_before=at_start,
+            blocks_before=blocks_of_time(taken[:n]),
+            blocks_after=blocks_of_time(taken[n:]),
+            alpha=settings.alpha,
+            level=settings.level,
+            seed=settings.seed,
+        )
+    except InputError as error:
+        return {"unwatched": str(error)}
+    return _row(seen, after, anchor)
+
+
+def _row(seen: Watch, after: Sequence[CameraImage], anchor: Anchor | None) -> dict[str, Any]:
+    first = seen.onset or 0
+    row: dict[str, Any] = {"alarm": seen.alarm, "since": after[first].taken}
+    if seen.alarm_at is not None:
+        row |= {"alarm_at": after[seen.alarm_at].taken, "since_image": after[first].file_name}
+    change = seen.change
+    if change is None:
+        return row
+    if anchor:
+        row |= dict(zip(("now", "now_lower", "now_upper"), anchor.now(change), strict=True))
+    moved = list(change.moved.items())[:MOST_MOVED]
+    return row | {
+        "change": change.value,
+        "change_lower": change.lower,
+        "change_upper": change.upper,
+        "moved": ", ".join(f"{name} {100 * part:+.1f}" for name, part in moved),
+        "influential": tuple(
+            after[first + k].file_name for k in change.most_influential[:MOST_INFLUENTIAL]
+        ),
+    }

@@ -1,0 +1,157 @@
+"""Watching a site: an alarm with a bounded false-alarm rate, its onset, and the change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from autoeval.monitoring.changes.change_model import ChangeModel
+from autoeval.monitoring.changes.exchangeability import capital, onset, shares_below
+from autoeval.monitoring.changes.image_numbers import image_numbers
+from autoeval.monitoring.changes.site_change import (
+    FEWEST,
+    SiteChange,
+    change_of_numbers,
+    check_period,
+)
+from autoeval.monitoring.records.record import CameraImage
+
+
+@dataclass(frozen=True, eq=False)
+class Alarm:
+    """The result of watching a series of blocks.
+
+    Parameters
+    ----------
+    capital : ndarray of shape (n_blocks,)
+        Evidence for a fall after each block of the later period; see `exchangeability.capital`.
+    at : int or None
+        The block at which it reached 1 / alpha, from 0; None if it never did.
+    since : int or None
+        The block from which on values are lower; None without an alarm.
+    """
+
+    capital: np.ndarray
+    at: int | None
+    since: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """The result of watching a site.
+
+    Parameters
+    ----------
+    alarm : bool
+    alarm_at, onset : int or None
+        Positions in the later period: the image at which the alarm is raised, and the first one of
+        the block from which on the site is worse. None without an alarm.
+    capital : ndarray of shape (n_blocks,)
+        Evidence for a fall after each block of the later period; an alarm needs 1 / alpha.
+    change : SiteChange or None
+        Since the onset; without an alarm over the whole later period. None where there are too few
+        images for it.
+    """
+
+    alarm: bool
+    alarm_at: int | None
+    onset: int | None
+    capital: np.ndarray = field(repr=False)
+    change: SiteChange | None
+
+
+def watch(
+    model: ChangeModel,
+    before: Sequence[CameraImage],
+    after: Sequence[CameraImage],
+    *,
+    map_before: float,
+    blocks_before: np.ndarray | None = None,
+    blocks_after: np.ndarray | None = None,
+    alpha: float = 0.05,
+    level: float = 0.9,
+    seed: int = 0,
+) -> Watch:
+    """Watch a site block by block.
+
+    Parameters
+    ----------
+    model, before, after, map_before, blocks_before, blocks_after, level, seed
+        As in `estimate_change`; images in order of time, blocks one after the other.
+    alpha : float
+        Probability, at most, that there is ever an alarm while the blocks stay exchangeable with
+        those of the baseline, however long it is watched.
+
+    Raises
+    ------
+    InputError
+        As `estimate_change`, of the first period; as `ChangeModel.check`.
+    """
+    check_period("before", before)
+    numbers = image_numbers([*before, *after])
+    model.check(numbers)
+    earlier, later = numbers[: len(before)], numbers[len(before) :]
+    own = _numbered(blocks_before, len(before)), _numbered(blocks_after, len(after))
+    n_baseline = int(own[0].max()) + 1
+    blocks = np.concatenate([own[0], n_baseline + own[1]])
+    values = [_block_means(series, blocks) for series in model.image_series(earlier, later, own[0])]
+    found = raise_alarm(np.array(values), n_baseline, alpha=alpha, seed=seed)
+    first = 0 if found.since is None else int(np.argmax(own[1] == found.since))
+    change = None
+    if len(after) - first >= FEWEST:
+        change = change_of_numbers(
+            model,
+            earlier,
+            later[first:],
+            map_before=map_before,
+            blocks=(own[0], own[1][first:]),
+            level=level,
+            seed=seed,
+        )
+    if found.at is None:
+        return Watch(False, None, None, found.capital, change)
+    at = int(np.flatnonzero(own[1] == found.at)[-1])
+    return Watch(True, at, first, found.capital, change)
+
+
+def raise_alarm(
+    values: np.ndarray, n_baseline: int, *, alpha: float = 0.05, seed: int = 0
+) -> Alarm:
+    """Watch series of numbers that fall when something breaks.
+
+    The capital is spread evenly over the series: the mean of fair games is a fair game.
+
+    Parameters
+    ----------
+    values : ndarray of shape (W, N)
+        One a block, in order of time, in each of W series.
+    n_baseline : int
+        How many of them are the baseline.
+    alpha : float
+        As in `watch`.
+    seed : int
+        Breaks ties.
+    """
+    rng = np.random.default_rng(seed)
+    paths = np.array([capital(shares_below(series, n_baseline, rng)) for series in values])
+    path = paths.mean(axis=0)
+    reached = np.flatnonzero(path >= 1 / alpha)
+    if not len(reached):
+        return Alarm(path, None, None)
+    at = int(reached[0])
+    most_influential = values[int(np.argmax(paths[:, at]))]
+    return Alarm(path, at, onset(most_influential[: n_baseline + at + 1], n_baseline) - n_baseline)
+
+
+def _numbered(blocks: np.ndarray | None, n_images: int) -> np.ndarray:
+    """Return the number of each image's block, in order of appearance from 0."""
+    if blocks is None:
+        return np.arange(n_images)
+    _, first, inverse = np.unique(blocks, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def _block_means(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    return np.bincount(blocks, values) / np.bincount(blocks)

@@ -1,0 +1,239 @@
+"""Reading what is new in the results files of many sites; files that have not changed stay shut."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from autoeval.data.json_file import read_json
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions.entries import NoBoxError
+from autoeval.data.wording import listed
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+from autoeval.estimation.prediction_files import PredictionFiles
+from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.estimation.site import Categories, site_of_files
+from autoeval.estimation.site_boxes import SiteBoxes, columns_of
+from autoeval.monitoring.observing.results_files import ResultsFile
+from autoeval.monitoring.records.record import CameraImage
+from autoeval.monitoring.records.record_rows import row_of
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.clock import Clock
+from autoeval.runtime.progress import progress_bar
+from autoeval.runtime.writers import write_json
+
+READ = "files_read.json"
+IN_BATCH = 4096  # images a file of the store
+
+
+@dataclass(frozen=True, eq=False)
+class ResultsReader:
+    """Turns results files into records.
+
+    Parameters
+    ----------
+    statistics : ReferenceStatistics
+        Of the predictions of the fit, with which new ones are compared.
+    categories : mapping of str to sequence of str
+        Categories to expect in all images, each with the detector's words for it.
+    clock : Clock
+        Reads times from file names or from the list of images.
+    depth : int, optional
+        Folders that name a site; see `ResultsFile.site`.
+    names : mapping of str to str
+        Word of each category number, where neither the files nor the labels have it.
+    truncated : bool
+        Whether it is known that boxes with low scores were left out.
+    """
+
+    statistics: ReferenceStatistics
+    categories: Categories
+    clock: Clock
+    depth: int | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    truncated: bool = False
+
+    def made_with(self, *, half_size: bool) -> dict[str, Any]:
+        """Return what records depend on beside the files, as nested plain values."""
+        return {
+            "predictions": {"half_size": half_size, "names": dict(self.names)},
+            "words of the detector": sorted(self.statistics.categories),
+            "categories": {name: list(words) for name, words in self.categories.items()},
+            "depth": self.depth,
+            "time": self.clock.source,
+        }
+
+    def read(self, file: ResultsFile) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Read a file.
+
+        Returns
+        -------
+        rows : list of dict
+            One an image, as a `RecordStore` has them but for ``number`` and ``observed_s``.
+        note : dict
+            ``warnings`` of the file, its ``sites``, and ``unseen``, see `Site.unseen`.
+
+        Raises
+        ------
+        InputError
+            As `site_of_files`.
+        """
+        files = PredictionFiles(
+            file.path, file.half_size, names=self.names, truncated=self.truncated
+        )
+        try:
+            site = site_of_files(
+                files, self.statistics, images=file.images, categories=self.categories
+            )
+            boxes, unseen = site.boxes, site.unseen
+            warnings = [*site.warnings, *site.problems]
+        except NoBoxError:
+            if file.images is None:
+                raise
+            boxes, unseen, warnings = self._nothing(file), self.statistics.unseen, []
+        images = boxes.clean.images
+        if _all_alike(images):
+            warnings.append("all images have the same time: taken as without one")
+            images = tuple(replace(image, taken=None) for image in images)
+        rows = [self._row(file, image, boxes, k) for k, image in enumerate(images)]
+        sites = sorted({row["group"] for row in rows})
+        return rows, {"warnings": warnings, "sites": sites, "unseen": unseen}
+
+    def _nothing(self, file: ResultsFile) -> SiteBoxes:
+        """Return no box in all images of a file."""
+        assert file.images is not None
+        none = columns_of(
+            [Detections.empty()] * len(file.images), file.images, list(self.categories)
+        )
+        return SiteBoxes(none, half_size=none if file.half_size else None)
+
+    def _row(
+        self, file: ResultsFile, image: LabelledImage, boxes: SiteBoxes, k: int
+    ) -> dict[str, Any]:
+        name = file.image_name(image)
+        taken, source = self.clock.read(None, name, image.taken)
+        record = CameraImage(
+            name,
+            image.size or (0, 0),
+            taken,
+            file.site(name, self.depth),
+            boxes.clean.detections(k),
+            boxes.half_size.detections(k) if boxes.half_size else None,
+        )
+        row = row_of(record)
+        content = hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest()[:20]
+        return {**row, "stamp": content, "taken_from": source, "unreadable": ""}
+
+
+@dataclass(frozen=True)
+class ReadFiles:
+    """What reading the results files of many sites leaves.
+
+    Parameters
+    ----------
+    n_read : int
+        Files that were opened in this run.
+    problems : tuple of str
+        Warnings, each with the files it is of; files that could not be read.
+    unseen : dict of str to float
+        The largest `Site.unseen` of the files of each site.
+    """
+
+    n_read: int
+    problems: tuple[str, ...]
+    unseen: dict[str, float]
+
+
+def read_results(
+    files: Sequence[ResultsFile], reader: ResultsReader, store: RecordStore
+) -> ReadFiles:
+    """Read the files that are new or have changed, and keep the images that are.
+
+    Images that an earlier version of a file had, and that it no longer names, stay.
+
+    Parameters
+    ----------
+    files : sequence of ResultsFile
+    reader : ResultsReader
+    store : RecordStore
+
+    Raises
+    ------
+    InputError
+        If the store holds records that were made with other settings.
+    """
+    store.check(reader.made_with(half_size=any(file.half_size for file in files)))
+    store.tidy()
+    path = store.folder / READ
+    notes: dict[str, dict[str, Any]] = read_json(path, "notes") if path.exists() else {}
+    index = store.index()
+    known = _Known(
+        dict(zip(index["file_name"], index["stamp"], strict=True)),
+        dict(zip(index["file_name"], index["number"], strict=True)),
+        int(index["number"].max()) + 1 if len(index) else 0,
+    )
+    failed: list[str] = []
+    changed = [file for file in files if notes.get(file.name, {}).get("stamp") != file.stamp]
+    with progress_bar(len(changed), "reading results files", unit="file") as bar:
+        for file in changed:
+            stamp = file.stamp
+            try:
+                rows, note = reader.read(file)
+            except InputError as error:
+                failed.append(f"could not be read: {file.name or file.path.name} ({error})")
+                continue
+            finally:
+                bar.update()
+            known.keep(rows, store)
+            notes[file.name] = {"stamp": stamp, **note}
+    if changed:
+        write_json(path, notes)
+    own = {file.name or file.path.name: notes[file.name] for file in files if file.name in notes}
+    unseen: dict[str, float] = {}
+    for note in notes.values():
+        for site in note["sites"]:
+            unseen[site] = max(unseen.get(site, 0.0), note["unseen"])
+    return ReadFiles(len(changed) - len(failed), (*_warnings(own), *failed), unseen)
+
+
+@dataclass
+class _Known:
+    """The images of a store: their content, their numbers, and the number of the next one."""
+
+    stamps: dict[str, str]
+    numbers: dict[str, int]
+    n: int
+
+    def keep(self, rows: list[dict[str, Any]], store: RecordStore) -> None:
+        """Write the images that are new or have changed."""
+        new = [row for row in rows if self.stamps.get(row["file_name"]) != row["stamp"]]
+        for row in new:
+            row["observed_s"] = time.time()
+            row["number"] = self.numbers.setdefault(row["file_name"], self.n)
+            self.n = max(self.n, row["number"] + 1)
+            self.stamps[row["file_name"]] = row["stamp"]
+        for k in range(0, len(new), IN_BATCH):
+            part = new[k : k + IN_BATCH]
+            content = json.dumps([(row["file_name"], row["stamp"]) for row in part])
+            store.rows.write(hashlib.sha256(content.encode()).hexdigest()[:20], part)
+
+
+def _all_alike(images: Sequence[LabelledImage]) -> bool:
+    """Whether several images have one time, as where a tool wrote when it exported them."""
+    times = {image.taken for image in images}
+    return len(images) > 1 and len(times) == 1 and None not in times
+
+
+def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Return each warning once, with the files it is of."""
+    files: dict[str, list[str]] = {}
+    for name, note in notes.items():
+        for warning in note["warnings"]:
+            files.setdefault(warning, []).append(name)
+    for warning, names in files.items():
+        yield f"{listed(names, most=3)}: {warning}"

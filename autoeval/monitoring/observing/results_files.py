@@ -1,0 +1,186 @@
+"""Which results files there are: one for each site or part of a site, or one for all sites."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+from autoeval.data.file_stamp import path_stamp
+from autoeval.data.image_folder import natural_order
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import read_image_list
+from autoeval.data.walking import walk
+from autoeval.data.wording import printable
+from autoeval.errors import InputError
+from autoeval.monitoring.observing.site_images import site_of
+
+PathLike = str | os.PathLike[str]
+RESULTS = re.compile(r"(\.(json|jsonl|ndjson|parquet))(\.gz)?$", re.IGNORECASE)
+LISTS = ("", ".txt", ".json")
+
+
+@dataclass(frozen=True)
+class ResultsFile:
+    """A results file, with what belongs to it.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        Its path below the folder of all results files, without suffix; empty for a single file that
+        holds all sites.
+    half_size : Path, optional
+        Results of a second pass at half the input size.
+    image_list : Path, optional
+        What lists all images that the detector was run on; see `read_image_list`.
+    folder : str
+        With what the file names in that list begin that are of this file.
+    """
+
+    path: Path
+    name: str = ""
+    half_size: Path | None = None
+    image_list: Path | None = None
+    folder: str = ""
+
+    @property
+    def stamp(self) -> str:
+        """Sizes and times of the files: another one means that they have changed."""
+        return "; ".join(path_stamp(p) for p in (self.path, self.half_size, self.image_list) if p)
+
+    @cached_property
+    def images(self) -> tuple[LabelledImage, ...] | None:
+        """All images that the detector was run on, where they are listed.
+
+        Of a list of all sites those in the folder of this file's name.
+
+        Raises
+        ------
+        InputError
+            As `read_image_list`; if the list names no image of this file.
+        """
+        if self.image_list is None:
+            return None
+        images = _images(self.image_list, path_stamp(self.image_list))
+        own = tuple(image for image in images if image.file_name.startswith(self.folder))
+        if not own:
+            raise InputError(
+                f"{self.image_list} lists no image in a folder {self.folder}, as the results file "
+                f"{self.path} is called."
+            )
+        return own
+
+    def image_name(self, image: LabelledImage) -> str:
+        """Name an image among those of all sites."""
+        name = printable(image.file_name)
+        return name if not self.name or name.startswith(f"{self.name}/") else f"{self.name}/{name}"
+
+    def site(self, image_name: str, depth: int | None) -> str:
+        """Return the site of an image: the file, or with a depth its first folders.
+
+        Examples
+        --------
+        >>> day = ResultsFile(Path("all/gate/2026-03-01.json"), "gate/2026-03-01")
+        >>> day.site("gate/2026-03-01/1.jpg", None), day.site("gate/2026-03-01/1.jpg", 1)
+        ('gate/2026-03-01', 'gate')
+        """
+        return site_of(f"{self.name}/" if self.name else image_name, depth)
+
+
+def find_results(
+    predictions: PathLike,
+    *,
+    half_size: PathLike | None = None,
+    image_list: PathLike | None = None,
+) -> list[ResultsFile]:
+    """Find the results files of all sites; none is opened.
+
+    Parameters
+    ----------
+    predictions : path-like
+        A folder with results files, at any depth, or one file whose images are named by
+        ``file_name`` in a folder for each site.
+    half_size : path-like, optional
+        The same of a second pass at half the input size: a folder with files of the same names, or
+        one file.
+    image_list : path-like, optional
+        All images: for a folder of results files a folder that holds, for each ``NAME.json`` among
+        them, ``NAME.txt``, ``NAME.json`` or a folder ``NAME`` of images; or a single list of file
+        names in a folder for each site.
+
+    Returns
+    -------
+    list of ResultsFile
+        In natural order of their names.
+
+    Raises
+    ------
+    InputError
+        If there is no results file, two have the same name, or what belongs to one is missing.
+    """
+    path = Path(predictions)
+    half, lists = (None if p is None else Path(p) for p in (half_size, image_list))
+    if path.is_file():
+        return [ResultsFile(path, "", half, lists)]
+    if not path.is_dir():
+        raise InputError(f"No results file or folder {path}: check the path.")
+    names = sorted(filter(_is_results, walk(path)), key=natural_order)
+    if not names:
+        raise InputError(
+            f"No results file in {path}: expected one for each site, such as gate.json, in COCO's "
+            "results format."
+        )
+    found = [
+        ResultsFile(path / name, own, _half_of(half, name, own), *_list_of(lists, own))
+        for name in names
+        for own in [RESULTS.sub("", printable(name))]
+    ]
+    _refuse_twins(found)
+    return found
+
+
+@lru_cache(1)
+def _images(path: Path, stamp: str) -> tuple[LabelledImage, ...]:
+    """Read a list once, though it may be of many files; another stamp means another list."""
+    return read_image_list(path)
+
+
+def _is_results(name: str) -> bool:
+    return RESULTS.search(name) is not None and not re.search(r"(^|/)\.", name)
+
+
+def _half_of(folder: Path | None, name: str, own: str) -> Path | None:
+    if folder is None:
+        return None
+    if not (folder / name).is_file():
+        raise InputError(
+            f"Expected {folder / name}, the results at half the size of {own}, but there is none."
+        )
+    return folder / name
+
+
+def _list_of(lists: Path | None, own: str) -> tuple[Path | None, str]:
+    """Return what lists the images of a file, and with what their names begin there."""
+    if lists is None or not lists.is_dir():
+        return lists, f"{own}/" if lists else ""
+    paths = [lists / f"{own}{suffix}" for suffix in LISTS]
+    found = next((path for path in paths if path.exists()), None)
+    if found is None:
+        raise InputError(
+            f"Expected the images of {own} as {paths[1]}, {paths[2]} or a folder {paths[0]}, but "
+            "there is none of these."
+        )
+    return found, ""
+
+
+def _refuse_twins(found: Sequence[ResultsFile]) -> None:
+    for one, other in pairwise(found):
+        if one.name == other.name:
+            raise InputError(
+                f"{one.path} and {other.path} are results of one name: keep one of them."
+            )

@@ -1,0 +1,180 @@
+"""Every site with its estimate, its interval and its rank, and every period of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.new_sites import NewSites
+from autoeval.estimation.score_range import unseen_warning
+from autoeval.estimation.warnings import estimate_warnings
+from autoeval.monitoring.order.group_rows import Score, group_rows
+from autoeval.monitoring.order.group_scores import score_group
+from autoeval.monitoring.order.ranks import DRAWS, among_worst, ranks
+from autoeval.monitoring.records.record import CameraImage
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.periods import WHOLE
+from autoeval.regression import PredictionInterval
+from autoeval.scores.registry import revisions
+
+ESTIMATED = ["estimate", "lower", "upper", "raw"]
+
+
+@dataclass(frozen=True, eq=False)
+class SiteTable:
+    """What is known of sites.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        One row for each site (``period`` empty) and each of its periods: ``group``, ``period``,
+        ``first``, ``last`` (times), ``n_images``, ``n_unreadable``, the scores, ``signal/NAME``,
+        ``estimate``, ``lower``, ``upper``, ``raw``, ``warnings`` (of the estimate),
+        and of sites ``rank`` (1 is the worst) and ``p_worst`` (probability to be among the `k`
+        worst; NaN where there are no more sites).
+    drawn : ndarray of shape (draws, K)
+        Accuracies of the K sites with images, drawn together.
+    names : tuple of str
+        These sites, in the order of the columns of `drawn`.
+    k : int
+    level_of : callable
+        Estimates the accuracy from records of one site, in [0, 1].
+    """
+
+    rows: pd.DataFrame
+    drawn: np.ndarray
+    names: tuple[str, ...]
+    k: int
+    level_of: Callable[[Sequence[CameraImage]], float]
+
+    @property
+    def sites(self) -> pd.DataFrame:
+        """Rows of whole sites, the worst first; those without an image that can be read last."""
+        whole = self.rows[self.rows["period"] == WHOLE]
+        return whole.sort_values("rank", kind="stable", na_position="last")
+
+
+def site_table(
+    store: RecordStore,
+    estimator: AccuracyEstimator,
+    categories: Sequence[str],
+    *,
+    backbone: str,
+    unseen: Mapping[str, float] | None = None,
+    by: str = "folder",
+    k: int = 3,
+    seed: int = 0,
+) -> SiteTable:
+    """Estimate the accuracy at every site of a store, and put the sites in order.
+
+    Parameters
+    ----------
+    store : RecordStore
+    estimator : AccuracyEstimator
+        Of the method ``bayes``.
+    categories : sequence of str
+        Which the labels of the records index; expected at every site.
+    backbone : str
+        Class name of the detector's backbone, for the warnings.
+    unseen : mapping of str to float, optional
+        Share, in [0, 1], of the range of confidence that is missing, of each site; 0 by default.
+    by : str
+        See `autoeval.monitoring.times.periods.periods`.
+    k : int
+        How many count as the worst.
+    seed : int
+        Of the draws behind the probabilities.
+    """
+    regression = estimator.regression_
+    assert isinstance(regression, BayesianRegression)
+    score = partial(
+        score_group,
+        categories=tuple(categories),
+        features=regression.features_,
+        score_thr=estimator.score_thr,
+    )
+    level_of = partial(_level, regression, score)
+    made_with = repr((regression.features_, categories, estimator.score_thr, revisions()))
+    rows = group_rows(store, score, by=by, made_with=made_with)
+    if rows.empty:
+        return SiteTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k, level_of)
+    known = rows[rows["n_images"] > 0]
+    estimates = _estimated(regression, known, backbone, unseen or {})
+    whole = known[known["period"] == WHOLE]
+    drawn = np.zeros((DRAWS, 0))
+    if len(whole):
+        drawn = _sites(regression, whole, unseen or {}).draw(draws=DRAWS, seed=seed)
+    order = {"rank": ranks(drawn.mean(axis=0)), "p_worst": among_worst(drawn, k)}
+    rows = rows.join(estimates).join(pd.DataFrame(order, index=whole.index))
+    rows = rows.assign(warnings=rows["warnings"].fillna(""))
+    return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of)
+
+
+def with_changes(table: SiteTable, changes: pd.DataFrame) -> SiteTable:
+    """Put the changes of sites, see `site_changes`, into their rows."""
+    rows = table.rows.merge(changes.assign(period=WHOLE), on=["group", "period"], how="left")
+    rows["alarm"] = rows["alarm"].eq(True)
+    for name in ("moved", "unwatched", "since_image"):
+        rows[name] = rows[name].fillna("")
+    return replace(table, rows=rows)
+
+
+def _estimated(
+    regression: BayesianRegression, rows: pd.DataFrame, backbone: str, unseen: Mapping[str, float]
+) -> pd.DataFrame:
+    """Estimate each row, as `BayesianRegression.predict_rows` would on its own."""
+    if rows.empty:
+        return pd.DataFrame(columns=[*ESTIMATED, "warnings"])
+    intervals = _sites(regression, rows, unseen).predict()
+    values = [
+        (of.value, of.lower, of.upper, of.raw, _warnings(regression, row, of, backbone, unseen))
+        for of, row in zip(intervals, rows.to_dict("records"), strict=True)
+    ]
+    return pd.DataFrame(values, index=rows.index, columns=[*ESTIMATED, "warnings"])
+
+
+def _warnings(
+    regression: BayesianRegression,
+    row: dict,
+    interval: PredictionInterval,
+    backbone: str,
+    unseen: Mapping[str, float],
+) -> str:
+    single = [name for name in regression.features_ if name in row]
+    found = estimate_warnings(
+        interval.value,
+        {name: row[name] for name in single},
+        regression.training_range_,
+        n_images=int(row["n_images"]),
+        skipped_share=0.0,
+        backbone=backbone,
+    )
+    missing = unseen_warning(unseen.get(str(row["group"]), 0.0))
+    return "; ".join((*outside_range(interval), *missing, *found))
+
+
+def _level(regression: BayesianRegression, score: Score, records: Sequence[CameraImage]) -> float:
+    row = {"group": "", "period": WHOLE, **score(records)}
+    (interval,) = _sites(regression, pd.DataFrame([row]), {}).predict()
+    return interval.value
+
+
+def _sites(
+    regression: BayesianRegression, rows: pd.DataFrame, unseen: Mapping[str, float]
+) -> NewSites:
+    """Set rows side by side, by their scores alone."""
+    scores = [name for name in rows if str(name).partition("/")[0] in regression.features_]
+    if "category" in rows:
+        scores.append("category")
+    names = rows["group"] + "\0" + rows["period"]
+    stacked = regression.site_rows(rows[["n_images", *scores]].assign(site=names))
+    shares = {
+        name: unseen.get(str(group), 0.0) for name, group in zip(names, rows["group"], strict=True)
+    }
+    return NewSites(regression, stacked, level=regression.level, unseen=shares)

@@ -1,0 +1,276 @@
+"""One run over many sites: observe or read what is new, estimate, rank, look for changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from autoeval.data.image_folder import ImageFile
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.observing import ImageDetector
+from autoeval.estimation.observation.travelling import LoadDetector
+from autoeval.estimation.site import BLACK_BOX, Categories
+from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
+from autoeval.monitoring.observing.observing_sites import observe_sites
+from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
+from autoeval.monitoring.observing.results_files import PathLike, find_results
+from autoeval.monitoring.observing.site_images import SiteImage, site_images
+from autoeval.monitoring.observing.site_pass import Signals, SitePass, site_observer
+from autoeval.monitoring.observing.what_is_needed import expected_categories, needed_passes
+from autoeval.monitoring.order.site_table import site_table, with_changes
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.clock import AUTO, EXIF, FILE, Clock
+from autoeval.monitoring.times.periods import check_by, time_warnings
+from autoeval.monitoring.watched import Watched
+from autoeval.report.numerals import counted
+from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.jobs import JobCounts
+from autoeval.runtime.shards import Shards
+
+NO_SIGNALS = (
+    "Predictions without images: sharpness, noise, light and compression are not measured. Most "
+    "alarms come from these; from boxes alone fewer falls raise one, and later."
+)
+NO_HALF_SIZE = "No predictions at half the input size: everything rests on the boxes at full size."
+NO_TIMES = (
+    "Images without a time are taken in the order of their file, and each as independent of the "
+    "others: where neighbours show the same, false alarms are more frequent than the nominal rate."
+)
+
+
+@dataclass(frozen=True)
+class WatchPlan:
+    """What is requested of sites.
+
+    Parameters
+    ----------
+    by : str
+        See `autoeval.monitoring.times.periods.periods`.
+    depth : int, optional
+        Folders that name a site; all by default.
+    k : int
+        How many count as the worst.
+    seed : int
+        Of every draw.
+    changes : ChangeSettings, optional
+        How changes are watched; not at all by default.
+
+    Raises
+    ------
+    InputError
+        If there is no such grouping, or a number is not positive.
+    """
+
+    by: str = "folder"
+    depth: int | None = None
+    k: int = 3
+    seed: int = 0
+    changes: ChangeSettings | None = None
+
+    def __post_init__(self) -> None:
+        check_by(self.by)
+        for name, value in (("--depth", self.depth), ("--worst", self.k)):
+            if value is not None and value < 1:
+                raise InputError(f"Expected {name} of 1 or more but got {value}.")
+
+
+def watch_sites(
+    files: Sequence[ImageFile],
+    estimator: AccuracyEstimator,
+    detector: ImageDetector,
+    store: RecordStore,
+    plan: WatchPlan,
+    *,
+    clock: Clock,
+    signals: Signals,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    batch_size: int = 4,
+    executor: Executor | None = None,
+    shards: Shards | None = None,
+    load: LoadDetector | None = None,
+) -> Watched | None:
+    """Observe the images that the store lacks, and estimate all sites.
+
+    Images that were observed once and are no longer there still count: a camera's history is what
+    it is compared with.
+
+    Parameters
+    ----------
+    files : sequence of ImageFile
+    estimator : AccuracyEstimator
+        Of the method ``bayes``, fitted with the same detector.
+    detector : ImageDetector
+    store : RecordStore
+    plan : WatchPlan
+    clock, signals, load
+        See `SitePass`.
+    categories : mapping, optional
+        See `site_observer`.
+    batch_size : int
+        Changes no number.
+    executor, shards
+        Who observes; see `observe_sites`.
+
+    Returns
+    -------
+    Watched or None
+        None in processes that help to observe and do not lead.
+
+    Raises
+    ------
+    InputError
+        If the estimator or the store is of another detector, or no image of any site can be read.
+    """
+    observer = site_observer(estimator, detector, categories=categories, batch_size=batch_size)
+    images, vanished = site_images(files, depth=plan.depth)
+    work, began = SitePass(observer, clock, signals, load=load), time.time()
+    counts = observe_sites(images, work, store, executor=executor, shards=shards)
+    if shards and not shards.leads:
+        return None
+    index = store.index()
+    known = _Known(observer.task.categories, detector.backbone, began=began)
+    problems = (*_lost(images, vanished, index, counts), *_unreadable(index))
+    return _watched(store, index, estimator, plan, known, problems)
+
+
+def watch_predictions(
+    predictions: PathLike,
+    estimator: AccuracyEstimator,
+    store: RecordStore,
+    plan: WatchPlan,
+    *,
+    half_size_predictions: PathLike | None = None,
+    images_list: PathLike | None = None,
+    categories: Categories | None = None,
+    names: Mapping[str, str] | None = None,
+    truncated: bool = False,
+    time_form: str = AUTO,
+) -> Watched:
+    """Read the results files that are new or have changed, and estimate all sites.
+
+    Parameters
+    ----------
+    predictions, half_size_predictions, images_list
+        See `find_results`.
+    estimator : AccuracyEstimator
+        Of the method ``bayes``, fitted on predictions of the same detector.
+    store : RecordStore
+    plan : WatchPlan
+    categories : mapping of str to sequence of str, optional
+        See `expected_categories`.
+    names : mapping of str to str, optional
+        Word of each category number, where neither the files nor the labels have it.
+    truncated : bool
+        Whether it is known that boxes with low scores were left out.
+    time_form : str
+        ``"auto"``, the time that the list of images gives (``date_captured`` or ``datetime``), or a
+        form of the time in file names, as in `Clock`.
+
+    Raises
+    ------
+    InputError
+        If the estimator reads what predictions do not hold, the store is of other settings, or no
+        results file can be read.
+
+    Examples
+    --------
+    >>> watched = watch_predictions("sites/", estimator, RecordStore("work"), WatchPlan(),
+    ...                             categories={"vehicle": ["car", "bus"]})  # doctest: +SKIP
+    >>> watched.table.sites[["group", "estimate", "rank"]]  # doctest: +SKIP
+    """
+    if time_form in (EXIF, FILE):
+        raise InputError(
+            f"Expected --time as a form of the time in file names, such as %Y%m%d_%H%M%S, but got "
+            f"{time_form!r}: results files hold no images to read it from."
+        )
+    if needed_passes(estimator) and not half_size_predictions:
+        raise InputError(
+            "This estimator was fitted with a pass at half the size: give that of these images, "
+            "too (--half-size-predictions), or fit again without."
+        )
+    categories = expected_categories(estimator, categories)
+    reader = ResultsReader(
+        estimator.statistics_,
+        categories,
+        Clock(time_form),
+        plan.depth,
+        names or {},
+        truncated,
+    )
+    files = find_results(predictions, half_size=half_size_predictions, image_list=images_list)
+    began = time.time()
+    read = read_results(files, reader, store)
+    index = store.index()
+    missing = [NO_SIGNALS, *([] if half_size_predictions else [NO_HALF_SIZE])]
+    if len(index) and index["taken"].isna().any():
+        missing.append(NO_TIMES)
+    known = _Known(tuple(categories), BLACK_BOX, read.unseen, tuple(missing), began)
+    return _watched(store, index, estimator, plan, known, read.problems)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a run knows beside the records; see `site_table` and `Watched`."""
+
+    categories: Sequence[str]
+    backbone: str
+    unseen: Mapping[str, float] | None = None
+    missing: tuple[str, ...] = ()
+    began: float = 0.0
+
+
+def _watched(
+    store: RecordStore,
+    index: pd.DataFrame,
+    estimator: AccuracyEstimator,
+    plan: WatchPlan,
+    known: _Known,
+    problems: Sequence[str],
+) -> Watched:
+    """Estimate and rank all sites of a store, and compare each with its baseline."""
+    table = site_table(
+        store,
+        estimator,
+        known.categories,
+        backbone=known.backbone,
+        unseen=known.unseen,
+        by=plan.by,
+        k=plan.k,
+        seed=plan.seed,
+    )
+    if not table.names:
+        reasons = "; ".join([*index["unreadable"].head(3), *problems[:3]]) or "they vanished"
+        raise InputError(f"No image of any site can be read: {reasons}")
+    if plan.changes:
+        table = with_changes(table, site_changes(store, plan.changes, table.level_of))
+    clocks = {str(name): int(n) for name, n in index["taken_from"].value_counts().items()}
+    n_new = int((index["observed_s"].astype(float) >= known.began).sum())
+    every = (*problems, *_times(index, plan))
+    return Watched(table, estimator.target, plan.by, every, clocks, n_new, known.missing)
+
+
+def _lost(
+    images: Sequence[SiteImage], vanished: Sequence[str], index: pd.DataFrame, counts: JobCounts
+) -> Iterator[str]:
+    seen = set(index["file_name"])
+    lost = [*vanished, *(i.file.image_id for i in images if i.file.image_id not in seen)]
+    if lost:
+        yield f"vanished during the run: {counted(len(lost), 'image')} ({listed(lost)})"
+    for error in list(dict.fromkeys(counts.failed.values()))[:3]:
+        yield f"could not be observed: {counted(len(counts.failed), 'batch', 'batches')} ({error})"
+
+
+def _unreadable(index: pd.DataFrame) -> Iterator[str]:
+    lost = index[index["unreadable"] != ""]
+    if len(lost):
+        yield f"cannot be read: {counted(len(lost), 'image')} ({'; '.join(lost['unreadable'][:3])})"
+
+
+def _times(index: pd.DataFrame, plan: WatchPlan) -> Iterator[str]:
+    for group, rows in index.groupby("group"):
+        yield from (f"{group}: {warning}" for warning in time_warnings(rows, plan.by))

@@ -1,0 +1,56 @@
+"""Covariance of accuracies before any is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from autoeval.regression.pairs import Pairs, same
+from autoeval.regression.variances import Variances
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What N pairs have in common with M others: everything but the variances.
+
+    Parameters
+    ----------
+    line : ndarray of shape (N, M)
+        Products of scores, in units of their scale.
+    family, place, category : ndarray of shape (N, M)
+        Products of the spreads at their levels, where they share one, else 0.
+    """
+
+    line: np.ndarray
+    family: np.ndarray
+    place: np.ndarray
+    category: np.ndarray
+
+    @classmethod
+    def of(
+        cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray], h: tuple[np.ndarray, np.ndarray]
+    ) -> Shared:
+        """Compare pairs, given scaled scores `x` (N, P), (M, P) and spreads `h` (N,), (M,)."""
+        spread = np.multiply.outer(*h)
+        family = same(a.family, b.family)
+        place = family & same(a.place, b.place)
+        category = same(a.category, b.category)
+        return cls(x[0] @ x[1].T, spread * family, spread * place, spread * category)
+
+    def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
+        """Return the covariance (N, M), without what each pair has on its own.
+
+        Parameters
+        ----------
+        variances : Variances
+        intercept : float
+            Variance of the intercept.
+        """
+        return (
+            intercept
+            + variances.slope * self.line
+            + (variances.family + variances.bending * self.line) * self.family
+            + variances.place * self.place
+            + variances.category * self.category
+        )

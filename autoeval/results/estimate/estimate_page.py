@@ -1,0 +1,109 @@
+"""The page of a fit, of an estimate, or of both, for every route: it shows what is known."""
+
+from __future__ import annotations
+
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.report.numerals import counted
+from autoeval.report.sections import Report, Section
+from autoeval.results.estimate.answer import Answer, star
+from autoeval.results.estimate.by_category import ByCategory
+from autoeval.results.estimate.estimate_notes import LeftOut, Warnings
+from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
+from autoeval.results.estimate.labelled_pairs import LabelledPairs
+from autoeval.results.estimate.plotted_scores import LEFT_OUT, scores_to_plot
+from autoeval.results.estimate.score_scatter import ScoreScatter
+from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
+from autoeval.results.estimate.what_was_run import MissingScores, WhatWasRun, facts, time_table
+from autoeval.targets import find_target
+
+
+def estimate_page(
+    title: str,
+    estimator: AccuracyEstimator,
+    *,
+    estimate: Estimate | None = None,
+    detector: str = "",
+) -> Report:
+    """Compose the page of an estimator, and of what it estimates of a site.
+
+    Parameters
+    ----------
+    title : str
+        Such as ``"yolox_nano on vehicle"``.
+    estimator : AccuracyEstimator
+        Fitted. Where it was fitted in this process, its evaluation is shown.
+    estimate : Estimate, optional
+        From its `predict`.
+    detector : str
+        Its name, shown among what was run.
+
+    Returns
+    -------
+    Report
+        ``write`` makes the page and its files, ``text`` is for the terminal, ``to_dict`` for JSON.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [("a", .5), ("b", .6), ("c", .8)]
+    >>> kinds = [("sample", .1), ("seed", 0.)]
+    >>> table = pd.DataFrame(
+    ...     [
+    ...         dict(source=s, sample_set=s + k, kind=k, transforms="", repeat=0, n_images=60,
+    ...              bos=v - d, mAP=v - d)
+    ...         for s, v in rows for k, d in kinds
+    ...     ]
+    ... )
+    >>> report = estimate_page("a table of mine", AccuracyEstimator("bos").fit_rows(table))
+    >>> report.text()[:50]
+    'Mean absolute error on the 3 sources when each was'
+    """
+    target, fit = find_target(estimator.target), estimator.fit_result_
+    results = fit.cross_validation if fit else ()
+    by_category = bool(fit and fit.by_category)
+    site = estimate.site if estimate else None
+    plotted = scores_to_plot(estimator)
+    at = star(estimate, site.row, LEFT_OUT) if estimate and site else None
+    problems = (*(fit.problems if fit else ()), *(site.problems if site else ()))
+    unreadable = str(site.row.get("unreadable", "")) if site else ""
+    times = time_table(fit.table if fit else None, site.row if site else None)
+    sections: list[Section] = [
+        Answer(estimate),
+        Warnings(estimate, results),
+        LeftOut(problems, unreadable),
+        AtAGlance(results),
+        ScoreScatter(title, plotted, target, at),
+        UnseenSources(results, _known_error(estimator), by_category=by_category),
+        ByCategory(estimate.per_category if estimate else {}, target),
+    ]
+    if site:
+        sections += [LeastCertainExamples(site), LeastStableExamples(site)]
+    if isinstance(estimator.regression_, BayesianRegression):
+        regression = estimator.regression_
+        sections.append(LabelledPairs(regression.rows_, regression.features_, target))
+        sections.append(MissingScores(regression.features_, _from_files(estimator)))
+    sections.append(WhatWasRun(facts(estimator, detector, estimate), plotted, target, times))
+    return Report(title, sections)
+
+
+def _from_files(estimator: AccuracyEstimator) -> bool:
+    return "boxes" in estimator.context_ and "detector" not in estimator.context_
+
+
+def _known_error(estimator: AccuracyEstimator) -> str:
+    """State what a saved estimator alone knows of its error on a new source."""
+    regression = estimator.regression_
+    n_sources = len(regression.sources_)
+    if not len(regression.residuals_):
+        return (
+            f"{counted(n_sources, 'source')}: too few to leave one out, so the error on a new "
+            "source is not known."
+        )
+    target = find_target(estimator.target)
+    error = target.text(float(regression.residuals_.mean()))
+    return (
+        f"Mean absolute error on the {n_sources} sources when each was left out: {error} "
+        f"({target.unit}); the report of the fit compares it with other methods."
+    )

@@ -1,0 +1,104 @@
+"""An estimate and its images as files that other tools read: CSV, and COCO results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.predictions import Predictions
+from autoeval.estimation.category_scores import CONFIDENT, SCORE_THR
+from autoeval.estimation.estimate import Estimate
+from autoeval.runtime.writers import write_json, write_table
+
+
+def export(folder: Path, estimate: Estimate) -> list[Path]:
+    """Write ``estimate.csv``, ``images.csv`` and ``predictions.json``.
+
+    Parameters
+    ----------
+    folder : Path
+    estimate : Estimate
+        With its site.
+
+    Returns
+    -------
+    list of Path
+    """
+    assert estimate.site is not None
+    found = estimate.site.boxes.clean
+    return [
+        write_table(folder / "estimate.csv", estimate.to_pandas()),
+        write_table(folder / "images.csv", image_table(found)),
+        write_json(folder / "predictions.json", coco_results(found, estimate), indent=None),
+    ]
+
+
+def image_table(found: Predictions) -> pd.DataFrame:
+    """Lay out the images, one row each, those that the detector is least sure of first.
+
+    Returns
+    -------
+    DataFrame
+        ``image_id``, ``file_name``, ``boxes`` (over .05), ``confident`` (of them over .3),
+        ``mean_score`` of the boxes over .05, and ``share``, confident ones over all; NaN and 0
+        where there is none.
+    """
+    n_images = len(found.images)
+    counted = found.scores > np.float32(SCORE_THR)
+    boxes = np.bincount(found.image[counted], minlength=n_images)
+    sums = np.bincount(found.image[counted], found.scores[counted], minlength=n_images)
+    sure = np.bincount(found.image[found.scores > np.float32(CONFIDENT)], minlength=n_images)
+    mean = np.divide(sums, boxes, out=np.full(n_images, np.nan), where=boxes > 0)
+    table = pd.DataFrame(
+        {
+            "image_id": [image.image_id for image in found.images],
+            "file_name": [image.file_name for image in found.images],
+            "boxes": boxes,
+            "confident": sure,
+            "mean_score": mean,
+            "share": sure / np.maximum(boxes, 1),
+        }
+    )
+    return table.sort_values("mean_score", kind="stable", ignore_index=True)
+
+
+def coco_results(found: Predictions, estimate: Estimate) -> list[dict[str, Any]]:
+    """Return the boxes as COCO results, with what is estimated of their category beside.
+
+    Returns
+    -------
+    list of dict
+        ``image_id``, ``file_name``, ``category_id`` (from 1), ``category``, ``bbox`` (left, top,
+        width, height), ``score``, and ``estimated_mAP`` (named by the target), ``estimated_lower``,
+        ``estimated_upper``; None where the category was not estimated by itself.
+    """
+    whole = {name: getattr(estimate, name) for name in ("value", "lower", "upper")}
+    nothing = dict.fromkeys(whole)
+    estimates = [
+        estimate.per_category.get(name, nothing if estimate.per_category else whole)
+        for name in found.categories
+    ]
+    xywh = np.concatenate([found.boxes[:, :2], found.boxes[:, 2:] - found.boxes[:, :2]], axis=1)
+    columns = (found.image, found.label, xywh.astype(np.float64).round(3), found.scores)
+    return [
+        {
+            "image_id": _number(found.images[image].image_id),
+            "file_name": found.images[image].file_name,
+            "category_id": label + 1,
+            "category": found.categories[label],
+            "bbox": bbox,
+            "score": round(score, 6),
+            f"estimated_{estimate.target}": estimates[label]["value"],
+            "estimated_lower": estimates[label]["lower"],
+            "estimated_upper": estimates[label]["upper"],
+        }
+        for image, label, bbox, score in zip(*(c.tolist() for c in columns), strict=True)
+    ]
+
+
+def _number(image_id: str) -> int | str:
+    """Return an id as the number that it was, where it was one."""
+    return int(image_id) if image_id.isdecimal() and str(int(image_id)) == image_id else image_id

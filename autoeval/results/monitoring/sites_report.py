@@ -1,0 +1,213 @@
+"""The report on many sites: alarms, the board, the order in words, and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from autoeval.data.wording import listed
+from autoeval.monitoring.watched import Watched
+from autoeval.report.board import Board
+from autoeval.report.numerals import counted
+from autoeval.report.page import Page
+from autoeval.report.parts import Part
+from autoeval.report.sections import Report, Section
+from autoeval.report.tables import format_cells, to_terminal
+from autoeval.results.monitoring.plain_rows import plain_rows
+from autoeval.results.monitoring.site_board import change_text
+from autoeval.targets import find_target
+
+SHOWN = 12
+CAPTION = (
+    "Each line is a site: a dot for the estimate, a bar for its interval. Intervals overlap more "
+    "than the order is uncertain, for much of the error is the same at all sites; the probability "
+    "to be among the worst takes that into account. Open a line for what happened there over time."
+)
+
+
+def sites_report(watched: Watched, board: Board) -> Report:
+    """Compose the report.
+
+    Parameters
+    ----------
+    watched : Watched
+    board : Board
+        From `autoeval.results.monitoring.site_board.site_board`.
+    """
+    n_sites = len(watched.table.sites)
+    title = f"{find_target(watched.target).name} at {counted(n_sites, 'site')}"
+    return Report(
+        title,
+        [
+            Alarms(watched),
+            Order(watched, board),
+            Missing(watched.missing),
+            RunWarnings(watched.problems),
+            HowSeen(watched),
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class Alarms(Section):
+    """Sites that have changed, for the worse or not known to be."""
+
+    watched: Watched
+
+    def lines(self) -> list[str]:
+        """Return one sentence an alarm."""
+        target = find_target(self.watched.target)
+        return [
+            f"{row['group']} {change_text(row, target)}"
+            + (f"; moved: {row['moved']}" if row.get("moved") else "")
+            for row in self.watched.alarms.to_dict("records")
+        ]
+
+    def show(self, page: Page) -> None:
+        """Add a box that lists them; nothing where there are none."""
+        worse = int((self.watched.alarms["change_upper"] < 0).sum()) if self.lines() else 0
+        title = f"Changed: {len(self.lines())}, known to be worse: {worse}"
+        page.add_warnings(self.lines(), title)
+
+    def text(self) -> str:
+        """Return one line an alarm."""
+        return "\n".join(f"ALARM: {line}" for line in self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows of the sites with an alarm."""
+        return {"alarms": list(plain_rows(self.watched.alarms))}
+
+
+@dataclass(frozen=True)
+class Order(Section):
+    """All sites, the worst first."""
+
+    watched: Watched
+    board: Board = field(repr=False)
+
+    def show(self, page: Page) -> None:
+        """Add the board."""
+        page.add_board(self.board, f"{self.board.axis}. {CAPTION}")
+
+    def text(self) -> str:
+        """Return the worst sites as a table."""
+        table, n_more = self._table().head(SHOWN), len(self.watched.table.sites) - SHOWN
+        more = f"\nand {counted(n_more, 'more site')}" if n_more > 0 else ""
+        unit = find_target(self.watched.target).unit
+        head = f"Sites by {self.watched.target}, in {unit}, the worst first:"
+        why = "".join(f"\nno change estimated for {line}" for line in self._unwatched())
+        return f"{head}\n\n{to_terminal(format_cells(table, {}))}{more}{why}"
+
+    def parts(self) -> Sequence[Part]:
+        """Return all rows, of sites and of periods."""
+        shown = self.watched.table.rows.drop(columns=["influential"], errors="ignore")
+        return [Part("groups", shown.drop(columns=["digest"]))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows of all sites."""
+        return {"sites": list(plain_rows(self.watched.table.sites))}
+
+    def _unwatched(self) -> list[str]:
+        """List the sites without an estimated change, those of one reason together."""
+        sites = self.watched.table.sites
+        if "unwatched" not in sites:
+            return []
+        reasons = sites[sites["unwatched"] != ""].groupby("unwatched", sort=False)["group"]
+        return [f"{listed(list(groups))}: {reason}" for reason, groups in reasons]
+
+    def _table(self) -> pd.DataFrame:
+        target, sites = find_target(self.watched.target), self.watched.table.sites
+        after = [*self.watched.neighbours()]
+        after += [float("nan")] * (len(sites) - len(after))
+        k = self.watched.table.k
+        rows = []
+        for row, worse in zip(sites.to_dict("records"), after, strict=True):
+            known = not pd.isna(row["lower"])
+            rows.append(
+                {
+                    "site": row["group"],
+                    "images": int(row["n_images"]),
+                    target.name: target.text(row["estimate"]) if known else "–",
+                    "interval": f"{target.text(row['lower'])} to {target.text(row['upper'])}"
+                    if known
+                    else "–",
+                    f"among the {k} worst": _percent(row["p_worst"]),
+                    "worse than the next": _percent(worse),
+                    "against its baseline": change_text(row, target),
+                }
+            )
+        empty = {
+            "against its baseline": "change" not in sites,
+            f"among the {k} worst": sites["p_worst"].isna().all(),
+        }
+        return pd.DataFrame(rows).drop(columns=[name for name, none in empty.items() if none])
+
+
+@dataclass(frozen=True)
+class RunWarnings(Section):
+    """What could not be read, and doubtful times."""
+
+    problems: Sequence[str]
+
+    def show(self, page: Page) -> None:
+        """Add a box that lists it."""
+        page.add_warnings(self.problems)
+
+    def text(self) -> str:
+        """Return a line each."""
+        return "\n".join(f"warning: {problem}" for problem in self.problems)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sentences."""
+        return {"problems": list(self.problems)}
+
+
+@dataclass(frozen=True)
+class Missing(Section):
+    """What this run does not have, and what that means."""
+
+    sentences: Sequence[str]
+
+    def show(self, page: Page) -> None:
+        """Add a paragraph; nothing where nothing is missing."""
+        if self.sentences:
+            page.add_text(" ".join(self.sentences))
+
+    def text(self) -> str:
+        """Return a line each."""
+        return "\n".join(f"note: {sentence}" for sentence in self.sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sentences."""
+        return {"missing": list(self.sentences)}
+
+
+@dataclass(frozen=True)
+class HowSeen(Section):
+    """How many images, and where their times are from."""
+
+    watched: Watched
+
+    def show(self, page: Page) -> None:
+        """Add a paragraph."""
+        page.add_text(self._sentence())
+
+    def text(self) -> str:
+        """Return the sentence."""
+        return self._sentence()
+
+    def _sentence(self) -> str:
+        sites = self.watched.table.sites
+        n_images = int(sites["n_images"].sum()) if len(sites) else 0
+        clocks = ", ".join(f"{name} {n}" for name, n in (self.watched.clocks or {}).items())
+        return (
+            f"{counted(n_images, 'image')} of {counted(len(sites), 'site')}, "
+            f"{self.watched.n_new} of them new in this run; times from: {clocks or 'nothing'}."
+        )
+
+
+def _percent(value: float) -> str:
+    return "–" if pd.isna(value) else f"{value:.0%}"

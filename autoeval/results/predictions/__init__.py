@@ -1,1 +1,0 @@
-"""What a fit on predictions, and an estimate from them, have to say; needs no matplotlib."""

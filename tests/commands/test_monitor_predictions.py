@@ -1,0 +1,331 @@
+"""Sites watched from results files alone: no image, no network."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime, timedelta
+
+import pandas as pd
+import pytest
+from commands.test_without_torch import PROGRAM
+from predicted_world import write_world
+
+import autoeval
+from autoeval.cli import main
+from autoeval.estimation import prediction_files
+from autoeval.estimation.estimator import AccuracyEstimator
+
+WORDS = ["thing 0", "thing 1", "thing 2"]
+CATEGORY = f"thing={','.join(WORDS)}"
+SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
+START = datetime(2026, 3, 2)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    labels, predictions = write_world(folder, "val", seed=0)
+    autoeval.fit(labels, predictions=predictions).save(folder / "estimator.parquet")
+    return folder / "estimator.parquet"
+
+
+def entries(folder, seed, skill):
+    folder.mkdir(exist_ok=True)
+    return json.loads(write_world(folder, "x", seed=seed, skill=skill)[1].read_text())
+
+
+def named(boxes, form="{:04}.jpg", shift=0):
+    """Give boxes the names of their images."""
+    return [
+        {**{k: v for k, v in box.items() if k != "image_id"}}
+        | {"file_name": form.format(box["image_id"] + shift)}
+        for box in boxes
+    ]
+
+
+@pytest.fixture(scope="module")
+def boxes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("boxes")
+    return {name: entries(folder, k + 1, skill) for k, (name, skill) in enumerate(SKILLS.items())}
+
+
+@pytest.fixture
+def site(boxes, tmp_path):
+    for name, own in boxes.items():
+        path = tmp_path / "sites" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(named(own)))
+    return tmp_path
+
+
+@pytest.fixture
+def monitor(site, fitted):
+    def run(*options, predictions="sites", category=CATEGORY):
+        words = ["monitor", "--estimator", fitted, "--predictions", site / predictions]
+        words += ["--work-dir", site / "work", *(["--category", category] if category else [])]
+        return main([*map(str, words), *map(str, options)])
+
+    return run
+
+
+def groups(site):
+    return pd.read_parquet(site / "work" / "groups.parquet")
+
+
+def test_each_site_is_estimated_as_its_file_alone(site, monitor, fitted):
+    assert monitor() == 0
+    rows, estimator = groups(site).set_index("group"), AccuracyEstimator.load(fitted)
+    assert rows["rank"].to_dict() == {"roof": 1, "north/yard": 2, "north/gate": 3}
+    for name in SKILLS:
+        expected = estimator.predict(site / "sites" / f"{name}.json", categories={"thing": WORDS})
+        got = rows.loc[name, ["estimate", "lower", "upper"]].to_numpy(float)
+        assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
+        assert rows.loc[name, "n_images"] == expected.n_images
+
+
+def test_what_is_missing_is_on_the_terminal_and_on_the_page(site, monitor, capsys):
+    assert monitor() == 0
+    text, page = capsys.readouterr().out, (site / "work" / "report.html").read_text()
+    for part in (
+        "sharpness, noise, light and compression are not measured",
+        "No predictions at half the input size",
+        "taken in the order of their file",
+        "images without a box are not known",
+    ):
+        assert part in text and part in page
+
+
+def test_one_file_with_a_folder_a_site_gives_the_same(site, boxes, monitor):
+    assert monitor() == 0
+    expected = groups(site)
+    every = [b for name, own in boxes.items() for b in named(own, f"{name}/{{:04}}.jpg")]
+    (site / "all.json").write_text(json.dumps(every))
+    assert monitor("--work-dir", site / "one", predictions="all.json") == 0
+    columns = ["group", "n_images", "n_boxes", "estimate", "lower", "upper", "rank"]
+    found = pd.read_parquet(site / "one" / "groups.parquet")
+    pd.testing.assert_frame_equal(found[columns], expected[columns])
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Names of the results files that are read."""
+    names, read = [], prediction_files.read_predictions
+    monkeypatch.setattr(
+        prediction_files,
+        "read_predictions",
+        lambda path, **options: names.append(path.name) or read(path, **options),
+    )
+    return names
+
+
+def test_the_next_run_reads_the_files_that_have_changed_alone(site, boxes, monitor, opened, capsys):
+    assert monitor() == 0
+    assert sorted(opened) == ["gate.json", "roof.json", "yard.json"]
+    first = groups(site)
+    opened.clear()
+    capsys.readouterr()
+    assert monitor() == 0
+    assert opened == [] and "180 images of 3 sites, 0 of them new" in capsys.readouterr().out
+    pd.testing.assert_frame_equal(groups(site), first, check_dtype=False)
+    own = boxes["roof"]
+    path = site / "sites" / "roof.json"
+    path.write_text(json.dumps(named(own) + named(own[:40], "later {:04}.jpg")))
+    n_new = len({box["image_id"] for box in own[:40]})
+    assert monitor() == 0
+    assert opened == ["roof.json"]
+    assert f"{180 + n_new} images of 3 sites, {n_new} of them new" in capsys.readouterr().out
+
+
+def test_changed_boxes_replace_those_of_their_image_and_deleted_images_stay(site, boxes, monitor):
+    assert monitor() == 0
+    before = groups(site).set_index("group")
+    own = [box for box in boxes["roof"] if box["image_id"] != 7]
+    sure = [{**box, "score": 0.99} if box["image_id"] == 3 else box for box in own]
+    (site / "sites" / "roof.json").write_text(json.dumps(named(sure)))
+    assert monitor() == 0
+    after = groups(site).set_index("group")
+    assert after["n_images"].to_dict() == before["n_images"].to_dict()
+    same = after["estimate"] == before["estimate"]
+    assert same.to_dict() == {"north/gate": True, "north/yard": True, "roof": False}
+
+
+def test_a_file_a_day_is_one_site_with_depth_and_times_come_from_names(site, boxes, monitor):
+    for day, name in (("2026-03-01", "roof"), ("2026-03-02", "north/gate")):
+        path = site / "days" / "gate" / f"{day}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(named(boxes[name])))
+    options = ["--depth", 1, "--time", "%Y-%m-%d", "--by", "day"]
+    assert monitor(*options, predictions="days") == 0
+    rows = groups(site)
+    assert rows["group"].unique().tolist() == ["gate"]
+    assert rows.set_index("period")["n_images"].to_dict() == {
+        "": 120,
+        "2026-03-01": 60,
+        "2026-03-02": 60,
+    }
+
+
+def document(parts, *, times=None, n=60):
+    """Join boxes of several worlds in the form of an annotation file, the first images first."""
+    images = [
+        {"id": k, "file_name": f"{k:04}.jpg", "width": 640, "height": 480}
+        | ({"date_captured": times(k)} if times else {})
+        for k in range(n * len(parts))
+    ]
+    every = [{**b, "image_id": b["image_id"] + n * k} for k, own in enumerate(parts) for b in own]
+    categories = [{"id": k + 1, "name": f"thing {k}"} for k in range(12)]
+    return {"images": images, "categories": categories, "annotations": every}
+
+
+def hourly(k):
+    return f"{START + timedelta(hours=k):%Y-%m-%d %H:%M:%S}"
+
+
+@pytest.fixture
+def slopes(tmp_path):
+    """Slopes for boxes at full size: the change of mAP is 0.8 of that of the mean confidence."""
+    import numpy as np
+
+    from autoeval.monitoring.changes.change_file import write_change_model
+    from autoeval.monitoring.changes.change_model import ChangeModel
+    from autoeval.monitoring.changes.condition import CONDITION
+    from autoeval.monitoring.changes.slopes import Slopes
+
+    fitted = Slopes(np.array([0.8]), np.array([[0.01]]), 0.02)
+    weights = np.isin(CONDITION, ["ac"])[None].astype(float)
+    model = ChangeModel(("ac",), np.array([0.5]), fitted, weights, None, "made up")
+    return write_change_model(tmp_path / "slopes.json", model, model)
+
+
+def test_a_site_that_got_worse_raises_the_alarm_since_its_hour(
+    site, boxes, monitor, slopes, capsys
+):
+    parts = [boxes["north/gate"], boxes["roof"]]
+    path = site / "sites" / "north" / "gate.json"
+    path.write_text(json.dumps(document(parts, times=hourly)))
+    options = ["--changes", slopes, "--baseline", "30", "--fail-on-alarm"]
+    assert monitor(*options) == 3
+    text = capsys.readouterr().out
+    assert text.count("ALARM") == 1 and "ALARM: north/gate" in text
+    row = groups(site).set_index("group").loc["north/gate"]
+    assert row["alarm"] and row["change"] < 0
+    assert abs(row["since"] - pd.Timestamp(START + timedelta(hours=60))) < pd.Timedelta(hours=12)
+    assert row["alarm_at"] >= pd.Timestamp(START + timedelta(hours=60))
+
+
+def test_without_times_the_order_of_the_file_counts(site, boxes, monitor, slopes, capsys):
+    """Names that sort in the other order than the file: the file decides."""
+    n, first, later = 60, boxes["north/gate"], boxes["roof"]
+    order = sorted(first, key=lambda b: b["image_id"]), sorted(later, key=lambda b: b["image_id"])
+    every = [
+        {**b, "file_name": f"{999 - b['image_id'] - n * k:04}.jpg"}
+        for k, own in enumerate(order)
+        for b in own
+    ]
+    (site / "sites" / "north" / "gate.json").write_text(json.dumps(every))
+    assert monitor("--changes", slopes, "--baseline", "30", "--fail-on-alarm") == 3
+    assert "since image north/gate/09" in capsys.readouterr().out
+    row = groups(site).set_index("group").loc["north/gate"]
+    since = 999 - int(row["since_image"].split("/")[-1][:4])
+    assert abs(since - n) < 12 and pd.isna(row["since"])
+    assert monitor("--changes", slopes) == 0  # the first seven days
+    assert "--baseline 7d needs: give a number of images" in capsys.readouterr().out
+
+
+def test_one_time_for_all_images_is_that_of_the_export(site, boxes, monitor, capsys):
+    path = site / "sites" / "roof.json"
+    path.write_text(json.dumps(document([boxes["roof"]], times=lambda k: "2026-03-02T08:00:00Z")))
+    assert monitor() == 0
+    assert "roof: all images have the same time: taken as without one" in capsys.readouterr().out
+
+
+def test_images_without_a_box_count_and_a_site_where_nothing_is_found_is_no_error(
+    site, boxes, monitor, capsys
+):
+    (site / "lists").mkdir()
+    (site / "sites" / "dark.json").write_text("[]")
+    for name in ("north/gate", "north/yard", "roof", "dark"):
+        path = site / "lists" / f"{name}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(f"{k:04}.jpg\n" for k in range(75)))
+    assert monitor("--images-list", site / "lists") == 0
+    rows = groups(site).set_index("group")
+    assert (rows["n_images"] == 75).all() and rows.loc["dark", "n_boxes"] == 0
+    assert "images without a box are not known" not in capsys.readouterr().out
+    one = "".join(f"{n}/{k:04}.jpg\n" for n in rows.index for k in range(75))
+    (site / "all.txt").write_text(one)
+    assert monitor("--images-list", site / "all.txt", "--work-dir", site / "again") == 0
+    again = pd.read_parquet(site / "again" / "groups.parquet").set_index("group")
+    pd.testing.assert_series_equal(again["estimate"], rows["estimate"])
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_estimated(site, monitor, capsys):
+    (site / "sites" / "broken.json").write_text("[{")
+    other = [{"file_name": "1.jpg", "category": "zebra", "bbox": [1, 2, 3, 4], "score": 0.5}]
+    (site / "sites" / "zoo.json").write_text(json.dumps(other))
+    assert monitor("--quiet") == 0
+    text = capsys.readouterr().out
+    assert "could not be read: broken" in text and "could not be read: zoo" in text
+    assert set(groups(site)["group"]) == set(SKILLS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--images", "x"], "Expected either --images ROOT or --predictions"),
+        (["--time", "exif"], "results files hold no images"),
+        (["--half-size-predictions", "nowhere"], "the results at half the size of north/gate"),
+        (["--images-list", "empty"], "Expected the images of north/gate as"),
+        (["--category", "zebra"], "No image of any site can be read"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message, site, monitor, capsys):
+    (site / "empty").mkdir()
+    full = [str(site / "empty") if word == "empty" else word for word in options]
+    assert monitor(*full, category=None if "--category" in options else CATEGORY) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_categories_are_requested_where_the_fit_is_on_a_labelled_set(monitor, capsys):
+    assert monitor(category=None) == 2
+    assert "name with --category" in capsys.readouterr().err
+
+
+def test_other_settings_are_refused_in_the_same_folder(monitor, capsys):
+    assert monitor() == 0
+    assert monitor(category="thing=thing 0") == 2
+    assert "different: categories" in capsys.readouterr().err
+
+
+def test_a_python_call_does_the_same(site, monitor, fitted):
+    from autoeval.monitoring.records.record_store import RecordStore
+    from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions
+
+    assert monitor() == 0
+    watched = watch_predictions(
+        site / "sites",
+        AccuracyEstimator.load(fitted),
+        RecordStore(site / "python"),
+        WatchPlan(),
+        categories={"thing": WORDS},
+    )
+    expected = groups(site).set_index("group")["estimate"]
+    found = watched.table.sites.set_index("group")["estimate"]
+    pd.testing.assert_series_equal(found.sort_index(), expected.sort_index())
+
+
+def test_neither_a_network_nor_opencv_is_imported(site, fitted):
+    words = ["monitor", "--estimator", fitted, "--predictions", site / "sites"]
+    words += ["--category", CATEGORY, "--work-dir", site / "light", "--changes"]
+    words += ["--half-size-predictions", site / "sites"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *map(str, words)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "60 images" in done.stdout or "180 images of 3 sites" in done.stdout

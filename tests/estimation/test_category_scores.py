@@ -1,0 +1,209 @@
+"""Scores and accuracy of each category, against the score classes and against hand-made sites."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions import Predictions
+from autoeval.detections import Detections, Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.category_scores import (
+    CategoryScores,
+    labelled_rows,
+    scores_everywhere,
+    scores_where_found,
+)
+from autoeval.estimation.pair_table import FEATURES, OF_BOXES, values_of
+from autoeval.estimation.site_boxes import SiteBoxes, columns_of
+from autoeval.scores.base import ConfidenceScore
+from autoeval.scores.registry import score_of, scores
+from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.scale_ap import ScaleAP
+from tests.made_sites import N_IMAGES, WORDS, random_found, shaken, truth_from
+
+OF_CONFIDENCE = [score for score in scores().values() if issubclass(score, ConfidenceScore)]
+COLUMNS = [name for score in OF_CONFIDENCE for name in score.features]
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Boxes of which some lie on the thresholds, and three images without any."""
+    rng = np.random.default_rng(0)
+    n = 400
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (40, 40)) for k in range(N_IMAGES))
+    scores = np.round(rng.beta(0.4, 1.2, n), 2)
+    columns = (rng.integers(0, N_IMAGES - 3, n), rng.integers(0, 3, n), np.zeros((n, 4), "f4"))
+    return Predictions(images, ("car", "bus", "cat"), *columns, scores.astype("f4"), {})
+
+
+def fed(score, found, category, images):
+    """Feed a score class image by image."""
+    for k in images:
+        boxes = found.detections(k)
+        score.update(Evidence(str(k), (40, 40), boxes[boxes.labels == category]))
+    return score
+
+
+@pytest.mark.parametrize("images", [range(N_IMAGES), [0, 3, 4, 7, N_IMAGES - 1]])
+@pytest.mark.parametrize("category", [0, 1])
+def test_equal_to_the_score_classes_to_the_last_bit(found, category, images):
+    assert set(OF_BOXES) <= set(COLUMNS)
+    ours = CategoryScores(SiteBoxes(found), category, np.array(images), COLUMNS)
+    row = ours.row()
+    assert row.pop("category") == found.categories[category]
+    assert row.pop("n_images") == len(images)
+    expected = {}
+    for kind in OF_CONFIDENCE:
+        expected |= fed(kind(), found, category, images).compute()
+    np.testing.assert_equal(row, {name: expected[name] for name in COLUMNS})
+    times = resampled_counts(len(images), resamples=4, seed=1)
+    drawn = {}
+    for kind in OF_CONFIDENCE:
+        drawn |= fed(kind(), found, category, images).resample(times)
+    np.testing.assert_equal(ours.resample(times), {name: drawn[name] for name in COLUMNS})
+
+
+@pytest.mark.parametrize("kind", OF_CONFIDENCE)
+def test_many_images_at_once_are_one_image_after_another(found, kind):
+    """With any part of its columns, and merged from two halves of the images."""
+    single = fed(kind(), found, 0, range(N_IMAGES)).compute()
+    mine = found.label == 0
+    halves = [kind(), kind()]
+    for half, (first, last) in zip(halves, [(0, 9), (9, N_IMAGES)], strict=True):
+        kept = mine & (found.image >= first) & (found.image < last)
+        half.update_images(found.scores[kept], found.image[kept] - first, last - first)
+    halves[0].merge(halves[1])
+    np.testing.assert_equal(halves[0].compute(), single)
+    last = list(kind.features)[-1]
+    part = kind(names=[last])
+    part.update_images(found.scores[mine], found.image[mine], N_IMAGES)
+    np.testing.assert_equal(part.compute(), {last: single[last]})
+
+
+def test_images_drawn_again_are_images_that_are_there_twice(found):
+    times = np.random.default_rng(1).multinomial(N_IMAGES, np.full(N_IMAGES, 1 / N_IMAGES), 5)
+    drawn = CategoryScores(SiteBoxes(found), 0, np.arange(N_IMAGES), OF_BOXES).resample(times)
+    for k, counts in enumerate(times):
+        chosen = np.repeat(np.arange(N_IMAGES), counts)
+        for name in OF_BOXES:
+            expected = fed(score_of(name)(), found, 0, chosen).compute()[name]
+            assert drawn[name][k] == pytest.approx(expected, abs=1e-12)
+
+
+def test_nothing_found(found):
+    empty = found.where(np.zeros(len(found), bool))
+    row = CategoryScores(SiteBoxes(empty), 0, np.arange(N_IMAGES), OF_BOXES).row()
+    assert np.isnan(row["atc@0.30"])
+    values = values_of(pd.DataFrame([row]), OF_BOXES)  # as the regression reads it
+    np.testing.assert_array_equal(values, [[0.3, 0, 0]])
+
+
+def test_a_column_that_no_score_fills(found):
+    with pytest.raises(InputError, match="No score fills the column beauty"):
+        CategoryScores(SiteBoxes(found), 0, np.arange(3), ["beauty"])
+
+
+def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
+    row = CategoryScores(SiteBoxes(found), 0, np.arange(3), FEATURES).row()
+    assert set(row) == {"category", "n_images", *OF_BOXES}
+
+
+@pytest.mark.parametrize("category", [0, 3])
+def test_agreement_at_half_the_size_is_that_of_the_score_class(category):
+    found = random_found(2)
+    half = shaken(found, 3)
+    score = ScaleAP()
+    for k in range(N_IMAGES):
+        clean, again = (of.detections(k) for of in (found, half))
+        parts = [boxes[boxes.labels == category] for boxes in (clean, again)]
+        score.update(Evidence(str(k), (200, 200), parts[0], half_size=parts[1]))
+    name = "scale_ap@0.30"
+    ours = CategoryScores(SiteBoxes(found, half), category, np.arange(N_IMAGES), [name])
+    assert ours.row()[name] == score.compute()[name]
+    assert 0.1 < ours.row()[name] < 0.95
+    times = resampled_counts(N_IMAGES, resamples=4, seed=1)
+    np.testing.assert_array_equal(ours.resample(times)[name], score.resample(times)[name])
+
+
+def test_half_size_of_other_images_is_refused():
+    found = random_found(2)
+    with pytest.raises(InputError, match="other images or categories"):
+        SiteBoxes(found, found.on_images(range(5)))
+
+
+def test_a_pair_is_on_the_images_that_hold_its_category():
+    found = random_found(0)
+    truth = truth_from(found)
+    table = labelled_rows(SiteBoxes(found), truth, source="val")
+    held = [len(np.unique(truth.image[truth.label == k])) for k in range(5)]
+    assert table["n_images"].tolist() == held
+    assert table["n_boxes"].tolist() == np.bincount(truth.label).tolist()
+    assert set(table["kind"]) == {"category"} and set(table["family"]) == {"val"}
+    everywhere = labelled_rows(SiteBoxes(found), truth, source="val", everywhere=True)
+    assert set(everywhere["n_images"]) == {N_IMAGES} and set(everywhere["kind"]) == {"seed"}
+    # false positives on images without the category lower the precision only there
+    assert (everywhere["mAP"] <= table["mAP"]).all()
+
+
+def test_categories_with_few_boxes_are_left_out():
+    found = random_found(0)
+    truth = truth_from(found)
+    few = truth.where((truth.label != 0) | (np.cumsum(truth.label == 0) < 8))  # seven cars
+    rows = labelled_rows(SiteBoxes(found), few, source="val")
+    assert rows["category"].tolist() == list(WORDS[1:])
+    with pytest.raises(InputError, match="No category of val has 8 boxes in 5 images"):
+        labelled_rows(SiteBoxes(found), truth.where(truth.image < 3), source="val")
+
+
+def test_where_found_takes_images_with_a_box_and_categories_that_are_confident_once():
+    found = random_found(1)
+    unsure = found.where((found.label != 2) | (found.scores < 0.3))
+    pairs = scores_where_found(SiteBoxes(unsure))
+    assert [pair.category for pair in pairs] == ["car", "bus", "dog", "cow"]
+    seen = found.image[(found.label == 0) & (found.scores > 0.05)]
+    np.testing.assert_array_equal(pairs[0].images, np.unique(seen))
+    assert pairs[0].row()["n_images"] == len(np.unique(seen))
+    everywhere = scores_everywhere(SiteBoxes(unsure))
+    assert [pair.category for pair in everywhere] == list(WORDS)
+    assert {pair.row()["n_images"] for pair in everywhere} == {N_IMAGES}
+
+
+BOX = np.array([[0.0, 0, 20, 20]])
+
+
+def hand_made():
+    """Three images with all boxes in one spot: found, confidences, labelled, labelled crowds."""
+    named = [
+        ([0, 1], [0.9, 0.6], [0], []),
+        ([0], [0.5], [0, 1], []),
+        ([1], [0.4], [], [0]),
+    ]
+    images = tuple(LabelledImage(name, f"{name}.jpg", (40, 40)) for name in "abc")
+    boxes = [
+        Detections(np.repeat(BOX, len(found), 0), np.array(scores), np.array(found))
+        for found, scores, _, _ in named
+    ]
+    true = [
+        (k, c, crowd)
+        for k, (*_, single, crowds) in enumerate(named)
+        for crowd, of in enumerate((single, crowds))
+        for c in of
+    ]
+    image, label, crowd = (np.array(column) for column in zip(*true, strict=True))
+    truth = Truth(
+        images, ("car", "van"), image, label, np.repeat(BOX, len(true), 0), crowd.astype(bool)
+    )
+    return SiteBoxes(columns_of(boxes, images, truth.categories)), truth
+
+
+def test_scores_and_accuracy_by_hand(monkeypatch):
+    """Cars: images a and b; the crowd of c does not make it one. Vans: b, where none is found."""
+    for name in ("FEWEST_IMAGES", "FEWEST_BOXES"):
+        monkeypatch.setattr(f"autoeval.estimation.category_scores.{name}", 1)
+    car, van = labelled_rows(*hand_made(), source="x").to_dict("records")
+    assert (car["n_images"], car["n_boxes"], car["mAP"]) == (2, 2, pytest.approx(1.0))
+    assert car["ac"] == pytest.approx(0.7)
+    assert (van["n_images"], van["n_boxes"], van["mAP"]) == (1, 1, 0.0)
+    assert van["confident_images@0.20"] == 0.0 and np.isnan(van["ac"])

@@ -1,0 +1,188 @@
+import json
+import math
+
+import pandas as pd
+import pytest
+from rectangles import RectangleDetector, rectangle_task, write_world
+
+import autoeval
+from autoeval.data.image_folder import load_image_folder
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fit_task import fit_task
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import preset
+from autoeval.metasets import MetaSetConfig
+
+SETTINGS = preset("paper", repeats=2, seed=1)
+# these two keep the rectangles' brightness, which the stand-in detector is sensitive to
+META_SET = MetaSetConfig(transforms=("Rotate", "Sharpness"), n_sets=3, n_images=4, n_transforms=1)
+TIMINGS = ["read_s", "network_s", "scores_s", "map_s", "job_s"]
+
+
+@pytest.fixture
+def detector():
+    return RectangleDetector()
+
+
+@pytest.fixture
+def task(tmp_path):
+    return rectangle_task(tmp_path / "worlds")
+
+
+def fit(detector, task, work_dir, *, batch_size=4, **options):
+    return fit_task(
+        Observer(detector, task, SETTINGS, batch_size=batch_size),
+        task.load_seed_sets(),
+        meta_set=META_SET,
+        work_dir=work_dir,
+        **options,
+    )
+
+
+def test_every_sample_set_and_repeat_has_its_row(detector, task, tmp_path):
+    table = fit(detector, task, tmp_path / "work").table_
+    assert len(table) == 4 * (1 + 3) * 2
+    assert table.groupby("source")["sample_set"].nunique().tolist() == [4] * 4
+    own = table[table["kind"] == "seed"]
+    assert (own["n_images"] == 6).all() and (own["n_boxes"] == 6).all()
+    assert (table[table["kind"] == "sample"]["n_images"] == 4).all()
+    saved = pd.read_parquet(tmp_path / "work" / "scores.parquet")
+    pd.testing.assert_frame_equal(saved, table)
+
+
+def test_darker_worlds_are_less_stable_and_less_accurate(detector, task, tmp_path):
+    result = fit(detector, task, tmp_path / "work", methods=["bos"])
+    own = result.table_[(result.table_["kind"] == "seed") & (result.table_["repeat"] == 0)]
+    assert own["mAP"].is_monotonic_decreasing and own["bos"].is_monotonic_decreasing
+    evaluated = result.fit_result_.cross_validation
+    assert [r.method for r in evaluated] == ["bos", "constant"]
+    bos, constant = (r.summary()["mean_absolute_error"] for r in evaluated)
+    assert bos < constant
+
+
+def test_nothing_depends_on_the_batch_size(task, tmp_path):
+    tables = [
+        fit(RectangleDetector(), task, tmp_path / str(size), batch_size=size).table_
+        for size in (1, 4)
+    ]
+    pd.testing.assert_frame_equal(*(table.drop(columns=TIMINGS) for table in tables))
+
+
+def test_a_second_run_observes_nothing_and_a_part_run_only_the_rest(detector, task, tmp_path):
+    work = tmp_path / "work"
+    first = fit(detector, task, work).table_
+    observed = detector.observed
+    pd.testing.assert_frame_equal(fit(detector, task, work).table_, first)
+    assert detector.observed == observed
+    gone = sorted((work / "rows").glob("w1-*.parquet"))[0]
+    gone.unlink()
+    again = fit(detector, task, work).table_
+    assert 0 < detector.observed - observed <= 6
+    pd.testing.assert_frame_equal(again.drop(columns=TIMINGS), first.drop(columns=TIMINGS))
+
+
+def test_changed_labels_are_scored_anew(detector, task, tmp_path):
+    work = tmp_path / "work"
+    fit(detector, task, work)
+    observed = detector.observed
+    path = task.seed_sets[0].labels
+    content = json.loads(path.read_text())
+    content["annotations"][0]["bbox"][2] += 1
+    path.write_text(json.dumps(content))
+    fit(detector, task, work)
+    assert detector.observed - observed == 6 + 3 * 4
+
+
+def test_estimates_on_a_plain_folder(detector, task, tmp_path):
+    fitted = fit(detector, task, tmp_path / "work", methods=["bos"])
+    folder = write_world(tmp_path / "new", 205, n_images=8, seed=9) / "images"
+    (folder / "broken.png").write_bytes(b"not an image")
+    default = AccuracyEstimator().fit_rows(fitted.table_, context=fitted.context_)
+    own = fitted.table_[fitted.table_["kind"] == "seed"].groupby("source")["mAP"].first()
+    for estimator in (fitted, default):
+        estimate = estimator.predict(images=folder, detector=detector)
+        assert own["w2"] < estimate.value < own["w1"]
+        row = estimate.site.row
+        assert estimate.n_images == 8 and math.isnan(row.get("mAP", math.nan))
+        assert estimate.sampling_std > 0 and "resampled" not in row
+        assert "broken.png" in row["unreadable"]
+        assert any("1 of 9 images could not be read" in warning for warning in estimate.warnings)
+
+
+def test_a_folder_without_any_readable_image_fails(detector, task, tmp_path):
+    fitted = fit(detector, task, tmp_path / "work")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "a.jpg").write_bytes(b"")
+    with pytest.raises(InputError, match=r"None of the 1 images can be read: .*a\.jpg"):
+        fitted.predict(images=tmp_path / "bad")
+
+
+def test_a_saved_estimator_refuses_another_detector_or_preset(detector, task, tmp_path):
+    fit(detector, task, tmp_path / "work")
+    estimator = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet")
+    files = load_image_folder(task.seed_sets[0].img_dir)
+    with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
+        estimator.predict(images=files, detector=RectangleDetector(score_thr=0.3))
+    with pytest.raises(InputError, match=r"pass\.dropout\.position"):
+        other = preset("released", repeats=2, seed=1)
+        estimator.check_context(Observer(detector, task, other).context())
+
+
+def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
+    class Moody(RectangleDetector):
+        def observe(self, images, image_ids, **options):
+            if self.observed == 6:
+                self.observed += 1
+                raise RuntimeError("out of memory")
+            return super().observe(images, image_ids, **options)
+
+    result = fit(Moody(), task, tmp_path / "work")
+    assert len(result.table_) == (4 * 4 - 1) * 2
+    first = result.fit_result_.problems[0]
+    assert "1 sample set failed" in first and "out of memory" in first
+
+
+def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp_path):
+    result = fit_task(
+        Observer(detector, task, SETTINGS),
+        task.load_seed_sets()[:2],
+        meta_set=META_SET,
+        work_dir=tmp_path / "work",
+    )
+    found = result.fit_result_
+    assert found.cross_validation == ()
+    assert any("2 families of sources" in p and "was not measured" in p for p in found.problems)
+    rows = result.table_[result.table_["kind"] == "seed"].head(2)
+    estimate = result.predict_rows(rows)
+    assert estimate.interval_method == "predictive" and estimate.upper - estimate.lower > 0.3
+    published = AccuracyEstimator("bos").fit_rows(result.table_).predict_rows(rows)
+    assert published.interval_method == "none: fewer than 3 sources"
+
+
+def test_one_call_fits_as_the_parts_do(detector, task, tmp_path):
+    result = autoeval.fit(
+        detector=detector,
+        task=task,
+        work_dir=tmp_path / "one",
+        methods=["bos"],
+        meta_set=META_SET,
+        settings=SETTINGS,
+    )
+    parts = fit(detector, task, tmp_path / "parts", methods=["bos"])
+    pd.testing.assert_frame_equal(
+        result.table_.drop(columns=TIMINGS), parts.table_.drop(columns=TIMINGS)
+    )
+    assert repr(result) == "<AccuracyEstimator of mAP by 'bos', level 0.9, fitted on 4 sources>"
+    n_rows = 4 * (1 + 3) * 2
+    assert repr(result.fit_result_).startswith(
+        f"<FitResult of {n_rows} rows, evaluated: 'bos', 'constant', left out: "
+    )
+    assert result.detector_ is detector
+
+
+def test_without_options_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
+    result = autoeval.fit(detector=detector, task=task, work_dir=tmp_path)
+    assert result.method == "bayes"
+    assert set(result.table_["kind"]) == {"seed"} and "atc@0.30" in result.table_
+    assert not [name for name in result.table_ if name.startswith("bos")]

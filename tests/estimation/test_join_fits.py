@@ -1,0 +1,68 @@
+"""What joined fits keep of each."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import join_fits
+from autoeval.estimation.reference_statistics import ReferenceStatistics
+from tests.estimation.test_bayesian_regression import pair_table
+
+BOXES = ReferenceStatistics(("car", "van"), floor=0.01, most_boxes=20, highest=0.9)
+CONTEXT = {"detector": {"name": "one"}, "pass": {"stability": 0.5}, "boxes": BOXES.to_dict()}
+
+
+def fit(name, *, assistance=None, boxes=BOXES, **of_pass):
+    table = pair_table().assign(kind="seed", repeat=0)
+    table["source"], table["family"] = name + table["source"], name + table["family"]
+    described = {**CONTEXT["pass"], **of_pass}
+    context = {**CONTEXT, "pass": described, "boxes": boxes.to_dict(), "task": {"name": name}}
+    return AccuracyEstimator().fit_rows(table, context=context, label_assistance=assistance)
+
+
+def test_settings_and_label_assistance_are_those_of_the_first():
+    assistance = SimpleNamespace()
+    joined = join_fits({"a": fit("a", assistance=assistance), "b": fit("b")}, level=0.8)
+    assert joined.label_assistance_ is assistance and joined.level == 0.8
+    assert joined.context_ == CONTEXT  # and no task: the sources are of several
+    assert len(joined.table_) == 48
+    assert {result.method for result in joined.fit_result_.cross_validation} == {
+        "bayes",
+        "constant",
+    }
+    other = join_fits({"b": fit("b"), "a": fit("a", assistance=assistance)})
+    assert other.label_assistance_ is None
+
+
+def test_reference_statistics_and_warnings_are_those_of_all():
+    odd = ReferenceStatistics(("van", "bus"), floor=0.2, most_boxes=50, highest=0.8)
+    joined = join_fits({"a": fit("a"), "b": fit("b", boxes=odd.warning("odd labels"))})
+    expected = ReferenceStatistics(("car", "van", "bus"), {}, 0.01, 50, 0.9, 0.0, ("odd labels",))
+    assert joined.statistics_ == expected
+
+
+def test_a_teacher_that_one_was_fitted_without_is_forgotten():
+    taught, plain = fit("a", teacher="large"), fit("b")
+    assert "teacher" not in join_fits({"a": taught, "b": plain}).context_["pass"]
+    both = join_fits({"a": taught, "c": fit("c", teacher="large")})
+    assert both.context_["pass"]["teacher"] == "large"
+
+
+def test_other_passes_and_methods_are_refused():
+    with pytest.raises(InputError, match=r"a and b do not go together.*\n.*stability"):
+        join_fits({"a": fit("a"), "b": fit("b", stability=0.7)})
+    plane = fit("c", boxes=ReferenceStatistics(("plane",)))
+    with pytest.raises(InputError, match="c knows plane, the first fit car, van"):
+        join_fits({"a": fit("a"), "c": plane})
+    by_files = fit("c")
+    del by_files.context_["detector"]
+    with pytest.raises(InputError, match="predictions and fits with a detector are not joined"):
+        join_fits({"a": fit("a"), "c": by_files})
+    with pytest.raises(InputError, match="in more than one of a, b"):
+        join_fits({"a": fit("a"), "b": fit("a")})
+    published = fit("c")
+    published.method = "bos"
+    with pytest.raises(InputError, match="c is a fit by 'bos'"):
+        join_fits({"a": fit("a"), "c": published})

@@ -1,0 +1,202 @@
+"""The same boxes by prediction files and by a callable give the same estimator and estimates."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+import autoeval
+from autoeval import AccuracyEstimator
+from autoeval.data.coco import read_coco
+from autoeval.detectors.black_boxes.python_file import load_black_box
+from autoeval.errors import InputError
+from autoeval.estimation.pair_table import FEATURES
+from autoeval.estimation.prediction_files import PredictionFiles
+from tests.labelled_colours import write_colours, write_detector
+
+LABELS, IMAGES = "annotations.json", "images"
+SCORES = [*FEATURES, "ac", "atc@0.50", "best_box", "scale_count@0.30"]
+
+
+def write_predictions(detector, folder):
+    """Write what a detector finds on a labelled set, and at half the size, as COCO results."""
+    content = read_coco(folder / LABELS)
+    numbers = {image["file_name"]: image["id"] for image in images_of(folder)}
+    entries = {"clean": [], "half_size": []}
+    for image in content.images:
+        pixels = cv2.imread(str(folder / IMAGES / image.file_name))
+        (seen,) = detector.observe([pixels], [image.image_id], wants=("half_size",))
+        for name, of in entries.items():
+            found = getattr(seen, name)
+            for box, score, label in zip(found.boxes, found.scores, found.labels, strict=True):
+                x, y, x2, y2 = map(float, box)
+                of.append(
+                    {
+                        "image_id": numbers[image.file_name],
+                        "category": detector.categories[label],
+                        "bbox": [x, y, x2 - x, y2 - y],
+                        "score": float(score),
+                    }
+                )
+    for name, of in entries.items():
+        (folder / f"{name}.json").write_text(json.dumps(of))
+    return folder / "clean.json", folder / "half_size.json"
+
+
+def images_of(folder):
+    return json.loads((folder / LABELS).read_text())["images"]
+
+
+def write_distinct(folder, seed, **options):
+    """Write a labelled set of images that all differ, each with a faint thing without a label.
+
+    So every list of boxes goes down to low scores, and none looks as if it were cut.
+    """
+    write_colours(folder, seed, **options)
+    for k, path in enumerate(sorted((folder / IMAGES).iterdir())):
+        image = cv2.imread(str(path))
+        image[0, k] = 21
+        y, x = 30 + 32 * (k % 3), 30 + 32 * (k // 3 % 3)  # between the rectangles
+        image[y : y + 2, x : x + 2, 2 * (k % 2)] = 62 + k % 5
+        cv2.imwrite(str(path), image)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory):
+    """A labelled set and a new site, the detector, and its predictions on both."""
+    root = tmp_path_factory.mktemp("routes")
+    known = write_distinct(root / "known", 0, n_images=60)
+    new = write_distinct(root / "new", 1, n_images=20)
+    name = write_detector(root, threshold=60)
+    code = (root / "mine.py").read_text()  # with low scores, too, as files hold them
+    assert "level / 256" in code
+    (root / "mine.py").write_text(code.replace("level / 256", "(level - 60) ** 2 / 40000"))
+    detector = load_black_box(name)
+    files = {folder: write_predictions(detector, folder) for folder in (known, new)}
+    return known, new, name, files
+
+
+def fit_by_files(sites, **options):
+    known, _, _, files = sites
+    clean, half = files[known]
+    return autoeval.fit(known / LABELS, predictions=clean, half_size_predictions=half, **options)
+
+
+def fit_by_callable(sites, **options):
+    known, _, name, _ = sites
+    labels = known / LABELS
+    return autoeval.fit(labels, detector=load_black_box(name), img_dir=known / IMAGES, **options)
+
+
+@pytest.fixture(scope="module")
+def both(sites):
+    return fit_by_files(sites), fit_by_callable(sites)
+
+
+def predict_by_files(estimator, sites, **options):
+    _, new, _, files = sites
+    found = PredictionFiles(*files[new])
+    return estimator.predict(found, images=new / LABELS, **options)
+
+
+def predict_by_callable(estimator, sites, **options):
+    return estimator.predict(images=sites[1] / IMAGES, **options)
+
+
+def numbers_of(estimate):
+    plain = estimate.to_dict()
+    return {name: of for name, of in plain.items() if name not in ("warnings", "advice")}
+
+
+def test_equal_boxes_give_equal_scores_and_accuracies_to_the_last_bit(both):
+    by_files, by_callable = (of.table_.set_index("category") for of in both)
+    assert list(by_files.index) == list(by_callable.index) == ["car", "bus"]
+    columns = [*SCORES, "n_images", "n_boxes", "mAP", "mAP50", "mAP75"]
+    assert by_files[columns].notna().all(axis=None)
+    np.testing.assert_array_equal(by_files[columns], by_callable[columns])
+    assert by_files["mAP"].between(0.1, 0.9).all()
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [None, {"bus": ["bus"]}, {"vehicle": ["car", "bus"]}, {"a": ["bus"], "b": ["car"]}],
+)
+def test_equal_boxes_give_equal_estimates_to_the_last_bit(both, sites, categories):
+    by_files = predict_by_files(both[0], sites, categories=categories)
+    by_callable = predict_by_callable(both[1], sites, categories=categories)
+    assert numbers_of(by_files) == numbers_of(by_callable)
+    assert by_files.n_images == 20 and np.isfinite(by_files.value)
+    assert len(by_files.per_category) == (0 if len(categories or "ab") == 1 else 2)
+
+
+def test_the_fit_of_one_category(sites, tmp_path):
+    """Labels of one of the two words of the detector, by both routes."""
+    name = sites[2]
+    one = write_distinct(tmp_path / "one", 0, n_images=30, names=("car",))
+    labels = one / LABELS
+    fitted = autoeval.fit(labels, detector=load_black_box(name), img_dir=one / IMAGES)
+    assert fitted.table_["category"].tolist() == ["car"] and fitted.regression_.single
+    assert fitted.fit_result_.cross_validation == ()
+    estimate = fitted.predict(images=sites[1] / IMAGES, categories={"car": ["car"]})
+    assert 0 <= estimate.lower < estimate.value < estimate.upper <= 1
+    assert estimate.upper - estimate.lower > 0.3 and estimate.advice  # one pair says little
+    clean, half = write_predictions(load_black_box(name), one)
+    by_files = autoeval.fit(labels, predictions=clean, half_size_predictions=half)
+    np.testing.assert_array_equal(by_files.table_[SCORES], fitted.table_[SCORES])
+
+
+@pytest.mark.parametrize("route", [0, 1])
+def test_saved_and_loaded_it_estimates_the_same(both, sites, tmp_path, route):
+    estimator, predict = both[route], (predict_by_files, predict_by_callable)[route]
+    estimator.save(tmp_path / "e.parquet")
+    loaded = AccuracyEstimator.load(tmp_path / "e.parquet")
+    assert loaded.get_params() == estimator.get_params()
+    assert loaded.context_ == estimator.context_ and loaded.loading_ == estimator.loading_
+    before, after = (of.label_assistance_ for of in (estimator, loaded))
+    assert (before and before.to_dict()) == (after and after.to_dict())
+    assert loaded.fit_result_ is None and loaded.detector_ is None
+    detector = {"detector": load_black_box(sites[2])} if route else {}
+    assert predict(loaded, sites, **detector) == predict(estimator, sites)
+
+
+def test_by_name_the_detector_is_loaded_again(sites, tmp_path):
+    known, new, name, _ = sites
+    fitted = autoeval.fit(
+        known / LABELS, detector=name, img_dir=known / IMAGES, work_dir=tmp_path / "work"
+    )
+    assert (tmp_path / "work" / "scores.parquet") in fitted.fit_result_.files
+    loaded = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet")
+    assert loaded.loading_["detector"]["name"] == name
+    assert loaded.predict(images=new / IMAGES) == fitted.predict(images=new / IMAGES)
+
+
+def test_params_and_representation(both):
+    params = {"method": "bayes", "target": "mAP50", "level": 0.8}
+    estimator = AccuracyEstimator(**params)
+    assert estimator.get_params() == estimator.get_params(deep=False) == params
+    assert repr(estimator) == "<AccuracyEstimator of mAP50 by 'bayes', level 0.8, not fitted>"
+    for fitted in both:
+        assert repr(fitted) == (
+            "<AccuracyEstimator of mAP by 'bayes', level 0.9, fitted on 1 sources>"
+        )
+        assert repr(fitted.fit_result_).startswith("<FitResult of 2 rows, evaluated: nothing, ")
+
+
+def test_routes_do_not_mix(both, sites):
+    by_files, by_callable = both
+    with pytest.raises(InputError, match="fitted on prediction files"):
+        by_files.predict(images=sites[1] / IMAGES)
+    with pytest.raises(InputError, match="fitted on prediction files"):
+        by_files.predict(images=sites[1] / IMAGES, detector=load_black_box(sites[2]))
+    clean, _ = sites[3][sites[1]]
+    with pytest.raises(InputError, match="a pass at half the size"):
+        by_files.predict(clean, images=sites[1] / LABELS)
+    with pytest.raises(InputError, match="either predictions or a detector"):
+        by_files.predict(clean, detector=load_black_box(sites[2]))
+    with pytest.raises(InputError, match="predictions, or images"):
+        by_callable.predict()
+    # predictions of the same detector are welcome where a callable was fitted with
+    found = predict_by_files(by_callable, sites)
+    assert numbers_of(found) == numbers_of(predict_by_callable(by_callable, sites))

@@ -1,0 +1,158 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from autoeval.estimation.intervals import Interval, widened
+from autoeval.estimation.observation.samples import blocks_of_read
+from autoeval.estimation.sampling_error import bootstrap_std, sampling_error
+from autoeval.scores.resampling import resampled_counts
+
+BY_SOURCE = Interval(0.2, 0.8, "jackknife+")
+
+
+def sum_of(*names):
+    return lambda rows: sum(rows[name] for name in names)
+
+
+def passed(*drawn, n_images=10, **features):
+    """Make the rows of a pass, one a repeat."""
+    return pd.DataFrame(
+        {
+            "repeat": range(len(drawn)),
+            "n_images": n_images,
+            "resampled": [{name: np.array(v) for name, v in one.items()} for one in drawn],
+            **features,
+        }
+    )
+
+
+@pytest.mark.parametrize("n", [5, 200])
+def test_the_spread_of_a_mean_is_its_standard_error(n):
+    values = np.random.default_rng(n).normal(size=n)
+    means = resampled_counts(n, resamples=4000) @ values / n
+    assert bootstrap_std(means, n) == pytest.approx(stats.sem(values), rel=0.05)
+
+
+def test_draws_in_small_integers_are_those_of_numpy():
+    drawn = np.random.default_rng(3).multinomial(300, np.full(300, 1 / 300), size=5)
+    for dtype in (np.int64, np.uint8):
+        ours = resampled_counts(300, resamples=5, seed=3, dtype=dtype)
+        assert ours.dtype == dtype
+        np.testing.assert_array_equal(ours, drawn)
+
+
+def test_draws_without_an_estimate_are_left_out():
+    assert bootstrap_std(np.array([0.3, math.nan, 0.5]), 2) == pytest.approx(0.1 * math.sqrt(2))
+    assert math.isnan(bootstrap_std(np.array([0.3, math.nan]), 2))
+
+
+def test_variances_add():
+    # t(.95, 9) = 1.833113, and .6² + .8² = 1
+    wide = widened(Interval(-0.6, 0.6, "x"), 0.0, 0.8 / 1.833113, n_images=10)
+    assert (wide.lower, wide.upper) == (pytest.approx(-1, abs=1e-6), pytest.approx(1, abs=1e-6))
+
+
+def test_few_images_widen_and_many_do_not():
+    per_image = 0.5
+    widths = []
+    for n in (2, 10, 50, 500, 5000):
+        wide = widened(BY_SOURCE, 0.4, per_image / math.sqrt(n), n_images=n)
+        widths.append(wide.upper - wide.lower)
+    assert widths == sorted(widths, reverse=True)
+    assert widths[1] > 1.2 * widths[3]
+    assert widths[-1] == pytest.approx(0.6, rel=1e-3)
+
+
+def test_a_bound_beyond_the_estimate_moves_out_by_all_of_the_sampling_error():
+    # the jackknife+ may lie to one side of the estimate
+    wide = widened(BY_SOURCE, 0.1, 0.1, n_images=10)
+    assert wide.lower == pytest.approx(0.2 - 0.1833113)
+
+
+@pytest.mark.parametrize(
+    ("interval", "std"), [(BY_SOURCE, math.nan), (Interval(math.nan, math.nan, "none"), 0.1)]
+)
+def test_nothing_known_changes_nothing(interval, std):
+    assert widened(interval, 0.5, std, n_images=10) is interval
+
+
+def test_repeats_are_averaged_draw_by_draw():
+    # means of the draws over both repeats: .3, .5
+    rows = passed({"ac": [0.2, 0.6]}, {"ac": [0.4, 0.4]}, n_images=2)
+    error = sampling_error(rows, ["ac"], sum_of("ac"))
+    assert error.std == pytest.approx(0.1 * math.sqrt(2))
+    assert error.warnings == ()
+
+
+def test_features_that_cancel_have_no_sampling_error():
+    rows = passed({"ac": [0.2, 0.6, 0.4], "bos": [0.8, 0.4, 0.6]})
+    assert sampling_error(rows, ["ac", "bos"], sum_of("ac", "bos")).std == pytest.approx(0)
+
+
+def test_a_feature_without_bootstrap_keeps_its_value_and_is_named():
+    rows = passed({"ac": [0.2, 0.4]}, n_images=2, fd=7.0)
+    error = sampling_error(rows, ["ac", "fd"], sum_of("ac", "fd"))
+    assert error.std == pytest.approx(0.1 * math.sqrt(2))
+    (warning,) = error.warnings
+    assert "sampling error of fd," in warning
+
+
+def test_where_no_feature_has_a_bootstrap_nothing_is_known():
+    error = sampling_error(passed({"ac": [0.2, 0.4]}, fd=7.0), ["fd"], sum_of("fd"))
+    assert math.isnan(error.std) and "sampling error of fd," in error.warnings[0]
+
+
+def test_one_image_does_not_tell_how_images_vary():
+    error = sampling_error(passed({"ac": [0.2, 0.2]}, n_images=1), ["ac"], sum_of("ac"))
+    assert math.isnan(error.std) and "one image" in error.warnings[0]
+
+
+def test_an_estimate_that_depends_on_a_few_images_gives_a_warning():
+    rows = passed({"ac": [0.2, 0.2, math.nan, 0.2]})
+    (warning,) = sampling_error(rows, ["ac"], sum_of("ac")).warnings
+    assert warning.startswith("25% of the draws")
+
+
+def test_a_pass_without_draws_says_nothing():
+    rows = pd.DataFrame({"repeat": [0], "n_images": 9, "ac": 0.5})
+    error = sampling_error(rows, ["ac"], sum_of("ac"))
+    assert math.isnan(error.std) and error.warnings == ()
+
+
+def test_blocks_of_equal_images_vary_as_their_number_says():
+    """Ten frames each of eight scenes tell as much of the mean as the eight scenes do."""
+    scenes = np.random.default_rng(3).normal(size=8)
+    values, blocks = np.repeat(scenes, 10), np.repeat(np.arange(8), 10)
+    counts = resampled_counts(80, resamples=4000, blocks=blocks)
+    assert (counts.sum(axis=1) == 80).all()
+    by_block = bootstrap_std(counts @ values / 80, 8)
+    assert by_block == pytest.approx(stats.sem(scenes), rel=0.05)
+    by_frame = bootstrap_std(resampled_counts(80, resamples=4000) @ values / 80, 80)
+    assert by_frame < 0.5 * by_block
+
+
+def test_blocks_of_one_image_change_nothing():
+    plain = resampled_counts(7, resamples=5, seed=2)
+    assert (resampled_counts(7, resamples=5, seed=2, blocks=np.arange(7)) == plain).all()
+
+
+def test_few_blocks_give_a_warning_and_widen_the_interval():
+    drawn = {"bos": [0.3, 0.4, 0.5]}
+    images = sampling_error(passed(drawn, bos=0.4), ["bos"], sum_of("bos"))
+    blocks = sampling_error(passed(drawn, bos=0.4, n_blocks=3), ["bos"], sum_of("bos"))
+    one = sampling_error(passed(drawn, bos=0.4, n_blocks=1), ["bos"], sum_of("bos"))
+    assert (images.n_units, blocks.n_units) == (10, 3) and images.warnings == ()
+    assert blocks.std == pytest.approx(images.std * math.sqrt(3 / 2 * 9 / 10))
+    assert "3 blocks that count as independent" in blocks.warnings[0]
+    assert math.isnan(one.std) and "all images are neighbours in time" in one.warnings[0]
+
+
+def test_blocks_leave_out_what_cannot_be_read():
+    class Film(list):
+        blocks = np.array([0, 0, 1, 2, 2])
+
+    assert blocks_of_read(Film("abcde"), {2}).tolist() == [0, 0, 1, 1]
+    assert blocks_of_read(["a", "b"], {}).tolist() == [0, 1]

@@ -1,0 +1,163 @@
+"""From boxes to estimates: sampling error, other targets, and what files are compared with."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.category_scores import labelled_rows, scores_everywhere
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.pair_table import OF_BOXES
+from autoeval.estimation.prediction_files import check_floor
+from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
+from autoeval.estimation.site import Site
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.site_sampling import site_sampling
+from autoeval.estimation.training_set import training_set, truth_of_samples
+from autoeval.scores.resampling import resampled_counts
+from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
+
+
+@pytest.fixture(scope="module")
+def table():
+    found = random_found(0)
+    return labelled_rows(SiteBoxes(found), truth_from(found), source="val")
+
+
+def site(seed, **options):
+    return Site(SiteBoxes(random_found(seed)), everywhere=True, **options)
+
+
+def fitted(table, statistics=None, **options):
+    context = {"boxes": (statistics or ReferenceStatistics(WORDS)).to_dict()}
+    return AccuracyEstimator(**options).fit_rows(table, context=context)
+
+
+def sampled(regression, boxes, blocks=None):
+    """Return the sampling error, and that of estimates from images drawn again."""
+    scores = scores_everywhere(boxes, OF_BOXES)
+    rows = pd.DataFrame([of.row() for of in scores])
+    ours = site_sampling(regression, scores, rows, n_images=N_IMAGES, blocks=blocks)
+    again = []
+    for times in resampled_counts(N_IMAGES, resamples=200, seed=0, blocks=blocks)[:60]:
+        drawn = pd.DataFrame([of.resample(times[None]) for of in scores]).map(lambda of: of[0])
+        again.append(regression.predict_mean(rows.assign(**drawn)).raw)
+    return ours, np.std(again)
+
+
+def test_sampling_error_is_that_of_estimates_from_images_drawn_again(table):
+    regression = BayesianRegression().fit(table)
+    ours, std = sampled(regression, SiteBoxes(random_found(4)))
+    assert ours.std == pytest.approx(std * np.sqrt(N_IMAGES / (N_IMAGES - 1)), rel=0.25)
+    assert ours.n_units == N_IMAGES and ours.warnings == ()
+
+
+def test_images_of_one_block_of_time_are_drawn_together(table):
+    regression = BayesianRegression().fit(table)
+    blocks = np.arange(N_IMAGES) // 4
+    ours, std = sampled(regression, SiteBoxes(random_found(4)), blocks)
+    assert ours.std == pytest.approx(std * np.sqrt(6 / 5), rel=0.3)
+    assert ours.n_units == 6 and "6 blocks" in ours.warnings[0]
+
+
+def test_fewer_independent_images_give_a_wider_interval(table):
+    estimator, boxes = fitted(table), SiteBoxes(random_found(4))
+    one, blocked = (
+        estimator.predict_site(Site(replace(boxes, blocks=blocks), everywhere=True))
+        for blocks in (np.arange(N_IMAGES), np.arange(N_IMAGES) // 12)
+    )
+    assert blocked.upper - blocked.lower > one.upper - one.lower
+    for few, many in ((blocked.beside[name], one.beside[name]) for name in ("mAP50", "mAP75")):
+        assert few["upper"] - few["lower"] > many["upper"] - many["lower"]
+    assert blocked.n_images == one.n_images == N_IMAGES
+
+
+def test_save_and_load(table, tmp_path):
+    statistics = ReferenceStatistics(WORDS, {"1": "car"}, 0.01, 40, 0.98, 0.1, ("odd labels",))
+    estimator = fitted(table, statistics, target="mAP50", level=0.8)
+    estimator.save(tmp_path / "e.parquet")
+    loaded = AccuracyEstimator.load(tmp_path / "e.parquet")
+    assert loaded.statistics_ == statistics
+    assert loaded.get_params() == {"method": "bayes", "target": "mAP50", "level": 0.8}
+    assert loaded.predict_site(site(6)) == estimator.predict_site(site(6))
+    assert str(loaded.predict_site(site(6))) == str(estimator.predict_site(site(6)))
+
+
+def test_other_targets_are_listed_and_a_wide_interval_comes_with_advice(table):
+    estimate = fitted(table).predict_site(site(6))
+    for name in ("mAP50", "mAP75"):
+        alone = fitted(table, target=name).predict_site(site(6))
+        for end in ("value", "lower", "upper"):
+            assert estimate.beside[name][end] == pytest.approx(getattr(alone, end), abs=1e-12)
+    wide = fitted(table, level=0.999).predict_site(site(6))
+    for one in (estimate, wide):
+        assert bool(one.advice) == ((one.upper - one.lower) / 2 > 0.15)
+    assert wide.advice
+
+
+def test_nothing_to_estimate_from(table):
+    found = random_found(6)
+    unsure = Site(SiteBoxes(found.where(found.scores < 0.3)))
+    with pytest.raises(InputError, match=r"no category has a box over \.3"):
+        fitted(table).predict_site(unsure)
+
+
+def test_floors():
+    found = random_found(0)
+    assert check_floor(found, "p.json") == ()
+    (warning,) = check_floor(found.where(found.scores > 0.1), "p.json")
+    assert warning.startswith("the lowest score in p.json is 0.1")
+    high = found.where(found.scores > 0.31)
+    with pytest.raises(InputError, match="--truncated"):
+        check_floor(high, "p.json")
+    assert len(check_floor(high, "p.json", truncated=True)) == 1
+
+
+def test_predictions_that_look_like_another_detector():
+    found = random_found(0)
+    statistics = ReferenceStatistics.of(found)
+    assert statistics.differences(found) == ()
+    (floor,) = statistics.differences(found.where(found.scores > 0.2))
+    assert "in the fit it was 0.01" in floor
+    crowd = found.where(np.repeat(np.arange(len(found)), 3))
+    (many,) = statistics.differences(crowd)
+    assert f"up to {3 * found.most_boxes} boxes an image" in many
+    (unknown,) = ReferenceStatistics(WORDS[:4], floor=0.01, most_boxes=99).differences(found)
+    assert "did not know: cow" in unknown
+    with pytest.raises(InputError, match="of another detector: it knows car"):
+        ReferenceStatistics(("plane",), floor=0.01, most_boxes=99).differences(found)
+
+
+def test_reference_statistics_of_several_sets():
+    one = ReferenceStatistics(("car", "bus"), {"1": "car"}, 0.01, 40, 0.9, 0.0)
+    two = ReferenceStatistics(("bus", "cow"), {"2": "bus"}, 0.05, 20, 0.97, 0.2)
+    both = ReferenceStatistics(("car", "bus", "cow"), {"1": "car", "2": "bus"}, 0.01, 40, 0.97, 0.1)
+    assert joined_statistics([one, two]) == both
+
+
+def test_a_training_set_names_itself_in_its_warnings():
+    """Labels of the first half of the images alone: confident boxes on the others are wrong."""
+    found = random_found(0)
+    sure = found.where(found.scores > 0.5)
+    half = truth_from(sure)
+    made = training_set(SiteBoxes(sure), half.where(half.image < 11), name="val", problems=["a"])
+    assert made.family == "val"
+    assert set(made.table["category"]) == {"car", "bus", "dog"}
+    first, rare = made.problems
+    assert first == "a" and rare.endswith("left out: 2 (cat, cow)")
+    (warning,) = made.statistics.warnings
+    assert warning.startswith("val: ") and "are true positives" in warning
+
+
+def test_labels_of_each_image_become_the_truth_of_a_site():
+    found = random_found(0).on_images([0, 1, 2])
+    car, dog = np.array([[1.0, 2, 3, 4]]), np.array([[5.0, 6, 7, 8], [0, 0, 9, 9]])
+    nothing = np.zeros((0, 4)), np.zeros(0, int), np.zeros(0, bool)
+    labels = [(car, [0], [False]), nothing, (dog, [3, 3], [True, False])]
+    truth = truth_of_samples(SiteBoxes(found), [tuple(map(np.asarray, of)) for of in labels])
+    assert truth.image.tolist() == [0, 2, 2] and truth.label.tolist() == [0, 3, 3]
+    assert truth.crowd.tolist() == [False, True, False]
+    np.testing.assert_array_equal(truth.boxes, np.concatenate([car, dog]))

@@ -1,0 +1,136 @@
+"""The difference estimator against hand-computed values, laws and simulation."""
+
+import numpy as np
+import pytest
+
+from autoeval.labels.difference import MANY, difference_estimate, slopes
+from autoeval.labels.variance_prior import VariancePrior
+
+
+def test_by_hand():
+    influence, predicted = np.array([0.3, -0.1, 0.1, -0.3]), np.array([0.2, 0.0, 0.1, -0.1])
+    found = difference_estimate(0.5, influence, predicted, n_pool=20)
+    rest = influence - predicted
+    assert found.value == pytest.approx(0.5 - 0.05)
+    assert found.error**2 == pytest.approx((1 - 4 / 20) * rest.var(ddof=1) / 4)
+    assert found.dof == 3
+
+
+def test_a_labelled_pool_leaves_no_error():
+    influence = np.array([0.2, -0.1, -0.1])
+    found = difference_estimate(0.5, influence, 0.5 * influence, n_pool=3)
+    assert (found.value, found.error) == (pytest.approx(0.5), 0)
+
+
+def test_all_labels_give_the_statistic_whatever_the_slopes():
+    rng = np.random.default_rng(8)
+    predicted = rng.normal(size=40)
+    predicted -= predicted.mean()  # of all images the mean influence is 0
+    influence = 0.5 * predicted + rng.normal(size=40)
+    assert len(set(slopes(influence, predicted))) == 5
+    found = difference_estimate(0.4, influence, predicted, n_pool=40)
+    assert (found.value, found.error) == (pytest.approx(0.4, abs=1e-12), 0)
+
+
+def test_a_perfect_prediction_leaves_no_error():
+    influence = np.array([0.2, -0.1, 0.4])
+    found = difference_estimate(0.5, influence, influence, n_pool=100)
+    assert found.error == pytest.approx(0, abs=1e-12)
+    assert found.value == pytest.approx(0.5 - influence.mean())
+
+
+def test_equal_weights_change_nothing():
+    influence, predicted = np.random.default_rng(0).normal(size=(2, 9))
+    plain = difference_estimate(0.4, influence, predicted, n_pool=50)
+    weighted = difference_estimate(0.4, influence, predicted, n_pool=50, weights=np.full(9, 5.0))
+    assert (weighted.value, weighted.error) == (
+        pytest.approx(plain.value),
+        pytest.approx(plain.error),
+    )
+
+
+def test_each_image_a_cluster_changes_nothing_and_pairs_widen():
+    rng = np.random.default_rng(1)
+    influence = np.repeat(rng.normal(size=10), 2)  # neighbours say the same
+    plain = difference_estimate(0.4, influence, n_pool=1000)
+    alone = difference_estimate(0.4, influence, n_pool=1000, clusters=np.arange(20))
+    paired = difference_estimate(0.4, influence, n_pool=1000, clusters=np.repeat(np.arange(10), 2))
+    assert (alone.error, alone.dof) == (pytest.approx(plain.error), 19)
+    assert paired.dof == 9
+    # Ten values counted twice: as ten independent ones.
+    ten = difference_estimate(0.4, influence[::2], n_pool=10**9)
+    assert paired.error == pytest.approx(ten.error, rel=2e-2)
+
+
+def test_one_cluster_knows_no_error():
+    found = difference_estimate(0.4, np.array([0.1, 0.2]), n_pool=9, clusters=np.zeros(2, int))
+    assert not found.known
+
+
+def test_slopes_are_one_for_few_and_fitted_for_many():
+    rng = np.random.default_rng(2)
+    predicted = rng.normal(size=200)
+    influence = 0.4 * predicted + 0.1 * rng.normal(size=200)
+    assert (slopes(influence[: MANY - 1], predicted[: MANY - 1]) == 1).all()
+    assert slopes(influence, predicted) == pytest.approx(0.4, abs=0.05)
+    assert (slopes(-influence, predicted) == 0).all()
+    assert (slopes(5 * influence, predicted) == 1).all()
+
+
+def test_an_images_slope_is_fitted_without_it():
+    rng = np.random.default_rng(3)
+    influence, predicted = rng.normal(size=(2, 50))
+    before = slopes(influence, predicted)[7]
+    influence[7] += 100
+    assert slopes(influence, predicted)[7] == before
+
+
+def test_unequal_probabilities_are_weighed_back():
+    """Hájek: images drawn in proportion to a size that goes with the influence."""
+    rng = np.random.default_rng(4)
+    size = rng.uniform(0.4, 1, 300)
+    influence = size - size.mean()
+    errors, naive = [], []
+    for _ in range(400):
+        drawn = np.flatnonzero(rng.random(300) < 0.2 * size)
+        weights = 1 / (0.2 * size[drawn])
+        # The statistic of a weighted sample is the pool's plus the weighted mean influence.
+        errors.append(weights @ influence[drawn] / weights.sum())
+        naive.append(influence[drawn].mean())
+        own = influence[drawn] - errors[-1]
+        found = difference_estimate(0.5 + errors[-1], own, n_pool=300, weights=weights)
+        errors[-1] = (found.value - 0.5) / found.error
+    assert abs(np.mean(errors)) < 0.25
+    assert np.mean(naive) > 0.03
+    assert 0.85 < np.std(errors) < 1.15
+
+
+@pytest.mark.parametrize("k", [10, 20, 50])
+def test_intervals_cover_nine_of_ten(k):
+    """Heavy-tailed influences of a finite pool, half of whose variance is predicted."""
+    rng = np.random.default_rng(k)
+    hits = 0
+    for _ in range(600):
+        predicted = rng.normal(size=200)
+        influence = predicted + rng.standard_t(5, size=200)
+        influence -= influence.mean()
+        predicted -= predicted.mean()
+        drawn = rng.choice(200, k, replace=False)
+        value = 0.5 + influence[drawn].mean()
+        own = influence[drawn] - influence[drawn].mean()
+        found = difference_estimate(
+            value, own, predicted[drawn], n_pool=200, variance_prior=VariancePrior(1.6, 5)
+        )
+        lower, upper = found.interval(0.9)
+        hits += lower <= 0.5 <= upper
+    assert 0.87 <= hits / 600 <= 0.93
+
+
+def test_a_prediction_saves_labels():
+    """The gain in labels is 1 / (1 - rho^2): 2 for half of the variance."""
+    rng = np.random.default_rng(9)
+    predicted = rng.normal(size=2000)
+    influence = predicted + rng.normal(size=2000)
+    alone = difference_estimate(0.5, influence, n_pool=10**9)
+    helped = difference_estimate(0.5, influence, predicted, n_pool=10**9)
+    assert (alone.error / helped.error) ** 2 == pytest.approx(2, rel=0.12)

@@ -1,0 +1,124 @@
+"""Fitting label assistance on sites, on one labelled set, and where there is too little."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from label_worlds import label_set, make_site
+
+from autoeval.errors import InputError
+from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.box_features import OF_BOX
+from autoeval.labels.fit_assistance import fit_assistance, pairs_of
+from autoeval.labels.labelled_site import true_influence
+from autoeval.labels.plan import make_plan
+from autoeval.labels.pool import Pool, pool_of_predictions
+from autoeval.labels.with_labels import estimate_with_labels
+
+
+def correlation(assistance, site):
+    predicted = assistance.predict(site.pool)[0].mean(axis=0)
+    return np.corrcoef(predicted, true_influence(site.rankings[0]))[0, 1]
+
+
+def with_half_size(site):
+    """The same site with a second pass that finds the same boxes."""
+    return replace(site, pool=pool_of_predictions(site.pool.found, site.pool.found))
+
+
+def test_one_site_of_one_category_is_enough():
+    assistance = fit_assistance([make_site(1)])
+    assert assistance.sites == ("site1",)
+    assert correlation(assistance, make_site(77, n_images=120)) > 0.3
+    assert 0 < assistance.mixing["model"].correlation < 1
+
+
+def test_one_labelled_set_is_learned_from_by_folds_of_its_images():
+    """Labels that are unrelated to the boxes must not seem to be predicted."""
+    site = make_site(1, n_images=120)
+    rng = np.random.default_rng(0)
+    shuffled = rng.permutation(120)[site.truth.image]
+    unrelated = replace(site, truth=replace(site.truth, image=shuffled))
+    assert fit_assistance([site]).mixing["model"].correlation > 0.4
+    assert fit_assistance([unrelated]).mixing["model"].correlation < 0.25
+
+
+def test_a_category_is_learned_from_the_images_that_hold_or_show_it():
+    site = make_site(3, n_images=200, n_objects=1.0, categories=("car", "bus", "van"))
+    pairs = list(pairs_of(site, everywhere=False))
+    found = site.pool.found
+    for pair in pairs:
+        held = set(site.truth.image[site.truth.label == pair.category])
+        shown = set(found.image[(found.label == pair.category) & (found.scores > 0.05)])
+        assert set(pair.images) == held | shown
+        assert len(pair.images) < 200
+    assert [pair.category for pair in pairs] == [0, 1, 2]
+    assert all(len(pair.images) == 200 for pair in pairs_of(site, everywhere=True))
+    assert correlation(fit_assistance([site]), make_site(77, n_images=120)) > 0.2
+
+
+def test_labelled_sets_of_one_family_are_divided_by_images():
+    sites = [replace(make_site(seed), family="one") for seed in (1, 2)]
+    assistance = fit_assistance(sites)
+    assert assistance.sites == ("site1", "site2")
+
+
+def test_twenty_labels_with_one_labelled_set_come_near_the_truth():
+    assistance = fit_assistance([make_site(1, n_images=150)])
+    site = make_site(77, n_images=120)
+    errors, alone = [], []
+    for seed in range(20):
+        plan = make_plan(site.pool, assistance, n=20, priors={}, seed=seed)
+        found = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
+        truth = site.rankings[0].average_precision().mean()
+        errors.append(found.difference.value - truth)
+        alone.append(found.sample.value - truth)
+    assert np.std(errors) < np.std(alone)
+
+
+@pytest.mark.parametrize("n_images", [0, 10])
+def test_too_few_images_say_what_is_needed(n_images):
+    site = make_site(1, n_images=n_images) if n_images else None
+    with pytest.raises(InputError, match=r"Expected labelled images .* 20 .* 10 labelled boxes"):
+        fit_assistance([site] if site else [])
+
+
+def test_a_detector_that_finds_nothing_teaches_nothing():
+    site = make_site(1)
+    pool = pool_of_predictions(site.pool.found.where(np.zeros(len(site.pool.found), bool)))
+    with pytest.raises(InputError, match="in 5 images"):
+        fit_assistance([replace(site, pool=pool)])
+
+
+class TestOtherPasses:
+    @pytest.fixture(scope="class")
+    def assistance(self):
+        return fit_assistance([with_half_size(make_site(seed)) for seed in range(3)])
+
+    def test_what_it_needs(self, assistance):
+        assert assistance.needs == {"half_size"}
+        assert assistance.of_clean.needs == frozenset()
+        assert assistance.of_clean.box_model.names == OF_BOX
+
+    def test_clean_boxes_alone_use_the_second_model(self, assistance):
+        site = make_site(77)
+        plan = make_plan(site.pool, assistance, n=10, priors={})
+        expected = np.stack(assistance.of_clean.predict(site.pool))
+        assert (plan.influence == expected).all()
+        assert any("half_size is missing" in warning for warning in plan.warnings)
+        both = make_plan(with_half_size(site).pool, assistance, n=10, priors={})
+        assert not both.warnings
+
+    def test_the_second_model_is_that_of_a_fit_on_clean_boxes(self, assistance):
+        clean = fit_assistance([make_site(seed) for seed in range(3)])
+        assert assistance.of_clean.to_dict() == clean.to_dict()
+
+    def test_both_survive_a_file(self, assistance):
+        again = LabelAssistance.from_dict(assistance.to_dict())
+        assert again.to_dict() == assistance.to_dict()
+
+    def test_a_pool_without_the_features_of_boxes_is_refused(self, assistance):
+        pool = make_site(77).pool
+        lacking = Pool(pool.found, pool.features[:, 1:], pool.names[1:])
+        with pytest.raises(InputError, match="needs the features score"):
+            make_plan(lacking, assistance, n=10, priors={})

@@ -1,0 +1,59 @@
+"""The draw: equal inclusion probabilities, spread over the order, kept by a larger draw; blocks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from autoeval.labels.label_sampling import balanced_order, blocks_of
+
+
+@pytest.mark.parametrize(("n_pool", "n"), [(16, 5), (37, 10), (61, 50)])  # odd halves too
+def test_each_image_is_drawn_equally_often(n_pool, n):
+    times, draws = np.zeros(n_pool), 1500
+    for seed in range(draws):
+        times[balanced_order(np.arange(n_pool), seed=seed)[:n]] += 1
+    share = n / n_pool
+    error = np.sqrt(share * (1 - share) / draws)
+    assert np.abs(times / draws - share).max() < 4.5 * error
+
+
+def test_it_is_a_permutation_by_its_seed():
+    order = np.random.default_rng(0).permutation(50)
+    drawn = balanced_order(order, seed=3)
+    assert sorted(drawn) == list(range(50))
+    assert (drawn == balanced_order(order, seed=3)).all()
+    assert (drawn != balanced_order(order, seed=4)).any()
+
+
+@pytest.mark.parametrize("n", [4, 8, 16])
+def test_every_beginning_is_spread_over_the_order(n):
+    for seed in range(20):
+        strata = np.sort(balanced_order(np.arange(64), seed=seed)[:n])
+        gaps = np.diff(np.append(strata, strata[0] + 64))
+        assert gaps.max() <= 2 * 64 / n
+        assert gaps.min() >= 1
+
+
+def test_means_vary_less_than_by_a_simple_draw():
+    values = np.sort(np.random.default_rng(0).normal(size=100))
+    means = [values[balanced_order(np.arange(100), seed=s)[:10]].mean() for s in range(200)]
+    assert np.std(means) < 0.75 * values.std() * np.sqrt((1 - 0.1) / 10)
+
+
+@dataclass(frozen=True)
+class Named:
+    image_id: str
+
+
+IMAGES = [Named(f"{camera}/{n}.jpg") for camera in ("a", "b") for n in (10, 2, 1, 3)]
+
+
+def test_files_are_no_frames_by_default():
+    assert sorted(blocks_of(IMAGES)) == list(range(8))
+
+
+def test_numbers_are_counted_as_numbers_camera_by_camera():
+    blocks = blocks_of(IMAGES, frames=2).tolist()
+    assert blocks[2] == blocks[1] != blocks[3] == blocks[0]
+    assert set(blocks[:4]).isdisjoint(blocks[4:])

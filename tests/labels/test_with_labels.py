@@ -1,0 +1,240 @@
+"""From labelled sites to label assistance, a plan, labels and an estimate, on made sites."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from label_worlds import SIDE, label_set, make_site
+
+from autoeval.errors import InputError
+from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.labelled_site import pack_site, true_influence, unpack_site
+from autoeval.labels.plan import BY_TIME, make_plan
+from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.with_labels import estimate_with_labels
+
+
+@pytest.fixture(scope="module")
+def assistance():
+    return fit_assistance([make_site(seed) for seed in range(5)])
+
+
+@pytest.fixture(scope="module")
+def site():
+    return make_site(77, n_images=120)
+
+
+@pytest.fixture
+def plan(assistance, site):
+    return make_plan(
+        site.pool, assistance, n=30, priors={"mAP": ValueWithError(0.45, 0.09)}, detector="abc"
+    )
+
+
+def test_predicted_influence_goes_with_the_true_one(assistance, site):
+    predicted = assistance.predict(site.pool)[0].mean(axis=0)
+    assert predicted.mean() == pytest.approx(0, abs=1e-9)
+    assert np.corrcoef(predicted, true_influence(site.rankings[0]))[0, 1] > 0.3
+
+
+def test_label_assistance_survives_json(assistance, site):
+    again = LabelAssistance.from_dict(json.loads(json.dumps(assistance.to_dict())))
+    assert again.mixing == assistance.mixing
+    assert (again.predict(site.pool)[0] == assistance.predict(site.pool)[0]).all()
+    assert len(json.dumps(assistance.to_dict())) < 20_000
+
+
+def test_a_site_survives_storing(site):
+    again = unpack_site(pack_site(site.pool, site.truth), "a", "b")
+    assert again.rankings[0].average_precision() == pytest.approx(
+        site.rankings[0].average_precision()
+    )
+    assert np.abs(again.pool.features - site.pool.features).max() < 1e-5
+    with pytest.raises(InputError, match="cannot be read"):
+        unpack_site(b"no", "a", "b")
+
+
+def test_all_labels_give_the_truth(plan, site):
+    whole = plan.larger(120)
+    found = estimate_with_labels(whole, label_set(site, range(120)))
+    truth = site.rankings[0].average_precision()
+    assert found.recommended.value == pytest.approx(truth.mean())
+    assert found.recommended.error == 0
+    assert found.whole["mAP50"].sample.value == pytest.approx(truth[0])
+    assert found.whole["mAP75"].sample.value == pytest.approx(truth[5])
+    assert found.more_labels(0.01) == 0
+
+
+def test_few_labels_come_near_the_truth(plan, site):
+    found = estimate_with_labels(plan, label_set(site, plan.drawn))
+    truth = site.rankings[0].average_precision().mean()
+    assert found.n_labelled == 30
+    assert abs(found.recommended.value - truth) < 3 * found.recommended.error
+    assert found.recommended.error < found.whole["mAP"].prior.error
+    sizes = [size for size, _ in found.history]
+    assert sizes == [5, 10, 15, 20, 25, 30]
+    assert found.history[-1][1].combined == found.whole["mAP"].combined
+    assert found.more_labels(0.02) > found.more_labels(0.03)
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_labels_that_confident_boxes_contradict_give_a_warning(plan, site):
+    labels = label_set(site, plan.drawn)
+
+    def warnings(boxes):
+        return " ".join(estimate_with_labels(plan, replace(labels, boxes=tuple(boxes))).warnings)
+
+    assert "labelled boxes lie" not in warnings(labels.boxes)
+    assert "are true positives" not in warnings(labels.boxes)
+    n = len(labels.boxes)
+    assert f"{2 * n} of {2 * n} labelled boxes lie" in warnings([*labels.boxes, *labels.boxes])
+    assert "do the labels miss objects" in warnings(labels.boxes[::2])
+    small = np.array([box.xywh for box in labels.boxes]) / SIDE
+    assert re.search(
+        "0% of the .* are true positives",
+        warnings(replace(b, xywh=tuple(s)) for b, s in zip(labels.boxes, small, strict=True)),
+    )
+
+
+def test_a_plan_survives_its_file_and_grows(plan, site, tmp_path):
+    save_plan(plan, tmp_path)
+    again = load_plan(tmp_path)
+    labels = label_set(site, plan.drawn)
+    assert str(estimate_with_labels(again, labels)) == str(estimate_with_labels(plan, labels))
+    assert set(plan.drawn) < set(again.larger(50).drawn)
+    with pytest.raises(InputError, match="of 30"):
+        again.larger(20)
+    (tmp_path / "pool.npz").write_bytes(b"no")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_plan(tmp_path)
+    with pytest.raises(InputError, match="No plan"):
+        load_plan(tmp_path / "nowhere")
+
+
+def test_frames_are_drawn_apart_and_counted_as_clusters(assistance, site):
+    blocks = np.arange(120) // 40
+    plan = make_plan(site.pool, assistance, n=12, priors={}, blocks=blocks)
+    assert plan.order == BY_TIME
+    assert np.bincount(blocks[plan.drawn]).tolist() == pytest.approx([4, 4, 4], abs=1)
+    found = estimate_with_labels(plan, label_set(site, plan.drawn))
+    assert found.whole["mAP"].sample.dof == 2  # three clusters
+
+
+class TestBadLabels:
+    def test_images_outside_the_pool(self, plan, site):
+        labels = label_set(site, plan.drawn)
+        stray = replace(labels.images[0], image_id="x.jpg", file_name="x.jpg")
+        found = estimate_with_labels(plan, replace(labels, images=(*labels.images, stray)))
+        assert any("not in the pool, left out: 1 (x.jpg)" in warning for warning in found.warnings)
+        with pytest.raises(InputError, match="None of the 1 labelled images"):
+            estimate_with_labels(plan, replace(labels, images=(stray,), boxes=()))
+
+    def test_images_outside_the_draw(self, plan, site):
+        other = plan.sequence[40]
+        found = estimate_with_labels(plan, label_set(site, [*plan.drawn, other]))
+        assert found.n_labelled == 30
+        assert any("did not draw, left out: 1" in warning for warning in found.warnings)
+        free = estimate_with_labels(plan, label_set(site, [*plan.drawn, other]), planned=False)
+        assert free.n_labelled == 31
+        assert any("simple random draw" in warning for warning in free.warnings)
+
+    def test_planned_images_without_labels(self, plan, site):
+        found = estimate_with_labels(plan, label_set(site, plan.drawn[:25]))
+        assert any(
+            "5 of 30 planned images are not labelled" in warning for warning in found.warnings
+        )
+
+    def test_an_image_labelled_twice(self, plan, site):
+        labels = label_set(site, plan.drawn)
+        again = replace(labels.images[0], image_id="again")
+        with pytest.raises(InputError, match="labelled twice"):
+            estimate_with_labels(plan, replace(labels, images=(*labels.images, again)))
+
+    def test_only_empty_images(self, plan, site):
+        labels = replace(label_set(site, plan.drawn), boxes=())
+        with pytest.raises(InputError, match="None of the 30 labelled images holds a car"):
+            estimate_with_labels(plan, labels)
+
+    def test_other_words(self, plan, site):
+        labels = label_set(site, plan.drawn)
+        vans = tuple(replace(box, category="van") for box in labels.boxes)
+        with pytest.raises(InputError, match="--words"):
+            estimate_with_labels(plan, replace(labels, categories=("van",), boxes=vans))
+        found = estimate_with_labels(
+            plan, replace(labels, categories=("van",), boxes=vans), words={"van": "car"}
+        )
+        assert found.recommended == estimate_with_labels(plan, labels).recommended
+
+    def test_few_labels_lean_on_the_prior(self, plan, site):
+        found = estimate_with_labels(plan, label_set(site, plan.drawn[:5]))
+        assert any("too few for an interval of their own" in warning for warning in found.warnings)
+
+
+def test_a_category_that_is_not_seen_stays_label_free(assistance):
+    site = make_site(5, n_images=80, categories=("car", "bus"))
+    rare = site.truth.where(site.truth.label == 0)
+    priors = {
+        "mAP": ValueWithError(0.4, 0.1),
+        "mAP/car": ValueWithError(0.4, 0.1),
+        "mAP/bus": ValueWithError(0.3, 0.1),
+    }
+    plan = make_plan(site.pool, assistance, n=20, priors=priors)
+    only_cars = replace(site, truth=rare)
+    found = estimate_with_labels(plan, label_set(only_cars, plan.drawn))
+    assert (found.n_behind, found.per_category["bus"].measured) == (1, False)
+    assert found.per_category["bus"].combined.estimate == ValueWithError(0.3, 0.1)
+    mean = (found.per_category["car"].combined.estimate.value + 0.3) / 2
+    assert found.recommended.value == pytest.approx(mean)
+    assert any("measured on 1 of 2 categories" in warning for warning in found.warnings)
+
+
+def test_a_category_without_any_estimate_widens_the_mean(assistance):
+    site = make_site(5, n_images=80, categories=("car", "bus", "van"))
+    priors = {f"mAP/{name}": ValueWithError(0.4, 0.1) for name in ("car", "bus")}
+    plan = make_plan(site.pool, assistance, n=30, priors=priors)
+    seen = replace(site, truth=site.truth.where(site.truth.label < 2))
+    found = estimate_with_labels(plan, label_set(seen, plan.drawn))
+    assert found.n_behind == 2 and math.isnan(found.per_category["van"].combined.estimate.value)
+    known = {**priors, "mAP/van": ValueWithError(found.recommended.value, 0.25)}
+    more = make_plan(site.pool, assistance, n=30, priors=known)
+    same = estimate_with_labels(more, label_set(seen, plan.drawn))
+    assert found.recommended.value == pytest.approx(same.recommended.value)
+    assert found.recommended.error == pytest.approx(same.recommended.error)
+    assert found.recommended.error > 0.25 / 3
+
+
+def test_labels_move_the_label_free_mean_by_the_share_of_categories_that_they_measure(assistance):
+    site = make_site(5, n_images=80, categories=("car", "bus", "van"))
+    seen = replace(site, truth=site.truth.where(site.truth.label < 2))
+    of_two = {f"mAP/{name}": ValueWithError(0.4, 0.1) for name in ("car", "bus")}
+    plan = make_plan(
+        site.pool, assistance, n=30, priors={**of_two, "mAP": ValueWithError(0.3, 0.2)}
+    )
+    found = estimate_with_labels(plan, label_set(seen, plan.drawn))
+    of_measured = make_plan(
+        site.pool, assistance, n=30, priors={**of_two, "mAP/van": ValueWithError(0.3, 0.1)}
+    )
+    measured = estimate_with_labels(of_measured, label_set(seen, plan.drawn)).recommended
+    # a third of that one is the van at .3; the rest is what labels say of the two others
+    of_two_others = (measured.value - 0.3 / 3) * 3 / 2
+    assert found.recommended.value == pytest.approx(0.3 + 2 / 3 * (of_two_others - 0.4))
+    assert found.recommended.error == pytest.approx(measured.error - 0.1 / 3 + 0.2 / 3)
+
+
+def test_a_contradicted_prior_is_left_out_with_a_warning(assistance, site):
+    plan = make_plan(site.pool, assistance, n=40, priors={"mAP": ValueWithError(0.99, 0.02)})
+    found = estimate_with_labels(plan, label_set(site, plan.drawn))
+    assert found.whole["mAP"].combined.conflict
+    assert any("contradict" in warning for warning in found.warnings)
+
+
+def test_without_a_prior_labels_stand_alone(assistance, site):
+    plan = make_plan(site.pool, assistance, n=20, priors={})
+    found = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
+    assert found.combined.estimate == found.difference
+    assert math.isnan(found.prior.value)

@@ -1,0 +1,34 @@
+"""Random boxes of five categories on a few images, and labels that go with them."""
+
+import numpy as np
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions import Predictions
+
+N_IMAGES, WORDS = 24, ("car", "bus", "cat", "dog", "cow")
+
+
+def random_found(seed, n=600):
+    rng = np.random.default_rng(seed)
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (200, 200)) for k in range(N_IMAGES))
+    corner, size = rng.random((n, 2)) * 120, 10 + rng.random((n, 2)) * 60
+    boxes = np.concatenate([corner, corner + size], axis=1).astype("f4")
+    scores = (0.01 + 0.98 * rng.beta(0.5, 1.5, n)).astype("f4")
+    image = rng.integers(0, N_IMAGES - 2, n)
+    return Predictions(images, WORDS, image, rng.integers(0, 5, n), boxes, scores, {})
+
+
+def shaken(found, seed, pixels=3.0):
+    move = np.random.default_rng(seed).normal(0, pixels, found.boxes.shape).astype("f4")
+    return Predictions(
+        found.images, WORDS, found.image, found.label, found.boxes + move, found.scores, {}
+    )
+
+
+def truth_from(found, seed=5):
+    """Label the confident boxes, and some others."""
+    sure = found.scores > 0.25
+    boxes = shaken(found, seed).boxes[sure].astype(float)
+    columns = (found.image[sure], found.label[sure], boxes, np.zeros(sure.sum(), bool))
+    return Truth(found.images, WORDS, *columns)

@@ -1,0 +1,91 @@
+"""The estimate of a site is that of its folder."""
+
+import pandas as pd
+import pytest
+from monitoring.fake_cameras import detector, estimator, write_camera
+
+from autoeval.data.image_folder import load_image_folder
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.monitoring.observing.observing_sites import observe_sites
+from autoeval.monitoring.observing.site_images import site_images
+from autoeval.monitoring.observing.site_pass import SitePass, site_observer
+from autoeval.monitoring.order.site_table import site_table
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.clock import Clock
+
+LEVELS = {"gate": 230, "yard/north": 150, "yard/south": 90}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    root = tmp_path_factory.mktemp("cameras")
+    for k, (name, level) in enumerate(LEVELS.items()):
+        write_camera(root / name, 12 + k, level, seed=k, at=1_770_000_000)
+    (root / "gate" / "0003.png").write_bytes(b"not an image")
+    return root
+
+
+def observe(root, folder, fitted, **options):
+    observer = site_observer(fitted, detector())
+    images, _ = site_images(load_image_folder(root))
+    store = RecordStore(folder)
+    work = SitePass(observer, Clock(), lambda image: {"brightness": float(image.mean())})
+    counts = observe_sites(images, work, store, in_batch=5)
+    categories, backbone = observer.task.categories, observer.detector.backbone
+    return site_table(store, fitted, categories, backbone=backbone, **options), counts
+
+
+@pytest.fixture(scope="module")
+def seen(world, tmp_path_factory):
+    fitted = estimator()
+    folder = tmp_path_factory.mktemp("store")
+    table, counts = observe(world, folder, fitted)
+    return fitted, table, counts, folder
+
+
+def test_a_site_is_estimated_as_its_folder(world, seen):
+    fitted, table, _, _ = seen
+    for name in LEVELS:
+        expected = fitted.predict(images=world / name, detector=detector())
+        assert any("0003.png" in text for text in expected.warnings) == (name == "gate")
+        row = table.sites.set_index("group").loc[name]
+        for mine, theirs in (("estimate", "value"), ("lower", "lower"), ("upper", "upper")):
+            assert row[mine] == pytest.approx(getattr(expected, theirs), abs=1e-9)
+        assert row["n_images"] == expected.n_images
+        same = [warning for warning in expected.warnings if "could not be read" not in warning]
+        assert set(row["warnings"].split("; ")) <= set(same)
+
+
+def test_the_dark_camera_is_the_worst(seen):
+    sites = seen[1].sites
+    assert sites["group"].tolist() == ["yard/south", "yard/north", "gate"]
+    assert sites["p_worst"].isna().all()  # of three sites all are among the three worst
+
+
+def test_an_image_that_cannot_be_read_is_counted(seen):
+    sites = seen[1].sites.set_index("group")
+    assert sites["n_unreadable"].to_dict() == {"gate": 1, "yard/north": 0, "yard/south": 0}
+
+
+def test_nothing_is_observed_twice(world, seen, monkeypatch):
+    fitted, table, counts, folder = seen
+    assert counts.done == 8  # 12 + 13 + 14 images, five a batch
+    again, counts = observe(world, folder, fitted)
+    assert counts.done == 0
+    assert again.rows.equals(table.rows)
+
+
+@pytest.mark.parametrize(
+    ("method", "columns", "message"),
+    [("ac", (), "method 'bayes'"), ("bayes", ("teacher_ap@0.30",), "needs teacher of each image")],
+)
+def test_an_estimator_that_sites_cannot_serve_is_refused(method, columns, message):
+    fitted = estimator()
+    again = fitted.table_["scale_ap@0.30"]
+    rows = fitted.table_.assign(ac=again, **dict.fromkeys(columns, again))
+    if method != "bayes":
+        rows = pd.concat([rows, rows.assign(kind="sample", ac=rows["ac"] + 0.01)])
+    other = AccuracyEstimator(method).fit_rows(rows, context=fitted.context_)
+    with pytest.raises(InputError, match=message):
+        site_observer(other, detector())

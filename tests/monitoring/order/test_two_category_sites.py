@@ -1,0 +1,101 @@
+"""Sites of a task with two categories: the mean over them is that of the folder."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from monitoring.fake_cameras import find, write_camera
+
+from autoeval.data.image_folder import load_image_folder
+from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.pair_table import pair_rows
+from autoeval.metasets import Task
+from autoeval.monitoring.observing.observing_sites import observe_sites
+from autoeval.monitoring.observing.site_images import site_images
+from autoeval.monitoring.observing.site_pass import SitePass, site_observer
+from autoeval.monitoring.order.site_table import site_table
+from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.times.clock import Clock
+
+TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})
+NAMES = ("atc@0.30", "box_share@0.30", "confident_images@0.20", "scale_ap@0.30")
+
+
+def find_two(images):
+    boxes, scores, _ = find(images)
+    return boxes, scores, [["car" if s > 0.6 else "person" for s in of] for of in scores]
+
+
+@pytest.fixture
+def detector():
+    return BlackBoxDetector(find_two, ["car", "person"], name="two")
+
+
+@pytest.fixture
+def fitted(detector):
+    rng, rows = np.random.default_rng(0), []
+    for k, level in enumerate(np.linspace(0.2, 0.8, 8)):
+        row = {"source": f"s{k}", "kind": "seed", "sample_set": "", "repeat": 0, "n_images": 80}
+        for word in TASK.categories:
+            row |= {f"{name}/{word}": level + rng.normal(0, 0.05) for name in NAMES}
+            row |= {f"{m}/{word}": level for m in ("mAP", "mAP50", "mAP75")}
+        rows.append(row)
+    context = Observer(detector, TASK, light()).context()
+    return AccuracyEstimator().fit_rows(pd.DataFrame(rows), context=context)
+
+
+def test_the_mean_over_two_categories_is_that_of_the_folder(tmp_path, detector, fitted):
+    for k, (name, level) in enumerate((("gate", 190), ("yard", 150), ("roof", 120))):
+        write_camera(tmp_path / "images" / name, 9, level, seed=k, at=1_770_000_000)
+    images, _ = site_images(load_image_folder(tmp_path / "images"))
+    observer, store = site_observer(fitted, detector), RecordStore(tmp_path / "work")
+    observe_sites(images, SitePass(observer, Clock("file"), lambda image: {"light": 1.0}), store)
+    table = site_table(store, fitted, observer.task.categories, backbone=observer.detector.backbone)
+    sites = table.sites.set_index("group")
+    for name in sites.index:
+        expected = fitted.predict(images=tmp_path / "images" / name, detector=detector)
+        got = sites.loc[name, ["estimate", "lower", "upper"]].to_numpy(float)
+        assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
+    assert table.drawn.mean(axis=0) == pytest.approx(
+        [sites.loc[name, "raw"] for name in table.names], abs=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    "named", [{"car": ["car"]}, {"car": ["car"], "anyone": ["person"]}], ids=["one", "two"]
+)
+def test_named_categories_are_estimated_as_any_are(named, tmp_path, detector, fitted):
+    write_camera(tmp_path / "images" / "gate", 9, 160, at=1_770_000_000)
+    rows = pair_rows(fitted.table_).assign(kind="category")
+    labelled = AccuracyEstimator().fit_rows(rows, context=fitted.context_)
+    with pytest.raises(InputError, match="--category"):
+        site_observer(labelled, detector)
+    observer = site_observer(labelled, detector, categories=named)
+    images, _ = site_images(load_image_folder(tmp_path / "images"))
+    store = RecordStore(tmp_path / "work")
+    observe_sites(images, SitePass(observer, Clock("file"), lambda image: {}), store)
+    (row,) = site_table(
+        store, labelled, observer.task.categories, backbone=observer.detector.backbone
+    ).sites.to_dict("records")
+    expected = labelled.predict(images=tmp_path / "images", detector=detector, categories=named)
+    got = [row["estimate"], row["lower"], row["upper"]]
+    assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
+
+
+def test_an_estimator_with_other_scores_scores_again(tmp_path, detector, fitted):
+    write_camera(tmp_path / "images" / "gate", 6, 160, at=1_770_000_000)
+    images, _ = site_images(load_image_folder(tmp_path / "images"))
+    half = [name for name in fitted.table_ if name.startswith("scale_ap")]
+    fewer = AccuracyEstimator().fit_rows(fitted.table_.drop(columns=half), context=fitted.context_)
+    observer, store = site_observer(fitted, detector), RecordStore(tmp_path / "work")
+    observe_sites(images, SitePass(observer, Clock("file"), lambda image: {}), store)
+    site_table(store, fewer, observer.task.categories, backbone=observer.detector.backbone)
+    (row,) = site_table(
+        store, fitted, observer.task.categories, backbone=observer.detector.backbone
+    ).sites.to_dict("records")
+    assert row["estimate"] == pytest.approx(
+        fitted.predict(images=tmp_path / "images" / "gate", detector=detector).value, abs=1e-9
+    )
