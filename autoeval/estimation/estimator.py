@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,48 +12,35 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.data.labels.content import LabelledImage
 from autoeval.data.unlabelled import Images, list_images
 from autoeval.detections import Evidence
-from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import read_artefact, refuse_differences, write_artefact
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression, bounds
-from autoeval.estimation.categories import estimate_categories
+from autoeval.estimation.artefact import read_artefact, write_artefact
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator_passes import EstimatorPasses
 from autoeval.estimation.fit_result import FitResult
-from autoeval.estimation.label_free_prior import error_elsewhere, priors_of
+from autoeval.estimation.label_free_prior import priors_of_targets
 from autoeval.estimation.label_planning import plan_site
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
-from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, light
+from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.source_domain import SourceDomain
-from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher, load_teacher
-from autoeval.estimation.pair_table import CATEGORY
+from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.prediction_files import PathLike, PredictionFiles
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.regressions import Regression, make_regression
-from autoeval.estimation.remembered import check_teacher, fitted_repeats, recall_pass
-from autoeval.estimation.score_range import unseen_warning
-from autoeval.estimation.site import Categories, Site, any_task, site_of_files, site_of_images
-from autoeval.estimation.site_sampling import site_sampling
+from autoeval.estimation.site import Categories, Site, site_of_images
+from autoeval.estimation.site_estimate import estimate_rows, estimate_site
 from autoeval.estimation.site_scores import score_images
-from autoeval.estimation.tightness import tightness
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.labels.prior import OF_ONE_SET
-from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.runtime.shards import Shards
-from autoeval.scores.registry import needs_of, of_domain
 from autoeval.targets import AP_TARGETS
 
-SCORE_THR = 0.05
 
-
-class AccuracyEstimator:
+class AccuracyEstimator(EstimatorPasses):
     """Estimates the accuracy of a detector on images without labels.
 
     `autoeval.fit` makes one from labelled data. The boxes of a network, of a Python callable and of
@@ -155,41 +141,15 @@ class AccuracyEstimator:
         """The rows that it was fitted on."""
         return self._fitted.table_
 
-    @property
-    def statistics_(self) -> ReferenceStatistics:
-        """How the boxes of the fit look.
-
-        Raises
-        ------
-        InputError
-            If the estimator was fitted on rows alone.
-        """
-        if "boxes" not in self.context_:
-            raise InputError(
-                "This estimator does not know what the boxes of its fit look like, so new "
-                "predictions cannot be compared with them: fit it by `autoeval.fit`."
-            )
-        return ReferenceStatistics.from_dict(self.context_["boxes"])
-
-    @property
-    def expected_categories_(self) -> Categories | None:
-        """The categories of the task that all sources are of, with the detector's words.
-
-        They are expected in all images; None where it was fitted on the categories of a labelled
-        set, or on several sets.
-        """
-        task = self.context_.get("task")
-        if task is None or (self.table_["kind"] == CATEGORY).any():
-            return None
-        return {name: list(words) for name, words in task["words"].items()}
-
     @cached_property
-    def other_targets_(self) -> dict[str, BayesianRegression]:
+    def other_targets_(self) -> dict[str, Regression]:
         """Regressions of the other average precisions on the same scores, by target."""
-        if not isinstance(self._fitted, BayesianRegression):
-            return {}
-        names = [n for n in AP_TARGETS if n != self.target and n in self._fitted.rows_]
-        return {n: BayesianRegression(target=n, level=self.level).fit(self.table_) for n in names}
+        known = getattr(self._fitted, "rows_", self.table_)
+        return {
+            name: make_regression(self.method, target=name, level=self.level).fit(self.table_)
+            for name in AP_TARGETS
+            if name != self.target and name in known
+        }
 
     def predict(
         self,
@@ -258,45 +218,28 @@ class AccuracyEstimator:
             If there are neither predictions nor images, they are of another detector, nothing can
             be read, or nothing is detected.
         """
-        regression = self._fitted
-        of_boxes = isinstance(regression, BayesianRegression)
         categories = categories or self.expected_categories_
         if predictions is not None:
             if detector is not None:
                 raise InputError("Expected either predictions or a detector, but got both.")
-            if not of_boxes:
-                raise InputError(
-                    f"The method '{self.method}' reads scores that need the detector itself: "
-                    f"fit by '{DEFAULT_METHOD}' to estimate from predictions."
-                )
-            files = predictions
-            if not isinstance(files, PredictionFiles):
-                files = PredictionFiles(files)
-            if images is not None and not isinstance(images, str | os.PathLike):
-                raise InputError("With predictions, `images` is a folder, a COCO JSON or a list.")
-            known: PathLike | Sequence[LabelledImage] | None = images
-            if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
-                known = load_plan(Path(labels).parent).found.images
-            site = site_of_files(files, self.statistics_, images=known, categories=categories)
-            self._check_passes(site)
+            site = self._site_of_predictions(predictions, images, labels, categories)
             return self._predict_with(site, labels, words)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
         listed = list_images(images)
         detector = detector or self.load_detector()
         teacher = teacher or self.load_teacher()
-        if not of_boxes:
+        if isinstance(self._fitted, BayesianRegression):
+            observer = keeping(self.box_observer(detector, teacher, batch_size), keep)
+            site = site_of_images(
+                observer, listed, categories=categories, shards=shards, watch=watch
+            )
+        else:
             observer = self.observer(
                 detector, repeats=repeats, domain=domain, teacher=teacher, batch_size=batch_size
             )
             self.check_context(observer.context())
             site = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
-        else:
-            check_teacher(regression.features_, teacher)
-            observer = keeping(self.box_observer(detector, teacher, batch_size), keep)
-            site = site_of_images(
-                observer, listed, categories=categories, shards=shards, watch=watch
-            )
         return self._predict_with(site.warned(self._warnings_of_fit()), labels, words)
 
     def plan_labels(
@@ -328,7 +271,7 @@ class AccuracyEstimator:
         return plan_site(
             estimate.site,
             self.label_assistance_,
-            self._priors(estimate),
+            priors_of_targets(estimate, {self.target: self._fitted, **self.other_targets_}),
             target=self.target,
             level=self.level,
             n=n,
@@ -339,161 +282,17 @@ class AccuracyEstimator:
             detector=estimate.site.detector,
         )
 
-    def load_detector(self) -> ImageDetector:
-        """Load the detector that it was fitted with.
-
-        Raises
-        ------
-        InputError
-            If it was fitted on prediction files, does not know how its detector is loaded, or a
-            file is no longer where it was.
-        """
-        if self.detector_ is not None:
-            return self.detector_
-        if not self.loading_:
-            known = "detector" in self.context_
-            raise InputError(
-                "This estimator does not know how its detector is loaded: pass `detector` "
-                "(--detector or --config)."
-                if known
-                else "This estimator was fitted on prediction files: pass the predictions of the "
-                "new images (--predictions), or fit it with the detector (`autoeval fit --labels "
-                "PATH --detector ALIAS`)."
-            )
-        return DetectorSpec.from_dict(self.loading_["detector"])()
-
-    def load_teacher(self) -> Teacher | None:
-        """Load the teacher that it was fitted with, where that was a detector."""
-        spec = self.loading_.get("teacher")
-        return load_teacher(DetectorSpec.from_dict(spec)) if spec else None
-
     def predict_site(self, site: Site) -> Estimate:
         """Estimate from what `site` returns."""
-        regression = self._fitted
-        if not isinstance(regression, BayesianRegression):
-            rows = pd.DataFrame(site.row["rows"])
-            estimate = self.predict_rows(rows, backbone=site.backbone)
-        else:
-            scores = site.scores(regression.features_, self.score_thr)
-            rows = pd.DataFrame([of.row() for of in scores])
-            sampling = site_sampling(
-                regression, scores, rows, n_images=len(site.boxes), blocks=site.boxes.blocks
-            )
-            estimate = regression.predict_rows(
-                rows, backbone=site.backbone, sampling=sampling, unseen=site.unseen
-            )
-            rows = sampling.independent(rows)
-            estimate = self._with_other_targets(estimate, rows, site.unseen)
-            estimate = replace(estimate, n_images=len(site.boxes))
-            site = replace(site, row={**site.row, "rows": rows})
-        warnings = (*site.warnings, *unseen_warning(site.unseen), *estimate.warnings)
-        return replace(estimate, warnings=warnings, site=site)
+        return estimate_site(site, self._fitted, self._others, self.score_thr)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `Regression`."""
-        regression = self._fitted
-        estimate = regression.predict_rows(rows, backbone=backbone)
-        if isinstance(regression, BayesianRegression):
-            return self._with_other_targets(estimate, regression.site_rows(rows), 0.0)
-        if estimate.per_category or not any("/" in str(name) for name in rows):
-            return estimate
-        categories = estimate_categories(
-            self.table_, rows, method=self.method, target=self.target, level=self.level
-        ).rename(columns={"estimate": "value"})
-        table = categories.set_index("category")[["value", "lower", "upper"]]
-        return replace(estimate, per_category=table.to_dict("index"))
+        return estimate_rows(rows, self._fitted, self._others, backbone=backbone)
 
     def predict_left_out(self) -> np.ndarray:
         """Estimate each row of `table_` without its source; see `Regression`."""
         return self._fitted.predict_left_out()
-
-    def observer(
-        self,
-        detector: ImageDetector,
-        *,
-        repeats: int | None = None,
-        domain: SourceDomain | None = None,
-        teacher: Teacher | None = None,
-        batch_size: int = 4,
-    ) -> Observer:
-        """Make the pass that the scores of the training table were made with.
-
-        Raises
-        ------
-        InputError
-            If the estimator does not know its pass, was fitted with another detector (naming what
-            differs) or fewer repeats, or needs a training domain or a teacher and there is none.
-        """
-        fitted = getattr(self, "regression_", None)
-        task, settings = recall_pass(
-            getattr(self, "context_", {}),
-            detector,
-            features=fitted.features_ if fitted else (),
-            fitted_repeats=fitted_repeats(fitted.table_) if fitted else 0,
-            repeats=repeats,
-            domain=domain,
-            teacher=teacher,
-        )
-        return Observer(detector, task, settings, batch_size=batch_size)
-
-    def box_observer(
-        self, detector: ImageDetector, teacher: Teacher | None = None, batch_size: int = 4
-    ) -> Observer:
-        """Make the pass that finds the boxes which scores and label assistance read.
-
-        Its categories are the detector's own words, so that one pass serves all categories.
-
-        Raises
-        ------
-        InputError
-            If the estimator was fitted with another detector, naming what differs.
-        """
-        self.check_detector(detector)
-        settings, needs = light(), set(needs_of(self._fitted.features_))
-        if self.label_assistance_ is not None:
-            needs |= self.label_assistance_.needs
-        if "perturbed" in needs:
-            repeats = fitted_repeats(self.table_)
-            settings = self.observer(detector, repeats=repeats, teacher=teacher).settings
-        wants = tuple(name for name in ("half_size", *BY_PRODUCTS) if name in needs)
-        settings = replace(settings, teacher=teacher, wants=wants)
-        words = {word: [word] for word in detector.categories}
-        task = any_task(words, detector.categories)
-        return Observer(detector, task, settings, batch_size=batch_size)
-
-    def check_detector(self, detector: ImageDetector) -> None:
-        """Make sure that a detector is the one it was fitted with.
-
-        Raises
-        ------
-        InputError
-            Saying what differs.
-        """
-        if "detector" not in self.context_:
-            raise InputError(
-                "This estimator was fitted on prediction files, so it cannot tell whether a "
-                "detector is theirs: give the predictions of the new images, or fit it with the "
-                "detector."
-            )
-        refuse_differences(self.context_["detector"], detector.settings, "detector.")
-
-    def check_context(self, context: Mapping[str, Any]) -> None:
-        """Make sure that rows made with ``context`` may be given to `predict_rows`.
-
-        Raises
-        ------
-        InputError
-            Saying which settings differ from those the estimator was fitted with.
-        """
-        fitted: Mapping[str, Any] = {k: v for k, v in self.context_.items() if k != "boxes"}
-        ignored = {"measures"} - context.get("pass", {}).keys()  # they need labels
-        if not of_domain(self._fitted.training_range_):
-            ignored |= {"domain"}
-        if "teacher" not in needs_of(self._fitted.training_range_) or (
-            _by_files(fitted) and _by_files(context)
-        ):
-            ignored |= {"teacher"}
-        refuse_differences(_without(fitted, ignored), _without(context, ignored))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one Parquet file: its training table and its settings."""
@@ -530,21 +329,6 @@ class AccuracyEstimator:
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
 
-    @property
-    def _fitted(self) -> Regression:
-        if not hasattr(self, "regression_"):
-            raise InputError(
-                f"This estimator by '{self.method}' is not fitted: make one with `autoeval.fit`, "
-                "`fit_rows` of a score table, or `load`."
-            )
-        return self.regression_
-
-    @property
-    def score_thr(self) -> float:
-        """Boxes with a lower score count in no score."""
-        stability = self.context_.get("pass", {}).get("stability", {})
-        return float(stability.get("score_thr", SCORE_THR))
-
     def _predict_with(
         self, site: Site, labels: PathLike | None, words: Mapping[str, str] | None
     ) -> Estimate | LabelledEstimate:
@@ -562,60 +346,6 @@ class AccuracyEstimator:
             raise InputError(f"{folder} holds a plan for other images than these.")
         return estimate_with_labels(plan, content, words=words)
 
-    def _warnings_of_fit(self) -> tuple[str, ...]:
-        return self.statistics_.warnings if "boxes" in self.context_ else ()
-
-    def _priors(self, estimate: Estimate) -> dict[str, ValueWithError]:
-        """Return the label-free estimates of all average precisions, with their errors."""
-        assert estimate.site is not None
-        rows = pd.DataFrame(estimate.site.row["rows"])
-        found: dict[str, ValueWithError] = {}
-        for target in (name for name in AP_TARGETS if name in self.table_):
-            of_target, regression = estimate, self._fitted
-            if target != self.target:
-                regression = self.other_targets_.get(target) or make_regression(
-                    self.method, target=target, level=self.level
-                ).fit(self.table_)
-                of_target = regression.predict_rows(rows, backbone=estimate.site.backbone)
-            error = None
-            if isinstance(regression, BayesianRegression):
-                if target != self.target:
-                    of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
-                error = error_elsewhere(regression.cross_validated_, self.level) or OF_ONE_SET
-            found |= priors_of(of_target, error)
-        return found
-
-    def _check_passes(self, site: Site) -> None:
-        """Make sure that new predictions hold the passes that the regression reads."""
-        missing = sorted(needs_of(self._fitted.features_) - site.boxes.passes)
-        if missing:
-            option = {
-                "half_size": "a pass at half the size: give that of these images, too "
-                "(--half-size-predictions)",
-                "teacher": "a teacher: give its predictions on these images, too (--teacher)",
-            }
-            raise InputError(
-                f"This estimator was fitted with {option.get(missing[0], missing[0])}, or fit "
-                "again without."
-            )
-
-    def _with_other_targets(
-        self, estimate: Estimate, rows: pd.DataFrame, unseen: float
-    ) -> Estimate:
-        """Add the estimates of the other average precisions, and what they say of loose boxes."""
-        others = {n: of.predict_mean(rows, unseen=unseen) for n, of in self.other_targets_.items()}
-        beside = {name: bounds(interval) for name, interval in others.items()}
-        values = {self.target: estimate.value, **{n: of["value"] for n, of in beside.items()}}
-        loose = tightness(self._fitted.rows_, values)  # type: ignore[attr-defined]
-        return replace(estimate, beside=beside, warnings=(*estimate.warnings, *loose))
-
-
-def _by_files(context: Mapping[str, Any]) -> bool:
-    """Whether there was a teacher's predictions, which are others for other images."""
-    return str(context.get("pass", {}).get("teacher", "")).startswith(OF_FILES)
-
-
-def _without(context: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
-    """Leave out some settings of the pass."""
-    described = {k: v for k, v in context.get("pass", {}).items() if k not in ignored}
-    return {**context, "pass": described} if "pass" in context else dict(context)
+    @property
+    def _others(self) -> dict[str, Regression]:
+        return self.other_targets_ if isinstance(self._fitted, BayesianRegression) else {}

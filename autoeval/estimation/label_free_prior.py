@@ -8,9 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
-from autoeval.labels.prior import ErrorOfPrior, fit_error_of_prior
+from autoeval.estimation.regressions import Regression
+from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
 from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
+from autoeval.targets import AP_TARGETS
 
 FEWEST_FAMILIES = 5
 
@@ -37,6 +40,33 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
     for name, of in several.items():
         priors[f"{estimate.target}/{name}"] = with_error(of, estimate.level, error)
     return {name: prior for name, prior in priors.items() if prior.known}
+
+
+def priors_of_targets(
+    estimate: Estimate, regressions: Mapping[str, Regression]
+) -> dict[str, ValueWithError]:
+    """Take the label-free estimates of all average precisions; see `priors_of`.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Of a site.
+    regressions : mapping of str to Regression
+        By target, on the scores of the estimate; that of the estimate's own target is among them.
+    """
+    assert estimate.site is not None
+    rows = pd.DataFrame(estimate.site.row["rows"])
+    found: dict[str, ValueWithError] = {}
+    for target in (name for name in AP_TARGETS if name in regressions):
+        regression, of_target, error = regressions[target], estimate, None
+        if isinstance(regression, BayesianRegression):
+            error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
+            if target != estimate.target:
+                of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
+        elif target != estimate.target:
+            of_target = regression.predict_rows(rows, backbone=estimate.site.backbone)
+        found |= priors_of(of_target, error)
+    return found
 
 
 def with_error(

@@ -1,0 +1,329 @@
+"""Predictions of new images, and the passes that find them, as in the fit of an estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.unlabelled import Images
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.errors import InputError
+from autoeval.estimation.artefact import refuse_differences
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, light
+from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher, load_teacher
+from autoeval.estimation.pair_table import CATEGORY
+from autoeval.estimation.prediction_files import PathLike, PredictionFiles
+from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.estimation.regressions import Regression
+from autoeval.estimation.site import Categories, Site, any_task, site_of_files
+from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.plan_file import PLAN, load_plan
+from autoeval.metasets.task import Task
+from autoeval.scores.registry import needs_of, of_domain
+
+SCORE_THR = 0.05
+REMEMBERED = {"detector", "pass", "task"}
+WANTS = (*BY_PRODUCTS, "half_size", "views")
+
+
+class EstimatorPasses:
+    """Reads predictions of new images, or runs the detector on them, as an estimator was fitted.
+
+    The base of `AccuracyEstimator`, which describes the attributes.
+    """
+
+    method: str
+    regression_: Regression
+    context_: dict[str, Any]
+    label_assistance_: LabelAssistance | None
+    loading_: dict[str, Any]
+    detector_: ImageDetector | None
+
+    @property
+    def _fitted(self) -> Regression:
+        if not hasattr(self, "regression_"):
+            raise InputError(
+                f"This estimator by '{self.method}' is not fitted: make one with `autoeval.fit`, "
+                "`fit_rows` of a score table, or `load`."
+            )
+        return self.regression_
+
+    @property
+    def statistics_(self) -> ReferenceStatistics:
+        """How the boxes of the fit look.
+
+        Raises
+        ------
+        InputError
+            If the estimator was fitted on rows alone.
+        """
+        if "boxes" not in self.context_:
+            raise InputError(
+                "This estimator does not know what the boxes of its fit look like, so new "
+                "predictions cannot be compared with them: fit it by `autoeval.fit`."
+            )
+        return ReferenceStatistics.from_dict(self.context_["boxes"])
+
+    @property
+    def expected_categories_(self) -> Categories | None:
+        """The categories of the task that all sources are of, with the detector's words.
+
+        They are expected in all images; None where it was fitted on the categories of a labelled
+        set, or on several sets.
+        """
+        fitted, task = self._fitted, self.context_.get("task")
+        if task is None or (fitted.table_["kind"] == CATEGORY).any():
+            return None
+        return {name: list(words) for name, words in task["words"].items()}
+
+    @property
+    def score_thr(self) -> float:
+        """Boxes with a lower score count in no score."""
+        stability = self.context_.get("pass", {}).get("stability", {})
+        return float(stability.get("score_thr", SCORE_THR))
+
+    def _site_of_predictions(
+        self,
+        predictions: PathLike | PredictionFiles,
+        images: Images | None,
+        labels: PathLike | None,
+        categories: Categories | None,
+    ) -> Site:
+        """Read the predictions of new images, by default those of the plan of the labels."""
+        if not isinstance(self._fitted, BayesianRegression):
+            raise InputError(
+                f"The method '{self.method}' reads scores that need the detector itself: "
+                f"fit by '{DEFAULT_METHOD}' to estimate from predictions."
+            )
+        if images is not None and not isinstance(images, str | os.PathLike):
+            raise InputError("With predictions, `images` is a folder, a COCO JSON or a list.")
+        files = predictions
+        if not isinstance(files, PredictionFiles):
+            files = PredictionFiles(files)
+        known: PathLike | Sequence[LabelledImage] | None = images
+        if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
+            known = load_plan(Path(labels).parent).found.images
+        site = site_of_files(files, self.statistics_, images=known, categories=categories)
+        self.check_passes(site.boxes.passes)
+        return site
+
+    def _warnings_of_fit(self) -> tuple[str, ...]:
+        return self.statistics_.warnings if "boxes" in self.context_ else ()
+
+    def load_detector(self) -> ImageDetector:
+        """Load the detector that it was fitted with.
+
+        Raises
+        ------
+        InputError
+            If it was fitted on prediction files, does not know how its detector is loaded, or a
+            file is no longer where it was.
+        """
+        if self.detector_ is not None:
+            return self.detector_
+        if not self.loading_:
+            known = "detector" in self.context_
+            raise InputError(
+                "This estimator does not know how its detector is loaded: pass `detector` "
+                "(--detector or --config)."
+                if known
+                else "This estimator was fitted on prediction files: pass the predictions of the "
+                "new images (--predictions), or fit it with the detector (`autoeval fit --labels "
+                "PATH --detector ALIAS`)."
+            )
+        return DetectorSpec.from_dict(self.loading_["detector"])()
+
+    def load_teacher(self) -> Teacher | None:
+        """Load the teacher that it was fitted with, where that was a detector."""
+        spec = self.loading_.get("teacher")
+        return load_teacher(DetectorSpec.from_dict(spec)) if spec else None
+
+    def observer(
+        self,
+        detector: ImageDetector,
+        *,
+        repeats: int | None = None,
+        domain: SourceDomain | None = None,
+        teacher: Teacher | None = None,
+        batch_size: int = 4,
+    ) -> Observer:
+        """Make the pass that the scores of the training table were made with.
+
+        It collects no more evidence than the scores need.
+
+        Raises
+        ------
+        InputError
+            If the estimator does not know its pass, was fitted with another detector (naming what
+            differs) or fewer repeats, or needs a training domain or a teacher and there is none.
+        """
+        context = getattr(self, "context_", {})
+        if not context.keys() >= REMEMBERED:
+            raise InputError(
+                "This estimator does not know how its scores were made: it was not fitted, or "
+                "without `context`. Load one that `autoeval estimate-map` or `fit_task` wrote, or "
+                "pass it rows that you made yourself (`predict_rows`)."
+            )
+        fitted = self._fitted
+        refuse_differences(context["detector"], detector.settings, "detector.")
+        _check_domain(fitted.features_, domain)
+        _check_teacher(fitted.features_, teacher)
+        needs = needs_of(fitted.features_)
+        wanted = 0
+        if "perturbed" in needs or repeats:
+            wanted = _repeats(_fitted_repeats(fitted.table_), repeats)
+        wants = tuple(want for want in WANTS if want in BY_PRODUCTS or want in needs)
+        try:
+            task = _task(context["task"], detector.categories)
+            settings = PassSettings.from_dict(
+                context["pass"], repeats=wanted, wants=wants, domain=domain, teacher=teacher
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(
+                "What this estimator remembers of its pass is damaged "
+                f"({type(error).__name__}: {error}): fit it again."
+            ) from error
+        return Observer(detector, task, settings, batch_size=batch_size)
+
+    def box_observer(
+        self, detector: ImageDetector, teacher: Teacher | None = None, batch_size: int = 4
+    ) -> Observer:
+        """Make the pass that finds the boxes which scores and label assistance read.
+
+        Its categories are the detector's own words, so that one pass serves all categories.
+
+        Raises
+        ------
+        InputError
+            If the estimator was fitted with another detector, naming what differs, or with a
+            teacher and there is none.
+        """
+        _check_teacher(self._fitted.features_, teacher)
+        self.check_detector(detector)
+        settings, needs = light(), set(needs_of(self._fitted.features_))
+        if self.label_assistance_ is not None:
+            needs |= self.label_assistance_.needs
+        if "perturbed" in needs:
+            repeats = _fitted_repeats(self._fitted.table_)
+            settings = self.observer(detector, repeats=repeats, teacher=teacher).settings
+        wants = tuple(name for name in ("half_size", *BY_PRODUCTS) if name in needs)
+        settings = replace(settings, teacher=teacher, wants=wants)
+        words = {word: [word] for word in detector.categories}
+        task = any_task(words, detector.categories)
+        return Observer(detector, task, settings, batch_size=batch_size)
+
+    def check_detector(self, detector: ImageDetector) -> None:
+        """Make sure that a detector is the one it was fitted with.
+
+        Raises
+        ------
+        InputError
+            Saying what differs.
+        """
+        if "detector" not in self.context_:
+            raise InputError(
+                "This estimator was fitted on prediction files, so it cannot tell whether a "
+                "detector is theirs: give the predictions of the new images, or fit it with the "
+                "detector."
+            )
+        refuse_differences(self.context_["detector"], detector.settings, "detector.")
+
+    def check_context(self, context: Mapping[str, Any]) -> None:
+        """Make sure that rows made with ``context`` may be given to `predict_rows`.
+
+        Raises
+        ------
+        InputError
+            Saying which settings differ from those the estimator was fitted with.
+        """
+        fitted: Mapping[str, Any] = {k: v for k, v in self.context_.items() if k != "boxes"}
+        ignored = {"measures"} - context.get("pass", {}).keys()  # they need labels
+        if not of_domain(self._fitted.training_range_):
+            ignored |= {"domain"}
+        if "teacher" not in needs_of(self._fitted.training_range_) or (
+            _by_files(fitted) and _by_files(context)
+        ):
+            ignored |= {"teacher"}
+        refuse_differences(_without(fitted, ignored), _without(context, ignored))
+
+    def check_passes(self, passes: Collection[str]) -> None:
+        """Make sure that new predictions hold the passes that the regression reads.
+
+        Raises
+        ------
+        InputError
+            Naming the first that is missing.
+        """
+        missing = sorted(needs_of(self._fitted.features_) - set(passes))
+        if missing:
+            option = {
+                "half_size": "a pass at half the size: give that of these images, too "
+                "(--half-size-predictions)",
+                "teacher": "a teacher: give its predictions on these images, too (--teacher)",
+            }
+            raise InputError(
+                f"This estimator was fitted with {option.get(missing[0], missing[0])}, or fit "
+                "again without."
+            )
+
+
+def _task(saved: Mapping[str, Any], words: Sequence[str]) -> Task:
+    """Restore a task's name, categories and mapping from the lookup made of them."""
+    names = tuple(saved["categories"])
+    mapping = {word: names[k] for word, k in zip(words, saved["lookup"], strict=True) if k >= 0}
+    return Task(saved["name"], names, (), mapping)
+
+
+def _fitted_repeats(table: pd.DataFrame) -> int:
+    """Count the perturbed passes of a score table: none where no score of it needs any."""
+    return int(table["repeat"].max()) + 1 if "perturbed" in needs_of(table.columns) else 0
+
+
+def _repeats(fitted: int, wanted: int | None) -> int:
+    if wanted is None:
+        return fitted
+    if not min(1, fitted) <= wanted <= fitted:
+        raise InputError(
+            f"Expected {min(1, fitted)} to {fitted} `repeats`, the number this estimator was "
+            f"fitted with, but got {wanted}."
+        )
+    return wanted
+
+
+def _check_teacher(features: Sequence[str], teacher: Teacher | None) -> None:
+    if teacher is None and "teacher" in needs_of(features):
+        raise InputError(
+            "This estimator was fitted with a teacher: give the same one for these images "
+            "(--teacher), as a detector or by its predictions."
+        )
+
+
+def _check_domain(features: Sequence[str], domain: SourceDomain | None) -> None:
+    needed = of_domain(features)
+    if needed and domain is None:
+        raise InputError(
+            f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
+            "training domain, and an estimator does not carry that. Pass `domain`, made by "
+            "`autoeval.estimation.observation.observing_domain.observe_source_domain` from the "
+            "seed set that --reference named when it was fitted."
+        )
+
+
+def _by_files(context: Mapping[str, Any]) -> bool:
+    """Whether there was a teacher's predictions, which are others for other images."""
+    return str(context.get("pass", {}).get("teacher", "")).startswith(OF_FILES)
+
+
+def _without(context: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
+    """Leave out some settings of the pass."""
+    described = {k: v for k, v in context.get("pass", {}).items() if k not in ignored}
+    return {**context, "pass": described} if "pass" in context else dict(context)
