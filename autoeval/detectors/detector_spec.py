@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,11 +100,6 @@ class DetectorSpec:
     def with_changes(self, **changes: Any) -> Self:
         """Return the same with other values, where they are given."""
         return replace(self, **{name: value for name, value in changes.items() if value})
-
-
-def spec_fields() -> tuple[str, ...]:
-    """Return the names of the values of a `DetectorSpec`."""
-    return tuple(field.name for field in fields(DetectorSpec))
 
 
 def _there(path: str) -> bool:

@@ -111,26 +111,6 @@ def combine(labels: ValueWithError, prior: ValueWithError) -> Combined:
     return Combined(ValueWithError(value, math.sqrt(sum(parts) + of_weights), dof), share, False)
 
 
-def error_variance(residuals: np.ndarray, errors: np.ndarray) -> float:
-    r"""Variance of a label-free estimate's error, the sampling error of the truth taken off.
-
-    .. math:: \tau^2 = \max(0, \overline{r_s^2} - \overline{SE_s^2})
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (S,)
-        r: truth less estimate at each left-out source.
-    errors : ndarray of shape (S,)
-        SE: standard error of each source's own mAP, as a draw from its environment.
-
-    Examples
-    --------
-    >>> round(error_variance(np.array([.1, -.1]), np.array([.06, .06])), 4)
-    0.0064
-    """
-    return max(0.0, float(np.mean(np.square(residuals)) - np.mean(np.square(errors))))
-
-
 def fit_error_of_prior(
     estimates: np.ndarray,
     truths: np.ndarray,

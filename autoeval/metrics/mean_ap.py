@@ -70,11 +70,6 @@ class MeanAP:
         """Number of labelled boxes seen."""
         return sum(len(labels) for labels, _, _ in self._truth)
 
-    @property
-    def n_objects(self) -> int:
-        """Number of labelled boxes seen, without those that mark a crowd."""
-        return sum(int((~crowd).sum()) for _, _, crowd in self._truth)
-
     def compute(self) -> dict[str, float]:
         """Return ``mAP``, ``mAP50`` and ``mAP75`` in [0, 1]; NaN without labelled boxes.
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from autoeval.errors import InputError
 from autoeval.scores.base import Score
 from autoeval.scores.direction import Direction
 
@@ -50,19 +49,6 @@ def scores() -> Mapping[str, type[Score]]:
     """Return every score by its name, in alphabetical order."""
     _import_all()
     return MappingProxyType(dict(sorted(_SCORES.items())))
-
-
-def find_score(name: str) -> type[Score]:
-    """Return a score by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
-    if name not in scores():
-        raise InputError(f"Expected a score out of {', '.join(scores())} but got '{name}'.")
-    return scores()[name]
 
 
 def score_of(feature: str) -> type[Score] | None:

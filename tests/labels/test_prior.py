@@ -7,7 +7,6 @@ import pytest
 
 from autoeval.labels.prior import (
     combine,
-    error_variance,
     fit_error_of_prior,
 )
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -40,14 +39,6 @@ def test_degrees_of_freedom_lie_between():
     assert combine(one, ValueWithError(0.4, 1e6, math.inf)).estimate.dof == pytest.approx(9)
     assert combine(one, ValueWithError(0.4, 1e-6, math.inf)).estimate.dof > 1e6
     assert 9 < combine(one, ValueWithError(0.4, 0.1, 9)).estimate.dof < 30
-
-
-def test_the_sampling_error_of_truths_is_taken_off():
-    rng = np.random.default_rng(0)
-    errors = np.full(4000, 0.05)
-    residuals = rng.normal(0, 0.07, 4000) + rng.normal(0, errors)
-    assert error_variance(residuals, errors) == pytest.approx(0.07**2, rel=0.1)
-    assert error_variance(np.zeros(3), errors[:3]) == 0
 
 
 @pytest.mark.parametrize("by_level", [False, True])

@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 from made import evidence, found
 
-from autoeval.errors import InputError
 from autoeval.estimation.methods import compared_methods, make_method, methods
 from autoeval.scores import registry
 from autoeval.scores.base import RatioScore
 from autoeval.scores.box_stability import image_stabilities
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.direction import Direction, rising
-from autoeval.scores.registry import direction_of, find_score, register, scores
+from autoeval.scores.registry import direction_of, register, scores
 from autoeval.scores.score_set import ScoreSet
 
 EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "half_size", "teacher"}
@@ -58,7 +57,7 @@ def test_the_table_in_the_docs_is_that_of_the_registry():
 
 
 def test_a_registered_score_is_computed_listed_and_regressed_on(widest):
-    assert find_score("widest") is widest and direction_of("widest") == Direction.RISES
+    assert scores()["widest"] is widest and direction_of("widest") == Direction.RISES
     assert methods()["widest"].meaning == "width of the first box"
     assert "widest" in compared_methods() and make_method("widest").features == ("widest",)
     whole = ScoreSet(BoxStabilitySettings(), repeats=0)
@@ -86,11 +85,6 @@ def test_two_scores_of_one_name_or_column_are_refused(widest):
         declared = {"name": name, "features": rising(column), "meaning": "-", "source": "-"}
         with pytest.raises(ValueError, match="already called"):
             register(type("Again", (RatioScore,), declared))
-
-
-def test_an_unknown_score_is_told_the_known_ones():
-    with pytest.raises(InputError, match=r"out of ac, atc.*got 'tea leaves'"):
-        find_score("tea leaves")
 
 
 def test_the_dropout_search_can_maximise_means_over_images_alone():

@@ -9,7 +9,6 @@ from sklearn.metrics import (
 )
 
 from autoeval.counting.measures.overall import absolute_error, mape, smape
-from autoeval.counting.measures.score_thresholds import threshold_sensitivity
 from autoeval.errors import InputError
 
 RNG = np.random.default_rng(1)
@@ -44,16 +43,3 @@ def test_smape_is_symmetric_and_bounded():
 def test_smape_refuses_what_is_not_a_count():
     with pytest.raises(InputError):
         smape([1.0], [np.inf])
-
-
-def test_thresholds_count_the_boxes_above():
-    scores = [np.array([0.9, 0.5, 0.5, 0.1]), np.array([]), np.array([0.2])]
-    table = threshold_sensitivity(scores, [2, 0, 1], [0.0, 0.1, 0.5, 1.0])
-    # Counts: 4, 0, 1; 3, 0, 1; 1, 0, 0; 0, 0, 0.
-    assert table["MAE"].tolist() == pytest.approx([2 / 3, 1 / 3, 2 / 3, 1])
-    assert table["bias"].tolist() == pytest.approx([2 / 3, 1 / 3, -2 / 3, -1])
-
-
-def test_thresholds_need_scores_of_every_image():
-    with pytest.raises(InputError, match="2 images but got 1"):
-        threshold_sensitivity([np.array([0.5])], [1, 2], [0.5])
