@@ -21,13 +21,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from autoeval.counting.asking import Asker
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
 from autoeval.counting.praco.comparing import intervals_of
 from autoeval.counting.praco.data import CountingSet, single_class
 from autoeval.counting.praco.fsc147 import load_fsc147
 from autoeval.counting.praco.mosaic_pairs import draw_pairs
+from autoeval.counting.prompting import PromptedCounter
 
 IMAGES, CLASSES, SIDE = 1190, 29, 8
 
@@ -79,8 +79,8 @@ def main() -> None:
         print(f"{len(recipes)} mosaics, {len(counting_set.kept) * CLASSES} prompts")
         for what in ("both tests, images of 8 x 8 pixels, an instant counter", "the same, resumed"):
             with timed(what):
-                asker = Asker(Stub())
-                evaluate_counter(asker, counting_set, recipes, root / "out", settings={})
+                prompted = PromptedCounter(Stub())
+                evaluate_counter(prompted, counting_set, recipes, root / "out", settings={})
         with timed(f"read {IMAGES} x {CLASSES} prediction files and measure"):
             result = evaluate_files(root / "out", "stub", counting_set)
             result.measures()

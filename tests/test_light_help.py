@@ -6,7 +6,7 @@ import sys
 
 from autoeval.cli import COMMANDS
 from autoeval.commands import convert_labels, search_dropout
-from autoeval.counting import asking
+from autoeval.counting import prompting
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
 from autoeval.counting.capture import layout, own, tasks
 from autoeval.counting.commands import (
@@ -59,6 +59,6 @@ def test_what_the_options_name_is_what_there_is():
     choice = own.ImageChoice()
     assert choice.min_regularity == capture_build_real.REGULARITY
     assert (capture_build_real.OBJECTS, choice.seed) == (choice.min_objects, 0)
-    assert counter_options.BATCH_SIZE == asking.BATCH_SIZE
+    assert counter_options.BATCH_SIZE == prompting.BATCH_SIZE
     assert tuple(FORMATS) == convert_labels.LAYOUTS
     assert tuple(image_stabilities()) == search_dropout.SCORE_NAMES

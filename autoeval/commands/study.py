@@ -35,7 +35,7 @@ SCORES = {
     "severity": ("severities", "error by severity of a corruption"),
     "labels": ("few_labels", "error, coverage and width with a few labels"),
     "transfer": ("transfer", "errors at other places and categories"),
-    "places": ("place_order", "are probabilities of the order of places right"),
+    "places": ("site_order", "are probabilities of the order of places right"),
     "passes": ("errors_by_passes", "error by the passes of the network that are spent"),
     "choose": (
         "chosen_prior",

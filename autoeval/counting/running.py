@@ -1,4 +1,4 @@
-"""Any counter over any images, answer by answer, so that a stopped run goes on."""
+"""Any counter over any images, result by result, so that a stopped run goes on."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import Asker, Question, answer_fields, is_answered, number
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
+from autoeval.counting.prompting import (
+    CountRequest,
+    PromptedCounter,
+    is_done,
+    number,
+    result_fields,
+)
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.errors import InputError
@@ -25,20 +31,19 @@ UNREADABLE = f"{FAILED}: unreadable"
 
 
 def count_images(
-    asker: Asker, images: Sequence[UnlabelledImage], prompt: str, journal: CellJournal
+    prompted: PromptedCounter, images: Sequence[UnlabelledImage], prompt: str, journal: CellJournal
 ) -> pd.DataFrame:
-    """Ask a counter about every image, but for what the journal has.
+    """Count in every image, without the results in the journal.
 
     Parameters
     ----------
-    asker : Asker
-        The counter, and how many threads ask it.
+    prompted : PromptedCounter
     images : sequence of UnlabelledImage
         Each is read when it is its turn.
     prompt : str
         What to count.
     journal : CellJournal
-        With the key ``image``; receives each answer as soon as it is there.
+        With the key ``image``; receives each result as soon as it is there.
 
     Returns
     -------
@@ -53,19 +58,19 @@ def count_images(
         If ten images in a row fail for another reason than being unreadable, or all do.
     """
     cells = {key[0]: cell for key, cell in journal.read().items()}
-    waiting = [im for im in images if not is_answered(cells.get(im.image_id, {"status": FAILED}))]
+    waiting = [im for im in images if not is_done(cells.get(im.image_id, {"status": FAILED}))]
     in_a_row = 0
-    with journal.writer() as write, announced_bar(len(waiting), asker.counter.name) as bar:
-        for fresh in asker.parts(partial(_ask, asker, prompt), waiting):
+    with journal.writer() as write, announced_bar(len(waiting), prompted.counter.name) as bar:
+        for fresh in prompted.parts(partial(_count, prompted, prompt), waiting):
             write(fresh)
             bar.update(len(fresh))
             for cell in fresh:
                 cells[cell["image"]] = cell
-                unfit = not is_answered(cell) and not cell["status"].startswith(UNREADABLE)
+                unfit = not is_done(cell) and not cell["status"].startswith(UNREADABLE)
                 in_a_row = in_a_row + 1 if unfit else 0
                 if in_a_row == MOST_FAILURES:
                     raise InputError(
-                        f"{asker.counter.name} failed on {in_a_row} images in a row, the last "
+                        f"{prompted.counter.name} failed on {in_a_row} images in a row, the last "
                         f"({cell['image']}) with {cell['status']}. The same command goes on from "
                         "here."
                     )
@@ -86,24 +91,24 @@ def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
     return written
 
 
-def _ask(asker: Asker, prompt: str, images: Sequence[UnlabelledImage]) -> list[Cell]:
-    unread, questions = [], []
+def _count(prompted: PromptedCounter, prompt: str, images: Sequence[UnlabelledImage]) -> list[Cell]:
+    unread, requests = [], []
     for image in images:
         try:
-            questions.append(Question(image.read(), [prompt], image.image_id, prompt))
+            requests.append(CountRequest(image.read(), [prompt], image.image_id, prompt))
         except UnreadableImageError as error:
             status = f"{UNREADABLE}: {error.reason}"
             unread.append({"image": image.image_id, "count": None, "status": status})
-    answers = asker.ask_all(questions)
-    return unread + [_cell(q, found[0]) for q, found in zip(questions, answers, strict=True)]
+    results = prompted.count(requests)
+    return unread + [_cell(r, found[0]) for r, found in zip(requests, results, strict=True)]
 
 
-def _cell(question: Question, result: CountResult) -> Cell:
-    cell: Cell = {"image": question.image_id, "count": number(result.count)}
-    cell |= answer_fields(result, {})
+def _cell(request: CountRequest, result: CountResult) -> Cell:
+    cell: Cell = {"image": request.image_id, "count": number(result.count)}
+    cell |= result_fields(result, {})
     if result.text is not None:
         cell["text"] = result.text
-    return cell | (_places(result, question.image) if is_answered(cell) else {})
+    return cell | (_places(result, request.image) if is_done(cell) else {})
 
 
 def _places(result: CountResult, picture: np.ndarray) -> dict[str, Any]:

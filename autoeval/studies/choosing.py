@@ -1,7 +1,7 @@
-"""Which scores and which prior? Chosen on some detectors, judged on another, never by looking.
+"""Which scores and which prior? Chosen on some detectors, evaluated on another, never by looking.
 
 All functions take one pair table a detector, of places and maybe of a labelled set; see
-`autoeval.estimation.pair_table`. Every way of judging leaves out the families that it judges.
+`autoeval.estimation.pair_table`. Every way of settings leaves out the families that it evaluates.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ START = Choice(
 )
 """The first guess, by hand."""
 
-Judged = Callable[[Choice], pd.DataFrame]
+Evaluated = Callable[[Choice], pd.DataFrame]
 
 STEPS: Mapping[str, Sequence[Any]] = {
     "slopes": (
@@ -92,7 +92,7 @@ def with_option(choice: Choice, step: str, option: Any) -> Choice:
     return replace(choice, prior=replace(choice.prior, **{step: option}))
 
 
-def judge_all(
+def evaluate_all(
     tables: Mapping[str, pd.DataFrame],
     choice: Choice,
     *,
@@ -101,7 +101,7 @@ def judge_all(
     seed: int = 0,
     estimator: Callable[..., Any] = BayesianRegression,
 ) -> pd.DataFrame:
-    """Judge a choice on every detector, in every way that its table allows.
+    """Evaluate a choice on every detector, in every way that its table allows.
 
     Returns
     -------
@@ -114,8 +114,8 @@ def judge_all(
     for detector, table in tables.items():
         options: dict[str, Any] = {"features": _read(choice, table), "prior": choice.prior}
         options["estimator"] = estimator
-        for way, judged in _ways(table, sizes, draws, seed, options):
-            scored = judged.assign(loss=weighted_interval_score(judged))
+        for way, evaluated in _ways(table, sizes, draws, seed, options):
+            scored = evaluated.assign(loss=weighted_interval_score(evaluated))
             for category, own in scored.groupby("category", sort=False):
                 named = {"detector": detector, "way": way, "category": category}
                 keys = ["family", *(["draw"] if "draw" in own else [])]
@@ -132,7 +132,7 @@ def check_families(tables: Mapping[str, pd.DataFrame]) -> None:
             raise InputError(f"{name}: expected places of 3 families or more, got {n_families}.")
 
 
-def weighted_interval_score(judged: pd.DataFrame) -> np.ndarray:
+def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:
     r"""Price a value and its interval of level 90 % together.
 
     .. math:: WIS = \frac{1}{1.5} \left(\tfrac12 |y - m| + \tfrac{\alpha}{2} \Big(u - l +
@@ -145,26 +145,30 @@ def weighted_interval_score(judged: pd.DataFrame) -> np.ndarray:
 
     Examples
     --------
-    >>> judged = pd.DataFrame({"true": [.5, .5], "lower": [.4, .6], "upper": [.6, .7]})
-    >>> weighted_interval_score(judged.assign(estimate=[.5, .65], constant=.5)).round(4)
+    >>> evaluated = pd.DataFrame({"true": [.5, .5], "lower": [.4, .6], "upper": [.6, .7]})
+    >>> weighted_interval_score(evaluated.assign(estimate=[.5, .65], constant=.5)).round(4)
     array([0.0067, 0.12  ])
     """
-    low, high, true = judged["lower"].fillna(0.0), judged["upper"].fillna(1.0), judged["true"]
-    off = (judged["estimate"].fillna(judged["constant"]) - true).abs()
+    low, high, true = (
+        evaluated["lower"].fillna(0.0),
+        evaluated["upper"].fillna(1.0),
+        evaluated["true"],
+    )
+    off = (evaluated["estimate"].fillna(evaluated["constant"]) - true).abs()
     outside = (low - true).clip(lower=0) + (true - high).clip(lower=0)
     interval = high - low + 2 / MISSED * outside
     return ((off + MISSED * interval) / 3).to_numpy(np.float64)
 
 
-def mean_loss(judged: pd.DataFrame, base: pd.DataFrame, detectors: Collection[str]) -> float:
+def mean_loss(evaluated: pd.DataFrame, base: pd.DataFrame, detectors: Collection[str]) -> float:
     """Return the loss relative to that of another choice; each detector counts the same."""
-    means = (table.groupby("detector")["loss"].mean() for table in (judged, base))
+    means = (table.groupby("detector")["loss"].mean() for table in (evaluated, base))
     mine, other = means
     return float((mine / other)[list(detectors)].mean())
 
 
 def choose(
-    judged: Judged, detectors: Collection[str], steps: Mapping[str, Sequence[Any]] = STEPS
+    evaluated: Evaluated, detectors: Collection[str], steps: Mapping[str, Sequence[Any]] = STEPS
 ) -> Choice:
     """Take the steps from `START` on, and of each the best option by the loss on some detectors.
 
@@ -172,18 +176,18 @@ def choose(
 
     Parameters
     ----------
-    judged : callable
-        `judge_all` of a choice.
+    evaluated : callable
+        `evaluate_all` of a choice.
     detectors : collection of str
         Those that count.
     steps : mapping
         Options of each step.
     """
     best = START
-    base = judged(best)
+    base = evaluated(best)
     for step, options in chain(*[steps.items()] * ROUNDS):
         tried = [with_option(best, step, option) for option in options]
-        best = min(tried, key=lambda choice: mean_loss(judged(choice), base, detectors))
+        best = min(tried, key=lambda choice: mean_loss(evaluated(choice), base, detectors))
     return best
 
 
@@ -193,28 +197,28 @@ def nested(
     steps: Mapping[str, Sequence[Any]] = STEPS,
     advance: Callable[[], object] = lambda: None,
     **options: Any,
-) -> tuple[dict[str, Choice], Judged]:
+) -> tuple[dict[str, Choice], Evaluated]:
     """Choose without each detector, and on all of them (key ``""``).
 
     Returns
     -------
     choices : dict of str to Choice
         By the detector that was left out.
-    judged : callable
-        `judge_all` of these tables, which remembers its answers.
+    evaluated : callable
+        `evaluate_all` of these tables, which remembers its answers.
     """
 
     @cache
-    def judged(choice: Choice) -> pd.DataFrame:
+    def evaluated(choice: Choice) -> pd.DataFrame:
         advance()
-        return judge_all(tables, choice, **options)
+        return evaluate_all(tables, choice, **options)
 
     left_out = list(tables) if len(tables) > 1 else []
     choices = {
-        name: choose(judged, [other for other in tables if other != name], steps)
+        name: choose(evaluated, [other for other in tables if other != name], steps)
         for name in (*left_out, "")
     }
-    return choices, judged
+    return choices, evaluated
 
 
 def _read(choice: Choice, table: pd.DataFrame) -> tuple[str, ...]:

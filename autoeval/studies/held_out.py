@@ -17,7 +17,7 @@ from autoeval.targets import find_target
 
 
 @dataclass(frozen=True)
-class Judging:
+class StudySettings:
     """What is estimated, by which methods, and how errors are summed up.
 
     Parameters
@@ -92,17 +92,17 @@ class Judging:
         return mean_interval(values, level=self.level, seed=self.seed)
 
 
-PLAIN = Judging()
+PLAIN = StudySettings()
 
 
-def estimate_held_out(training: Rows, judged: Rows, method: str, target: str) -> np.ndarray:
+def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str) -> np.ndarray:
     """Estimate each row by the regressor of its repeat, fitted without its source.
 
     Parameters
     ----------
     training : Rows
         What is fitted on, but for the rows of the source to estimate.
-    judged : Rows
+    evaluated : Rows
         What is estimated; may be, but need not be, rows of the same table.
     method : str
         Name in `autoeval.estimation.methods.methods`.
@@ -111,28 +111,28 @@ def estimate_held_out(training: Rows, judged: Rows, method: str, target: str) ->
 
     Returns
     -------
-    ndarray of shape (len(judged),)
+    ndarray of shape (len(evaluated),)
         Clipped to what is possible; NaN where a score is missing.
 
     Raises
     ------
     InputError
-        If `judged` has repeats that `training` lacks.
+        If `evaluated` has repeats that `training` lacks.
     """
     known = np.unique(training["repeat"]).tolist()
-    unknown = np.setdiff1d(judged["repeat"], known).tolist()
+    unknown = np.setdiff1d(evaluated["repeat"], known).tolist()
     if unknown:
         raise InputError(
             f"Expected dropout repeats {known}, those fitted on, but got {unknown}: score both "
             "meta-sets with the same --repeats."
         )
-    estimates = np.full(len(judged), np.nan)
-    pairs = {(s, r) for s, r in zip(judged["source"], judged["repeat"], strict=True)}
+    estimates = np.full(len(evaluated), np.nan)
+    pairs = {(s, r) for s, r in zip(evaluated["source"], evaluated["repeat"], strict=True)}
     for source, repeat in sorted(pairs):
-        rows = (judged["source"] == source) & (judged["repeat"] == repeat)
+        rows = (evaluated["source"] == source) & (evaluated["repeat"] == repeat)
         others = (training["source"] != source) & (training["repeat"] == repeat)
         fitted = make_method(method).fit(training.where(others), target)
-        estimates[rows] = fitted.predict(judged.where(rows))
+        estimates[rows] = fitted.predict(evaluated.where(rows))
     return find_target(target).clip(estimates)
 
 

@@ -1,4 +1,4 @@
-"""How little could any line of the scores err? Fitted on the very places that it is judged by."""
+"""The oracle linear model: fitted on the very sites that it is evaluated by."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autoeval.studies.transfer import KEYS
 def in_hindsight(
     places: pd.DataFrame, *, target: str = "mAP", features: Sequence[str]
 ) -> pd.DataFrame:
-    """Judge places by the line with the least absolute error on themselves, a family counting once.
+    """Evaluate sites by the line of least absolute error on themselves, a family counting once.
 
     No one line of these scores errs less on these places, whatever it was fitted on: a bound for
     what is told by one fit and within [0, 1], and an optimistic one, since it knows every truth.
@@ -25,7 +25,7 @@ def in_hindsight(
     Returns
     -------
     DataFrame
-        As of `autoeval.studies.transfer.judge`, without intervals.
+        As of `autoeval.studies.transfer.evaluate`, without intervals.
     """
     x, y = values_of(places, features).to_numpy(), places[target].to_numpy(np.float64)
     weights = 1 / places.groupby(["family", "category"])[target].transform("size").to_numpy()

@@ -10,14 +10,14 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE, SEED, Rows, sample_rows, sources
 from autoeval.runtime.progress import progress_bar
-from autoeval.studies.held_out import PLAIN, Judging, estimate_held_out, mean_by_source
+from autoeval.studies.held_out import PLAIN, StudySettings, estimate_held_out, mean_by_source
 
 SIZES = (1, 2, 3, 5, 10, 20, 50)
 
 
 def size_of_meta_set(
     table: pd.DataFrame,
-    judging: Judging = PLAIN,
+    settings: StudySettings = PLAIN,
     *,
     sizes: Sequence[int] = (),
     draws: int = 20,
@@ -31,7 +31,7 @@ def size_of_meta_set(
     ----------
     table : DataFrame
         See `autoeval.estimation.score_table`.
-    judging : Judging
+    settings : StudySettings
     sizes : sequence of int
         Sample sets for each source; by default those of `SIZES` that there are, and all.
     draws : int
@@ -41,7 +41,8 @@ def size_of_meta_set(
     -------
     DataFrame
         One row a size and method: ``sample_sets``, ``method``, and the columns of
-        `Judging.summarise`, for absolute errors on the sources' own images, averaged over repeats.
+        `StudySettings.summarise`, for absolute errors on the sources' own images, averaged over
+        repeats.
 
     Raises
     ------
@@ -49,20 +50,20 @@ def size_of_meta_set(
         If a column is missing, there are fewer than three sources, a source has but one sample set,
         or fewer than a size asks for.
     """
-    rows, names = judging.rows(table), sources(table)
+    rows, names = settings.rows(table), sources(table)
     counts = sample_rows(table).groupby("source")["sample_set"].nunique().reindex(names)
     sizes = _check_sizes(sizes, counts.fillna(0).astype(int))
     records = []
-    total = len(sizes) * len(judging.methods) * draws
+    total = len(sizes) * len(settings.methods) * draws
     with progress_bar(total, "drawing meta-sets", unit="meta-set") as bar:
         for size in sizes:
-            chosen = [_draw(rows, names, size, [judging.seed, size, k]) for k in range(draws)]
-            for method in judging.methods:
+            chosen = [_draw(rows, names, size, [settings.seed, size, k]) for k in range(draws)]
+            for method in settings.methods:
                 errors = []
                 for training in chosen:
-                    errors.append(_errors(training, rows.of_kind(SEED), method, judging, names))
+                    errors.append(_errors(training, rows.of_kind(SEED), method, settings, names))
                     bar.update()
-                summary = judging.summarise(np.array(errors))
+                summary = settings.summarise(np.array(errors))
                 records.append({"sample_sets": size, "method": method, **summary})
     return pd.DataFrame(records)
 
@@ -79,10 +80,10 @@ def _draw(rows: Rows, names: Sequence[str], size: int, seed: Sequence[int]) -> R
 
 
 def _errors(
-    training: Rows, own: Rows, method: str, judging: Judging, names: Sequence[str]
+    training: Rows, own: Rows, method: str, settings: StudySettings, names: Sequence[str]
 ) -> np.ndarray:
-    true = own[judging.target]
-    missed = np.abs(estimate_held_out(training, own, method, judging.target) - true)
+    true = own[settings.target]
+    missed = np.abs(estimate_held_out(training, own, method, settings.target) - true)
     return mean_by_source(missed, own["source"], names)
 
 

@@ -24,7 +24,7 @@ dropout at most one."""
 def errors_by_passes(
     table: pd.DataFrame, numbers: Sequence[int] = (0, 1, 3, 5), *, target: str = "mAP"
 ) -> pd.DataFrame:
-    """Judge every family by the others, with some sample sets of each source as further pairs.
+    """Evaluate every family by the others, with some sample sets of each source as further pairs.
 
     A sample set shares the family, the place and the category of its source, so that it tells of
     the slopes and of little else.
@@ -79,16 +79,16 @@ def _cells(
         known = pd.concat([own, chosen.assign(kind=SEED)], ignore_index=True)
         share = 1 + chosen["n_images"].sum() / own["n_images"].sum()
         for name, (features, cost) in kinds.items():
-            judged = pd.concat(
+            evaluated = pd.concat(
                 [
-                    transfer.judge(
+                    transfer.evaluate(
                         known[known["family"] != family], of, target=target, features=features
                     )
                     for family, of in own.groupby("family", sort=False)
                 ],
                 ignore_index=True,
             )
-            figures = transfer.figures(judged)
+            figures = transfer.figures(evaluated)
             yield {"evidence": name, "n_sets": n, "passes": cost * float(np.round(share, 6))} | {
                 k: figures[k] for k in ("error", "constant", "coverage", "half_width")
             }

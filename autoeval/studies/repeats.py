@@ -11,12 +11,12 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, Rows, sources
-from autoeval.studies.held_out import PLAIN, Judging, estimate_held_out
+from autoeval.studies.held_out import PLAIN, StudySettings, estimate_held_out
 
 
 def dropout_repeats(
     table: pd.DataFrame,
-    judging: Judging = PLAIN,
+    settings: StudySettings = PLAIN,
     *,
     draws: int = 50,
 ) -> pd.DataFrame:
@@ -30,7 +30,7 @@ def dropout_repeats(
     ----------
     table : DataFrame
         See `autoeval.estimation.score_table`.
-    judging : Judging
+    settings : StudySettings
     draws : int
         At most so many choices of k repeats out of all; every choice where there are fewer.
 
@@ -38,16 +38,16 @@ def dropout_repeats(
     -------
     DataFrame
         One row a number of repeats and method: ``repeats``, ``method``, the columns of
-        `Judging.summarise` over choices, and ``spread`` (standard deviation of a source's estimate
-        under fresh dropout seeds: that between repeats by the root of their number, averaged over
-        sources). The last number of repeats leaves one choice, hence no ``std``.
+        `StudySettings.summarise` over choices, and ``spread`` (standard deviation of a source's
+        estimate under fresh dropout seeds: that between repeats by the root of their number,
+        averaged over sources). The last number of repeats leaves one choice, hence no ``std``.
 
     Raises
     ------
     InputError
         If a column is missing, there are fewer than three sources, or only one repeat.
     """
-    rows, names = judging.rows(table), sources(table)
+    rows, names = settings.rows(table), sources(table)
     n_repeats = len(np.unique(rows["repeat"]))
     if n_repeats < 2:
         raise InputError(
@@ -56,12 +56,12 @@ def dropout_repeats(
         )
     own = rows.of_kind(SEED)
     records = []
-    for method in judging.methods:
-        estimates, true = _by_repeat(rows, own, method, judging.target, names)
+    for method in settings.methods:
+        estimates, true = _by_repeat(rows, own, method, settings.target, names)
         for k in range(1, n_repeats + 1):
-            chosen = _choices(n_repeats, k, draws, judging.seed)
+            chosen = _choices(n_repeats, k, draws, settings.seed)
             averaged = np.stack([estimates[:, choice].mean(axis=1) for choice in chosen])
-            summary = judging.summarise(np.abs(averaged - true))
+            summary = settings.summarise(np.abs(averaged - true))
             if len(chosen) == 1:
                 summary["std"] = np.nan
             spread = float(np.nanmean(estimates.std(axis=1, ddof=1)) / np.sqrt(k))

@@ -10,7 +10,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.score_table import SAMPLE, SEED, Rows, sources
-from autoeval.studies.held_out import PLAIN, Judging, estimate_held_out, mean_by_source
+from autoeval.studies.held_out import PLAIN, StudySettings, estimate_held_out, mean_by_source
 from autoeval.studies.image_subsets import subset_table, whole_sets
 from autoeval.studies.observed import Observations
 
@@ -20,7 +20,7 @@ TEST_SIZES = (5, 10, 20, 50, 100, 200, 500)
 
 def size_of_sample_sets(
     observations: Observations,
-    judging: Judging = PLAIN,
+    settings: StudySettings = PLAIN,
     *,
     sizes: Sequence[int] = (),
     draws: int = 5,
@@ -34,7 +34,7 @@ def size_of_sample_sets(
     ----------
     observations : Observations
         With sample sets, and the own images of every source.
-    judging : Judging
+    settings : StudySettings
     sizes : sequence of int
         Images; by default those of `SAMPLE_SIZES` that the sample sets have, and all.
     draws : int
@@ -43,9 +43,9 @@ def size_of_sample_sets(
     Returns
     -------
     DataFrame
-        One row a size and method: ``images``, ``method``, and the columns of `Judging.summarise`,
-        for absolute errors on the sources' own images. A sample set with fewer images than a size
-        takes part with all.
+        One row a size and method: ``images``, ``method``, and the columns of
+        `StudySettings.summarise`, for absolute errors on the sources' own images. A sample set with
+        fewer images than a size takes part with all.
 
     Raises
     ------
@@ -55,24 +55,24 @@ def size_of_sample_sets(
     """
     samples = observations.of_kind(SAMPLE)
     sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
-    judged = whole_sets(observations.of_kind(SEED))
-    parts = subset_table(samples, sizes, draws=draws, seed=judging.seed)
-    judging.rows(pd.concat([judged, parts]))
+    evaluated = whole_sets(observations.of_kind(SEED))
+    parts = subset_table(samples, sizes, draws=draws, seed=settings.seed)
+    settings.rows(pd.concat([evaluated, parts]))
     records = []
     for size, of_size in parts.groupby("size"):
-        for method in judging.methods:
+        for method in settings.methods:
             errors = [
-                _held_out_errors(pd.concat([judged, drawn]), judged, method, judging.target)
+                _held_out_errors(pd.concat([evaluated, drawn]), evaluated, method, settings.target)
                 for _, drawn in of_size.groupby("draw")
             ]
-            summary = judging.summarise(np.array(errors))
+            summary = settings.summarise(np.array(errors))
             records.append({"images": size, "method": method, **summary})
     return pd.DataFrame(records)
 
 
 def size_of_test_set(
     observations: Observations,
-    judging: Judging = PLAIN,
+    settings: StudySettings = PLAIN,
     *,
     sizes: Sequence[int] = (),
     draws: int = 10,
@@ -85,10 +85,10 @@ def size_of_test_set(
     Returns
     -------
     DataFrame
-        One row a size and method: ``images``, ``method``, the columns of `Judging.summarise`, for
-        errors against the accuracy on all own images (what the place is like), and
-        ``error_same_images`` (against that on those very images). A source with fewer images than
-        a size takes part with all.
+        One row a size and method: ``images``, ``method``, the columns of `StudySettings.summarise`,
+        for errors against the accuracy on all own images (what the place is like), and
+        ``error_same_images`` (against that on those very images). A source with fewer images than a
+        size takes part with all.
 
     Raises
     ------
@@ -97,45 +97,45 @@ def size_of_test_set(
     """
     own = observations.of_kind(SEED)
     sizes = _choose_sizes(sizes, TEST_SIZES, own)
-    full, target = whole_sets(observations), judging.target
-    parts = subset_table(own, sizes, draws=draws, seed=judging.seed)
-    judging.rows(full)
+    full, target = whole_sets(observations), settings.target
+    parts = subset_table(own, sizes, draws=draws, seed=settings.seed)
+    settings.rows(full)
     truth = full[full["kind"] == SEED].groupby("source")[target].first()
     of_place = parts["source"].map(truth).to_numpy()
     records = []
-    for method in judging.methods:
+    for method in settings.methods:
         place = _errors_by_draw(full, parts, method, target, of_place)
         same = _errors_by_draw(full, parts, method, target, parts[target].to_numpy())
         for size in sizes:
             records.append(
                 {"images": size, "method": method}
-                | judging.summarise(place.loc[size].to_numpy())
+                | settings.summarise(place.loc[size].to_numpy())
                 | {"error_same_images": float(same.loc[size].mean().mean())}
             )
     return pd.DataFrame(records).sort_values("images", kind="stable", ignore_index=True)
 
 
 def _held_out_errors(
-    training: pd.DataFrame, judged: pd.DataFrame, method: str, target: str
+    training: pd.DataFrame, evaluated: pd.DataFrame, method: str, target: str
 ) -> np.ndarray:
     """Absolute error of each source, mean over repeats; (sources,)."""
-    missed = _missed(training, judged, method, target, judged[target].to_numpy())
-    return mean_by_source(missed, judged["source"].to_numpy(), sources(judged))
+    missed = _missed(training, evaluated, method, target, evaluated[target].to_numpy())
+    return mean_by_source(missed, evaluated["source"].to_numpy(), sources(evaluated))
 
 
 def _errors_by_draw(
-    training: pd.DataFrame, judged: pd.DataFrame, method: str, target: str, true: np.ndarray
+    training: pd.DataFrame, evaluated: pd.DataFrame, method: str, target: str, true: np.ndarray
 ) -> pd.DataFrame:
     """Absolute errors, mean over repeats, indexed by size and draw, with one column a source."""
-    missed = judged.assign(missed=_missed(training, judged, method, target, true))
+    missed = evaluated.assign(missed=_missed(training, evaluated, method, target, true))
     return missed.groupby(["size", "draw", "source"])["missed"].mean().unstack("source")
 
 
 def _missed(
-    training: pd.DataFrame, judged: pd.DataFrame, method: str, target: str, true: np.ndarray
+    training: pd.DataFrame, evaluated: pd.DataFrame, method: str, target: str, true: np.ndarray
 ) -> np.ndarray:
     columns = (*make_method(method).features, target)
-    rows, fitted_on = Rows.of(judged, columns), Rows.of(training, columns)
+    rows, fitted_on = Rows.of(evaluated, columns), Rows.of(training, columns)
     return np.abs(estimate_held_out(fitted_on, rows, method, target) - true)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.metasets.transforms import get_transform
-from autoeval.studies.held_out import PLAIN, Judging, estimate_held_out, mean_by_source
+from autoeval.studies.held_out import PLAIN, StudySettings, estimate_held_out, mean_by_source
 
 CLEAN = "none"
 _STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
@@ -18,7 +18,7 @@ _STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
 
 def held_out_under_corruption(
     table: pd.DataFrame,
-    judging: Judging = PLAIN,
+    settings: StudySettings = PLAIN,
     *,
     fitted_on: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
@@ -29,7 +29,7 @@ def held_out_under_corruption(
     table : DataFrame
         Score table of a meta-set of corruptions, such as `configs/metasets/corruptions.py` makes:
         one corruption for each sample set.
-    judging : Judging
+    settings : StudySettings
     fitted_on : DataFrame, optional
         Score table of another meta-set of the same sources to fit on, for example the mild one; by
         default `table` itself. Scores that `table` lacks are not fitted on.
@@ -48,27 +48,27 @@ def held_out_under_corruption(
     """
     steps = _corruptions(table)
     table = table[steps["severity"].notna()]
-    judged = judging.rows(table)
+    evaluated = settings.rows(table)
     if fitted_on is None:
-        training = judged
+        training = evaluated
     else:
-        training = judging.rows(fitted_on[fitted_on.columns.intersection(table.columns)])
+        training = settings.rows(fitted_on[fitted_on.columns.intersection(table.columns)])
     known = steps.loc[table.index].reset_index(drop=True)
     parts = [
         known.assign(
-            source=judged["source"],
-            sample_set=judged["sample_set"],
+            source=evaluated["source"],
+            sample_set=evaluated["sample_set"],
             method=method,
-            true=judged[judging.target],
-            estimate=estimate_held_out(training, judged, method, judging.target),
+            true=evaluated[settings.target],
+            estimate=estimate_held_out(training, evaluated, method, settings.target),
         )
-        for method in judging.methods
+        for method in settings.methods
     ]
     return pd.concat(parts, ignore_index=True).astype({"severity": int})
 
 
 def error_by(
-    held_out: pd.DataFrame, column: str = "severity", judging: Judging = PLAIN
+    held_out: pd.DataFrame, column: str = "severity", settings: StudySettings = PLAIN
 ) -> pd.DataFrame:
     """Average the errors of `held_out_under_corruption`, sources weighing the same.
 
@@ -77,7 +77,7 @@ def error_by(
     held_out : DataFrame
     column : {"severity", "corruption"}
         What to set apart.
-    judging : Judging
+    settings : StudySettings
 
     Returns
     -------
@@ -100,7 +100,7 @@ def error_by(
                 "bias": missed,
             }.items()
         }
-        lower, upper = judging.interval(means["error"])
+        lower, upper = settings.interval(means["error"])
         records.append(
             {column: value, "method": method, "sample_sets": rows["sample_set"].nunique()}
             | {name: float(np.nanmean(by_source)) for name, by_source in means.items()}

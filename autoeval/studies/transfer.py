@@ -1,7 +1,7 @@
-"""How far do pairs of place and category tell of others? Fitted on some, judged on the rest.
+"""How far do pairs of place and category tell of others? Fitted on some, evaluated on the rest.
 
 All functions take pair tables (`autoeval.estimation.pair_table`), one of places and one of
-the categories of a labelled set, and return judged pairs: the columns of `judge`.
+the categories of a labelled set, and return evaluated pairs: the columns of `evaluate`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def labelled_of(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["kind"] == CATEGORY].reset_index(drop=True)
 
 
-def judge(
+def evaluate(
     known: pd.DataFrame,
     asked: pd.DataFrame,
     *,
@@ -75,11 +75,11 @@ def judge(
 def families_left_out(
     places: pd.DataFrame, labelled: pd.DataFrame | None = None, **options: Any
 ) -> pd.DataFrame:
-    """Judge each family by the others, and by the categories of a labelled set of other origin."""
+    """Evaluate each family by the others, and by a labelled set of other origin."""
     parts = []
     for family, own in places.groupby("family", sort=False):
         known = _other(pd.concat([places, labelled]), [family])
-        parts.append(judge(known, own, **options))
+        parts.append(evaluate(known, own, **options))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -92,9 +92,9 @@ def few_families(
     seed: int = 0,
     **options: Any,
 ) -> pd.DataFrame:
-    """Judge all other places by m families drawn at random, ``draws`` times (column ``draw``).
+    """Evaluate all other places by m families drawn at random, ``draws`` times (column ``draw``).
 
-    With `labelled`, its categories are known too, and its family is never judged.
+    With `labelled`, its categories are known too, and its family is never evaluated.
     """
     families = list(dict.fromkeys(places["family"]))
     if labelled is not None:
@@ -107,25 +107,27 @@ def few_families(
         chosen = rng.choice(families, m, replace=False)
         known = pd.concat([places[places["family"].isin(chosen)], labelled])
         rest = [name for name in families if name not in chosen]
-        parts.append(judge(known, places[places["family"].isin(rest)], **options).assign(draw=draw))
+        parts.append(
+            evaluate(known, places[places["family"].isin(rest)], **options).assign(draw=draw)
+        )
     return pd.concat(parts, ignore_index=True)
 
 
 def across_categories(places: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """Judge each pair by the places of other categories alone, of other families."""
+    """Evaluate each pair by the places of other categories alone, of other families."""
     parts = []
     for (category, family), own in places.groupby(["category", "family"], sort=False):
         known = _other(places[places["category"] != category], [family])
-        parts.append(judge(known, own, **options))
+        parts.append(evaluate(known, own, **options))
     return pd.concat(parts, ignore_index=True)
 
 
 def by_labelled_set(
     labelled: pd.DataFrame, places: pd.DataFrame, *, without: Sequence[str] = (), **options: Any
 ) -> pd.DataFrame:
-    """Judge places of other origin by the categories of a labelled set, some left out."""
+    """Evaluate places of other origin by the categories of a labelled set, some left out."""
     known = labelled[~labelled["category"].isin(without)]
-    return judge(known, _other(places, set(labelled["family"])), **options)
+    return evaluate(known, _other(places, set(labelled["family"])), **options)
 
 
 def strays(places: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.DataFrame:
@@ -144,8 +146,10 @@ def strays(places: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.D
     own = (left_out["true"] - left_out["estimate"]).groupby(left_out["family"]).mean()
     rows = [("places by the others", len(left_out), own.mean(), own.std())]
     for name, of in labelled.groupby("source", sort=False):
-        judged = judge(_other(places, set(of["family"])), of, **options)
-        rows.append((str(name), len(of), (judged["true"] - judged["estimate"]).mean(), np.nan))
+        evaluated = evaluate(_other(places, set(of["family"])), of, **options)
+        rows.append(
+            (str(name), len(of), (evaluated["true"] - evaluated["estimate"]).mean(), np.nan)
+        )
     return pd.DataFrame(rows, columns=["set", "pairs", "off", "spread"])
 
 
@@ -168,8 +172,8 @@ def sizes(
             bar.update()
 
 
-def figures(judged: pd.DataFrame) -> dict[str, float]:
-    """Sum up judged pairs; a family counts once in each draw, and draws count the same.
+def figures(evaluated: pd.DataFrame) -> dict[str, float]:
+    """Sum up evaluated pairs; a family counts once in each draw, and draws count the same.
 
     Returns
     -------
@@ -178,31 +182,33 @@ def figures(judged: pd.DataFrame) -> dict[str, float]:
         (that of a constant), ``by_pair`` (the error with each pair counting the same),
         ``coverage``, ``half_width`` (median), ``refused`` (share), ``pairs``, ``families``.
     """
-    given = judged["estimate"].fillna(judged["constant"])
+    given = evaluated["estimate"].fillna(evaluated["constant"])
     each = pd.DataFrame(
         {
-            "error": (given - judged["true"]).abs(),
-            "constant": (judged["constant"] - judged["true"]).abs(),
-            "coverage": _covered(judged),
-            "refused": judged["estimate"].isna().astype(float),
+            "error": (given - evaluated["true"]).abs(),
+            "constant": (evaluated["constant"] - evaluated["true"]).abs(),
+            "coverage": _covered(evaluated),
+            "refused": evaluated["estimate"].isna().astype(float),
         }
     )
-    keys = [judged["draw"], judged["family"]] if "draw" in judged else [judged["family"]]
+    keys = (
+        [evaluated["draw"], evaluated["family"]] if "draw" in evaluated else [evaluated["family"]]
+    )
     means = each.groupby(keys, sort=False).mean().mean()
-    width = (judged["upper"] - judged["lower"]).median() / 2
+    width = (evaluated["upper"] - evaluated["lower"]).median() / 2
     return {
         **means.to_dict(),
         "by_pair": float(each["error"].mean()),
         "half_width": float(width),
-        "pairs": len(judged),
-        "families": judged["family"].nunique(),
+        "pairs": len(evaluated),
+        "families": evaluated["family"].nunique(),
     }
 
 
-def _covered(judged: pd.DataFrame) -> pd.Series:
+def _covered(evaluated: pd.DataFrame) -> pd.Series:
     """1 where the truth is inside the interval, 0 where it is not, NaN where none was given."""
-    inside = (judged["lower"] <= judged["true"]) & (judged["true"] <= judged["upper"])
-    return inside.astype(float).where(judged["lower"].notna())
+    inside = (evaluated["lower"] <= evaluated["true"]) & (evaluated["true"] <= evaluated["upper"])
+    return inside.astype(float).where(evaluated["lower"].notna())
 
 
 def _other(table: pd.DataFrame, families: Sequence[str] | set[str]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from autoeval.data.shipped import shipped_config
-from autoeval.demo.judging import measure
+from autoeval.demo.detector_page import measure
 from autoeval.demo.roadworld import CATEGORY, DETECTOR, make_picture
 from autoeval.detectors import DropoutSpec, load_detector
 

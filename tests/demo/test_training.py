@@ -9,7 +9,7 @@ import torch
 from autoeval.cli import main
 from autoeval.data.shipped import shipped_config
 from autoeval.demo import training
-from autoeval.demo.judging import describe_training
+from autoeval.demo.detector_page import describe_training
 from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.detectors import load_detector
 

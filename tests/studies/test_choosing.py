@@ -12,7 +12,7 @@ from autoeval.studies.choosing import (
     START,
     Choice,
     choose,
-    judge_all,
+    evaluate_all,
     mean_loss,
     weighted_interval_score,
 )
@@ -61,19 +61,19 @@ def test_what_is_not_told_costs_as_if_everything_were_possible():
     assert cost[0] == pytest.approx((0.5 * 0.2 + 0.05 * 1.0) / 1.5)
 
 
-def test_every_way_is_judged_and_scores_that_a_table_lacks_are_left_out():
+def test_every_way_is_evaluated_and_scores_that_a_table_lacks_are_left_out():
     table = scores().drop(columns="scale_ap@0.30", errors="ignore")
-    judged = judge_all({"one": table}, Choice(), sizes=(2, 40), draws=1)
-    assert list(judged["way"].drop_duplicates()) == [
+    evaluated = evaluate_all({"one": table}, Choice(), sizes=(2, 40), draws=1)
+    assert list(evaluated["way"].drop_duplicates()) == [
         "families left out",
         "0 and a set",
         "2",
         "2 and a set",
     ]
-    assert np.isfinite(judged["loss"]).all()
+    assert np.isfinite(evaluated["loss"]).all()
 
 
-def test_the_report_tells_what_each_detector_was_judged_by():
+def test_the_report_tells_what_each_detector_was_evaluated_by():
     tables = {"one": scores(), "two": scores().assign(mAP=lambda t: 0.8 * t["mAP"])}
     report = choose_report(tables, steps={"rise": (0.2, 0.24)}, draws=1)
     chosen, worth, options = (part.table for part in report.parts)

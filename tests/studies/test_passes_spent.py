@@ -30,7 +30,7 @@ def test_passes_are_counted_and_without_sample_sets_it_is_the_families_left_out(
     assert found.loc[("and half size", 0), "error"] == pytest.approx(plain["error"])
 
 
-def test_a_place_of_a_category_is_judged_as_one_of_it():
+def test_a_place_of_a_category_is_evaluated_as_one_of_it():
     """Places of one category share its effect; those of an unknown one would not."""
     table = with_half_size().assign(category="car")
     own = table[table["kind"] == "seed"]
@@ -39,7 +39,7 @@ def test_a_place_of_a_category_is_judged_as_one_of_it():
     assert found.loc["and half size", "half_width"] == pytest.approx(plain["half_width"])
 
 
-def test_sample_sets_of_a_family_never_judge_it():
+def test_sample_sets_of_a_family_never_evaluates_it():
     """Of two families the one whose sample sets are absurd misleads the other alone."""
     table = with_half_size()
     table = table[table["family"].isin(["family0", "family1"])]

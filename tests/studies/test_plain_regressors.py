@@ -1,4 +1,4 @@
-"""Regressors of scikit-learn, judged as the project's own is."""
+"""Regressors of scikit-learn, evaluated as the project's own is."""
 
 from functools import partial
 

@@ -5,7 +5,7 @@ from observations import found, image, observations, shaky_world, shaky_worlds
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import leave_one_source_out
 from autoeval.studies.examples import examples
-from autoeval.studies.held_out import Judging
+from autoeval.studies.held_out import StudySettings
 from autoeval.studies.image_subsets import subset_table, whole_sets
 from autoeval.studies.set_sizes import size_of_sample_sets, size_of_test_set
 
@@ -26,8 +26,8 @@ def test_subsets_are_drawn_without_replacement_and_repeatably():
 def test_all_images_give_the_error_of_the_protocol():
     made = shaky_worlds()
     expected = leave_one_source_out(whole_sets(made), "bos").summary()["mean_absolute_error"]
-    by_sample = size_of_sample_sets(made, Judging(["bos"]), sizes=[2, 8], draws=2)
-    by_test = size_of_test_set(made, Judging(["bos"]), sizes=[2, 8], draws=2)
+    by_sample = size_of_sample_sets(made, StudySettings(["bos"]), sizes=[2, 8], draws=2)
+    by_test = size_of_test_set(made, StudySettings(["bos"]), sizes=[2, 8], draws=2)
     for result in (by_sample, by_test):
         assert result["images"].tolist() == [2, 8]
         last = result.iloc[-1]
@@ -41,26 +41,29 @@ def test_a_constant_is_missed_by_the_same_at_every_size():
     table = whole_sets(made)
     own = table[table["kind"] == "seed"].groupby("source")["mAP"].first()
     by_hand = np.mean([abs(own[name] - own.drop(name).mean()) for name in own.index])
-    result = size_of_test_set(made, Judging(["constant"]), sizes=[1, 4], draws=3)
+    result = size_of_test_set(made, StudySettings(["constant"]), sizes=[1, 4], draws=3)
     assert result["error"].to_numpy() == pytest.approx([by_hand, by_hand])
 
 
 def test_usual_sizes_end_with_all_images():
-    assert size_of_test_set(shaky_worlds(), Judging(["ac"]), draws=1)["images"].tolist() == [5, 8]
+    assert size_of_test_set(shaky_worlds(), StudySettings(["ac"]), draws=1)["images"].tolist() == [
+        5,
+        8,
+    ]
 
 
 @pytest.mark.parametrize("sizes", [[0], [9]])
 def test_sizes_that_are_not_there(sizes):
     with pytest.raises(InputError, match="sizes from 1 to 8, the images of the largest set"):
-        size_of_sample_sets(shaky_worlds(), Judging(["bos"]), sizes=sizes)
+        size_of_sample_sets(shaky_worlds(), StudySettings(["bos"]), sizes=sizes)
 
 
 def test_scores_that_boxes_do_not_give():
     own = observations(shaky_world("a", 1.0, n_sets=0))
     with pytest.raises(InputError, match="of kind 'sample' but there are none"):
-        size_of_sample_sets(own, Judging(["bos"]))
+        size_of_sample_sets(own, StudySettings(["bos"]))
     with pytest.raises(InputError, match="astrology"):
-        size_of_test_set(shaky_worlds(), Judging(["astrology"]))
+        size_of_test_set(shaky_worlds(), StudySettings(["astrology"]))
 
 
 def moving(name, pixels, n_boxes=2):

@@ -1,4 +1,4 @@
-"""What the study of transfer fits on and what it judges."""
+"""What the study of transfer fits on and what it evaluates."""
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ def scores():
 
 
 def test_figures_worked_by_hand():
-    judged = pd.DataFrame(
+    evaluated = pd.DataFrame(
         {
             "family": ["a", "a", "b"],
             "true": [0.5, 0.5, 0.2],
@@ -38,7 +38,7 @@ def test_figures_worked_by_hand():
             "constant": [0.4, 0.4, 0.4],
         }
     )
-    found = figures(judged)
+    found = figures(evaluated)
     # family a: errors .1 and .2; family b is refused, so the constant's .2 counts
     assert found["error"] == pytest.approx((0.15 + 0.2) / 2)
     assert found["by_pair"] == pytest.approx((0.1 + 0.2 + 0.2) / 3)
@@ -47,7 +47,7 @@ def test_figures_worked_by_hand():
     assert found["half_width"] == pytest.approx((0.15 + 0.1) / 2)
 
 
-def test_a_labelled_set_never_judges_its_own_family():
+def test_a_labelled_set_never_evaluates_its_own_family():
     table = scores()
     places, labelled = places_of(table), labelled_of(table)
     assert "family0" not in set(by_labelled_set(labelled, places)["family"])
@@ -79,10 +79,10 @@ def test_no_line_errs_less_than_the_best_in_hindsight():
     assert figures(in_hindsight(exact, **options))["error"] == pytest.approx(0)
 
 
-def test_m_families_are_fitted_on_and_all_others_judged():
+def test_m_families_are_fitted_on_and_all_others_evaluated():
     places = places_of(scores())
-    judged = few_families(places, m=4, draws=3)
-    assert (judged.groupby("draw")["family"].nunique() == 2).all()
+    evaluated = few_families(places, m=4, draws=3)
+    assert (evaluated.groupby("draw")["family"].nunique() == 2).all()
     with pytest.raises(InputError, match="1 to 5 families"):
         few_families(places, m=0)
 

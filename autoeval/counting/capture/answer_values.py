@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from autoeval.counting.asking import is_answered
 from autoeval.counting.capture.answers import extract_count
 from autoeval.counting.capture.records import CaptureItem
 from autoeval.counting.capture.tasks import CHOICE, CaptureTask
 from autoeval.counting.count_columns import LARGEST
+from autoeval.counting.prompting import is_done
 from autoeval.data.wording import listed
 from autoeval.runtime.states import SKIPPED
 
@@ -43,7 +43,7 @@ def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[st
     bad = []
     for row in rows:
         value = row.get("value")
-        if not is_answered(row) or value is None:
+        if not is_done(row) or value is None:
             found.append(row)
             continue
         read = _pattern(value) if task.kind == CHOICE else _count(value)

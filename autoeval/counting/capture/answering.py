@@ -32,7 +32,7 @@ def answer(
 ) -> Row:
     """Ask; an unreadable image, and what the counter raises, become the row's status.
 
-    The counter is asked inside of ``turn`` (see `autoeval.counting.asking.turn_of`), while images
+    The counter runs inside of ``turn``, the `autoeval.counting.prompting.lock_of` it, while images
     are read outside of it.
 
     Raises

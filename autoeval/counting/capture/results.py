@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import is_answered
 from autoeval.counting.capture.answer_values import contradictions, readable
 from autoeval.counting.capture.split import CaptureSplit
 from autoeval.counting.capture.tasks import CaptureTask
+from autoeval.counting.prompting import is_done
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.runtime.states import FAILED, MISSING, OK, SKIPPED
@@ -163,8 +163,8 @@ def _one_each(rows: Iterable[Row], known: set[str]) -> tuple[list[Row], list[str
             unknown[name] += 1
             continue
         before = answers.get(place)
-        if before is not None and is_answered(before):
-            if not is_answered(row):
+        if before is not None and is_done(before):
+            if not is_done(row):
                 continue
             times[name] += 1
         answers[place] = row
@@ -181,7 +181,7 @@ def _one_each(rows: Iterable[Row], known: set[str]) -> tuple[list[Row], list[str
 
 
 def _combine(rows: Sequence[Row], task: CaptureTask) -> dict[str, Any]:
-    answered = [row for row in rows if is_answered(row)]
+    answered = [row for row in rows if is_done(row)]
     if not answered:
         return {"value": None, "status": FAILED if rows else MISSING, "confidence": np.nan}
     values = Counter(row.get("value") for row in answered)

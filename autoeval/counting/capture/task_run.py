@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from autoeval.counting.asking import is_answered, turn_of
 from autoeval.counting.capture.answering import Row, answer
 from autoeval.counting.capture.prompts import PromptBook
 from autoeval.counting.capture.queries import Query, RunOptions, make_queries
@@ -14,6 +13,7 @@ from autoeval.counting.capture.split import INPAINTED, CaptureSplit
 from autoeval.counting.capture.tasks import COUNT, CaptureTask
 from autoeval.counting.counters.base import TEXT, Counter
 from autoeval.counting.journal import CellJournal
+from autoeval.counting.prompting import is_done, lock_of
 from autoeval.errors import InputError
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.threads import as_done
@@ -79,7 +79,7 @@ def run_task(
     queries = list(make_queries(split, task, counter, book, options))
     if not queries:
         raise InputError(f"No item of {split.folder} has what the task {task.name} needs.")
-    done = {row["key"] for row in journal.read().values() if is_answered(row)}
+    done = {row["key"] for row in journal.read().values() if is_done(row)}
     waiting = [query for query in queries if query.key not in done]
     counts = RunCounts(reused=len(queries) - len(waiting))
     title = f"{counter.name}, {task.name}"
@@ -112,10 +112,10 @@ def _answers(
     queries: list[Query],
     options: RunOptions,
 ) -> Iterator[Row]:
-    failures, ask = 0, partial(answer, split, task, counter, options, turn_of(counter))
+    failures, ask = 0, partial(answer, split, task, counter, options, lock_of(counter))
     for row in as_done(ask, queries, options.workers):
         yield row
-        failures = 0 if is_answered(row) else failures + 1
+        failures = 0 if is_done(row) else failures + 1
         if failures == MOST_FAILURES:
             raise InputError(
                 f"{failures} questions in a row failed, the last ({row['image_file']}) "

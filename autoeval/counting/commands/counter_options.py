@@ -10,7 +10,7 @@ from autoeval.commands.detector_options import read_cfg_options
 if TYPE_CHECKING:
     from autoeval.counting.counters.base import Counter
 
-BATCH_SIZE = 8  # as in `autoeval.counting.asking`
+BATCH_SIZE = 8  # as in `autoeval.counting.prompting`
 
 
 def add_counter_options(
@@ -64,8 +64,8 @@ def load_counters(args: argparse.Namespace) -> list[tuple[Counter, dict[str, Any
     InputError
         If one cannot be built, or two carry one name.
     """
-    from autoeval.counting.asking import check_names
     from autoeval.counting.counters.build import load_counter
+    from autoeval.counting.prompting import check_names
 
     options = read_cfg_options(args.cfg_options)
     loaded = [load_counter(path, options) for path in args.counter]

@@ -1,8 +1,8 @@
-"""Test whether a counter that is asked in words understands what it is asked for (PrACo).
+"""Test whether a counter that takes text prompts counts the class of the prompt (PrACo).
 
-Asks for every class in every image (negative-label test) and about pairs of images stacked into
-mosaics (mosaic test). DATA is a folder in FSC-147's layout or with MUCCA's files, a COCO file or
-folder, or a config file that puts COCO files together. Answers are kept one by one: the same
+Counts every class in every image (negative-label test) and in pairs of images stacked into mosaics
+(mosaic test). DATA is a folder in FSC-147's layout or with MUCCA's files, a COCO file or
+folder, or a config file that puts COCO files together. Results are kept one by one: the same
 command goes on where it was stopped. Writes tables, figures, the authors' CSV files and report.html
 into the folder --out. Predictions made elsewhere (--predictions) need no images.
 """
@@ -28,9 +28,9 @@ from autoeval.counting.modes import mode_line
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.counting.asking import Asker
     from autoeval.counting.praco.data import CountingSet
     from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
+    from autoeval.counting.prompting import PromptedCounter
 
 # As in `mosaic_pairs`, which takes a second to import.
 LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
@@ -42,20 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-root", metavar="DIR", help="folder with the data of a config file")
     parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
     add_exclude(parser)
-    asked = parser.add_argument_group("who is asked")
-    add_counter_options(asked, example="configs/counting/praco/yolox_nano.py", required=False)
+    counters = parser.add_argument_group("counters")
+    add_counter_options(counters, example="configs/counting/praco/yolox_nano.py", required=False)
     add_predictions(
-        asked,
+        counters,
         "folders with Inference_Test1_MODEL_SPLIT.csv files, or with a folder of them for each "
         "model; with --multi-class also multiclass_MODEL_SPLIT1.csv",
     )
-    asked.add_argument("--prompt", default="{}", help="template; {} is the class")
-    asked.add_argument(
+    counters.add_argument("--prompt", default="{}", help="template; {} is the class")
+    counters.add_argument(
         "--reference-class",
         action="store_true",
-        help="tell the counter the true class in its context, as DAVE's published figures need",
+        help="pass the counter the true class in its context, as DAVE's published figures need",
     )
-    how = parser.add_argument_group("how it is measured")
+    how = parser.add_argument_group("measures")
     add_mode(how)
     how.add_argument(
         "--pairs",
@@ -92,7 +92,9 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.praco.data_kind import load_counting_set
 
     if not args.counter and not args.predictions:
-        raise InputError("Nobody to ask: give --counter FILE or --predictions DIR.")
+        raise InputError(
+            "Expected a counter or predictions: give --counter FILE or --predictions DIR."
+        )
     if "{}" not in args.prompt:
         raise InputError(f"--prompt needs {{}} where the class goes, got {args.prompt!r}.")
     counting_set = load_counting_set(
@@ -110,20 +112,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
-    from autoeval.counting.asking import check_names
     from autoeval.counting.journal import folder_name
     from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
     from autoeval.counting.praco.data import single_class
     from autoeval.counting.praco.mosaic_panels import choose_mosaics, mosaic_panels
     from autoeval.counting.praco.outcome import write_outcome
+    from autoeval.counting.prompting import check_names
 
     counting_set = single_class(counting_set).first(args.limit)
     recipes = _pairs(args, counting_set)
     results, panels = [], {}
-    for asker, settings in _askers(args):
-        folder = args.out / folder_name(asker.counter.name)
+    for prompted, settings in _prompted_counters(args):
+        folder = args.out / folder_name(prompted.counter.name)
         result = evaluate_counter(
-            asker,
+            prompted,
             counting_set,
             recipes,
             folder,
@@ -134,7 +136,7 @@ def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
         results.append(result)
         if result.measured is not None:
             chosen = choose_mosaics(result.measured)
-            panels[result.name] = mosaic_panels(asker, counting_set, chosen)
+            panels[result.name] = mosaic_panels(prompted, counting_set, chosen)
     results += [
         evaluate_files(path.parent, model, counting_set, mode=args.mode)
         for model, path in _of_files(args, counting_set)
@@ -143,12 +145,12 @@ def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
     return write_outcome(args.out, results, counting_set, panels, n_resamples=args.n_resamples)
 
 
-def _askers(args: argparse.Namespace) -> list[tuple[Asker, dict]]:
-    from autoeval.counting.asking import Asker
+def _prompted_counters(args: argparse.Namespace) -> list[tuple[PromptedCounter, dict]]:
+    from autoeval.counting.prompting import PromptedCounter
 
-    asked = {"workers": args.workers, "batch_size": args.batch_size}
+    options = {"workers": args.workers, "batch_size": args.batch_size}
     return [
-        (Asker(counter, args.prompt, args.reference_class, **asked), settings)
+        (PromptedCounter(counter, args.prompt, args.reference_class, **options), settings)
         for counter, settings in load_counters(args)
     ]
 
@@ -186,7 +188,6 @@ def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[tuple
 
 
 def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str:
-    from autoeval.counting.asking import check_names
     from autoeval.counting.journal import folder_name
     from autoeval.counting.praco.multi_class import (
         evaluate_multi_class,
@@ -194,18 +195,19 @@ def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str
         with_objects,
     )
     from autoeval.counting.praco.outcome import write_plus_plus
+    from autoeval.counting.prompting import check_names
 
     counting_set = with_objects(counting_set).first(args.limit)
     options = {"divisions": args.grid, "mode": args.mode}
     results = [
         evaluate_multi_class(
-            asker,
+            prompted,
             counting_set,
-            args.out / folder_name(asker.counter.name),
+            args.out / folder_name(prompted.counter.name),
             settings=settings,
             **options,
         )
-        for asker, settings in _askers(args)
+        for prompted, settings in _prompted_counters(args)
     ]
     results += [
         evaluate_multi_class_file(path, model, counting_set, **options)

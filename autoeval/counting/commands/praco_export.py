@@ -1,34 +1,28 @@
 """Export PrACo's negative-label test as a task for lmms-eval.
 
 Run it with `lmms-eval --include_path OUT --tasks NAME ...`, in an environment that has this package
-(`pip install --no-deps` and Pillow suffice). DATA is what `autoeval count praco` takes, with its
-images. Models that answer in words say nothing about places, which the mosaic test needs.
+(`pip install --no-deps` and Pillow suffice). DATA is what `autoeval count praco --data` takes,
+with its images. Language models give counts without locations, which the mosaic test needs.
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from autoeval.counting.commands.common_options import add_exclude, add_out
 from autoeval.counting.commands.counter_options import positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("data", metavar="DATA", help="see above")
-    parser.add_argument("out", type=Path, metavar="OUT")
+    parser.add_argument("--data", required=True, metavar="DATA", help="see above")
     parser.add_argument("--data-root", metavar="DIR", help="folder with the data of a config file")
     parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
-    parser.add_argument(
-        "--exclude",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="list of image ids to take out, such as images of several classes; repeatable",
-    )
+    add_exclude(parser)
+    add_out(parser, "praco_tasks")
     parser.add_argument("--question", metavar="TEXT", help="template; {} is the class")
     parser.add_argument("--limit", type=positive, metavar="N", help="the first N images only")
-    parser.add_argument("--max-tokens", type=int, default=256, metavar="N", help="of an answer")
+    parser.add_argument("--max-tokens", type=int, default=256, metavar="N", help="of a reply")
 
 
 def run(args: argparse.Namespace) -> int:

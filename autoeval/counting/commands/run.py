@@ -1,6 +1,6 @@
 """Count in every image with any counter, and write predictions for `autoeval count evaluate`.
 
-Answers are kept one by one in OUT/COUNTER: the same command goes on where it was stopped, and asks
+Results are kept one by one in OUT/COUNTER: the same command goes on where it was stopped, and asks
 again only what failed. Writes predictions.csv (id, pred, status) and, where the counter says where
 it counts, points.json.
 """
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prompt",
         default="objects",
-        help="what to count: a class, or the question to a model that answers in words; counters "
+        help="what to count: a class, or the prompt of a language model; counters "
         "of one kind of object pass it over (default: %(default)s)",
     )
     add_run_options(parser, "images")
@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.asking import Asker
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
+    from autoeval.counting.prompting import PromptedCounter
     from autoeval.counting.running import count_images, write_counts
     from autoeval.data.find_images import find_images
     from autoeval.data.wording import listed
@@ -63,8 +63,8 @@ def run(args: argparse.Namespace) -> int:
         folder = args.out / folder_name(counter.name)
         check_same_run(folder / "run.json", {**settings, "prompt": args.prompt})
         journal = CellJournal(folder / "answers.jsonl", ["image"])
-        asker = Asker(counter, workers=args.workers, batch_size=args.batch_size)
-        table = count_images(asker, images, args.prompt, journal)
+        prompted = PromptedCounter(counter, workers=args.workers, batch_size=args.batch_size)
+        table = count_images(prompted, images, args.prompt, journal)
         files = write_counts(folder, table)
         status = table["status"]
         failed = table.loc[status.str.startswith("failed"), "id"].tolist()
@@ -76,5 +76,5 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(f"  {path}" for path in files))
         failures += len(failed)
     if failures:
-        print(f"{failures} images failed; the same command asks about them again.")
+        print(f"{failures} images failed; the same command counts them again.")
     return FAILURE if failures else 0

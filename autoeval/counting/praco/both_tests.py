@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.counting.asking import Asker
 from autoeval.counting.journal import CellJournal, check_same_run
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic import locates
@@ -20,12 +19,13 @@ from autoeval.counting.praco.negative_run import KEY as NEGATIVE_KEY
 from autoeval.counting.praco.negative_run import Tiles, count_matrix, run_negative_test
 from autoeval.counting.praco.released_csv import read_released, write_released
 from autoeval.counting.praco.result import PracoResult
+from autoeval.counting.prompting import PromptedCounter
 from autoeval.data.wording import listed
 from autoeval.runtime.files import atomic_path
 
 
 def evaluate_counter(
-    asker: Asker,
+    prompted: PromptedCounter,
     counting_set: CountingSet,
     recipes: Sequence[MosaicRecipe],
     folder: str | os.PathLike[str],
@@ -34,13 +34,12 @@ def evaluate_counter(
     mode: str = "paper",
     divisions: int = 2,
 ) -> PracoResult:
-    """Run both tests, going on from what the folder holds, and keep the answers.
+    """Run both tests, going on from what the folder holds, and keep the results.
 
     Parameters
     ----------
-    asker : Asker
-        The counter and how it is asked. One that gives counts only takes the negative-label test
-        alone, and a note says so.
+    prompted : PromptedCounter
+        One that gives counts only takes the negative-label test alone, and a note says so.
     counting_set : CountingSet
         Of images of one class each.
     recipes : sequence of MosaicRecipe
@@ -49,7 +48,7 @@ def evaluate_counter(
         Of this counter alone. Receives the journals, ``negative.parquet``, ``mosaics.parquet`` and
         the authors' CSV files (where there is one mosaic for each image and class).
     settings : mapping
-        What the answers depend on, fit for JSON; a folder with other settings is refused.
+        What the results depend on, fit for JSON; a folder with other settings is refused.
     mode : {"released", "paper"}
         Of the measures.
     divisions : int
@@ -60,34 +59,34 @@ def evaluate_counter(
     PracoResult
     """
     folder = Path(folder)
-    table = ask_negatives(asker, counting_set, folder, settings)
+    table = count_negatives(prompted, counting_set, folder, settings)
     counts = count_matrix(table, counting_set)
     notes, mosaics = failures("prompts", table), None
-    if not locates(asker.counter):
-        notes.append(counts_only(asker))
+    if not locates(prompted.counter):
+        notes.append(counts_only(prompted))
     elif recipes:
         journal = CellJournal(folder / "mosaics.jsonl", MOSAIC_KEY)
-        mosaics = run_mosaic_test(asker, counting_set, recipes, journal, divisions=divisions)
+        mosaics = run_mosaic_test(prompted, counting_set, recipes, journal, divisions=divisions)
         notes += failures("mosaics", mosaics)
         with atomic_path(folder / "mosaics.parquet") as temporary:
             mosaics.to_parquet(temporary, index=False)
-    _write_released(folder, asker.counter.name, counting_set, counts, mosaics)
-    name = asker.counter.name
+    _write_released(folder, prompted.counter.name, counting_set, counts, mosaics)
+    name = prompted.counter.name
     return PracoResult(name, counts, counting_set.truth(), mosaics, mode, tuple(notes))
 
 
-def ask_negatives(
-    asker: Asker,
+def count_negatives(
+    prompted: PromptedCounter,
     counting_set: CountingSet,
     folder: Path,
     settings: Mapping[str, Any],
     tiles: Tiles | None = None,
 ) -> pd.DataFrame:
     """Run the negative-label test in a folder and keep its table; see `run_negative_test`."""
-    asked = {"prompt": asker.prompt, "reference": asker.reference}
-    check_same_run(folder / "run.json", {**settings, **asked})
+    prompts = {"prompt": prompted.prompt, "reference": prompted.reference}
+    check_same_run(folder / "run.json", {**settings, **prompts})
     journal = CellJournal(folder / "negative.jsonl", NEGATIVE_KEY)
-    table = run_negative_test(asker, counting_set, journal, tiles=tiles)
+    table = run_negative_test(prompted, counting_set, journal, tiles=tiles)
     with atomic_path(folder / "negative.parquet") as temporary:
         table.to_parquet(temporary, index=False)
     return table
@@ -107,10 +106,10 @@ def evaluate_files(
 
 
 def failures(what: str, table: pd.DataFrame) -> list[str]:
-    """Say how many answers of a table failed or were skipped and why, and their warnings."""
+    """Say how many results of a table failed or were skipped and why, and their warnings."""
     reasons = table.loc[table["status"] != "ok", "status"]
     return [
-        f"{n} {what} without an answer ({reason})"
+        f"{n} {what} without a result ({reason})"
         for reason, n in reasons.value_counts().head(5).items()
     ] + _warnings(what, table)
 

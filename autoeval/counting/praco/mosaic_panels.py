@@ -9,10 +9,10 @@ import cv2
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import Asker
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic import halves, stack
+from autoeval.counting.prompting import CountRequest, PromptedCounter
 from autoeval.data.images import read_image
 
 UPPER_COLOR, LOWER_COLOR = (200, 110, 30), (20, 90, 230)  # blue and dark orange, as BGR
@@ -37,18 +37,17 @@ def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
 
 
 def mosaic_panels(
-    asker: Asker,
+    prompted: PromptedCounter,
     counting_set: CountingSet,
     chosen: pd.DataFrame,
     *,
     read: Callable[[Path], np.ndarray] = read_image,
 ) -> list[tuple[np.ndarray, str]]:
-    """Ask about mosaics again and draw the answers.
+    """Count in mosaics again and draw the results.
 
     Parameters
     ----------
-    asker : Asker
-        The counter and how it was asked.
+    prompted : PromptedCounter
     counting_set : CountingSet
         Holds the images.
     chosen : DataFrame
@@ -65,7 +64,8 @@ def mosaic_panels(
         top, bottom = (read(paths[name]) for name in (row.positive, row.negative))
         mosaic, seam = stack(top, bottom, row.layout)
         name = f"{row.positive} above {row.negative}"
-        [result] = asker.ask(mosaic, [row.positive_class], name, row.positive_class)
+        wanted = row.positive_class
+        [[result]] = prompted.count([CountRequest(mosaic, [wanted], name, wanted)])
         upper, lower = halves(result, len(mosaic), seam)
         caption = (
             f"“{row.positive_class}” above “{row.negative_class}”: {upper:.4g} of {row.count:.0f} "
@@ -76,7 +76,7 @@ def mosaic_panels(
 
 
 def draw_panel(mosaic: np.ndarray, seam: int, result: CountResult) -> np.ndarray:
-    """Draw a counter's answer into a mosaic: boxes, else points, else the density map.
+    """Draw a counter's result into a mosaic: boxes, else points, else the density map.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The mosaic test: the class of the upper image is asked for in both at once (section 3.3)."""
+"""The mosaic test: the class of the upper image is counted in both at once (section 3.3)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import Asker, Question, answer_fields, is_answered, number
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.mosaic import halves, locates, stack
 from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
 from autoeval.counting.praco.tiles import tile_counts
+from autoeval.counting.prompting import (
+    CountRequest,
+    PromptedCounter,
+    is_done,
+    number,
+    result_fields,
+)
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
 from autoeval.runtime.progress import announced_bar
@@ -28,7 +34,7 @@ Reader = Callable[[Path], np.ndarray]
 
 
 def run_mosaic_test(
-    asker: Asker,
+    prompted: PromptedCounter,
     counting_set: CountingSet,
     recipes: Sequence[MosaicRecipe],
     journal: CellJournal,
@@ -36,18 +42,18 @@ def run_mosaic_test(
     divisions: int = 2,
     read: Reader = read_image,
 ) -> pd.DataFrame:
-    """Ask about every mosaic, but for those the journal has.
+    """Count in every mosaic, without the results in the journal.
 
     Parameters
     ----------
-    asker : Asker
+    prompted : PromptedCounter
         Its counter must say where it counts.
     counting_set : CountingSet
         Holds the images of the recipes.
     recipes : sequence of MosaicRecipe
         Which mosaics.
     journal : CellJournal
-        With the key `KEY`; receives each answer as soon as it is there.
+        With the key `KEY`; receives each result as soon as it is there.
     divisions : int
         d; what is counted, and what is there, is kept for each of 2^d x 2^d tiles, too.
     read : callable of Path -> ndarray
@@ -65,19 +71,19 @@ def run_mosaic_test(
     InputError
         If the counter gives counts only, or no recipe is left.
     """
-    if not locates(asker.counter):
-        raise InputError(counts_only(asker))
+    if not locates(prompted.counter):
+        raise InputError(counts_only(prompted))
     if not recipes:
         raise InputError("The mosaic test needs images of at least two classes: no pair is left.")
     cells = journal.read()
-    waiting = [r for r in recipes if not is_answered(cells.get(_key(r), {"status": FAILED}))]
+    waiting = [r for r in recipes if not is_done(cells.get(_key(r), {"status": FAILED}))]
     paths, images = counting_set.paths, counting_set.by_id
     picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read(paths[image_id]))
     with (
         journal.writer() as write,
         announced_bar(len(waiting), "Mosaics", items="mosaics", unit="mosaic") as bar,
     ):
-        for fresh in asker.parts(partial(_ask, asker, images, picture, divisions), waiting):
+        for fresh in prompted.parts(partial(_count, prompted, images, picture, divisions), waiting):
             write(fresh)
             cells.update({tuple(cell[name] for name in KEY): cell for cell in fresh})
             bar.update(len(fresh))
@@ -85,11 +91,11 @@ def run_mosaic_test(
     return table.astype({"upper": np.float64, "lower": np.float64})
 
 
-def counts_only(asker: Asker) -> str:
+def counts_only(prompted: PromptedCounter) -> str:
     """Say why a counter takes no part in the mosaic test."""
     return (
-        f"{asker.counter.name} gives counts only: without points, boxes or a density map the two "
-        "parts of a mosaic cannot be told apart, so it takes the negative-label test alone."
+        f"{prompted.counter.name} gives counts only: without points, boxes or a density map the "
+        "two parts of a mosaic cannot be told apart, so it takes the negative-label test alone."
     )
 
 
@@ -99,16 +105,16 @@ def _key(recipe: MosaicRecipe) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, eq=False)
 class _Mosaic:
-    """A recipe with its upper image, and what is asked about it."""
+    """A recipe with its upper image and its request."""
 
     recipe: MosaicRecipe
     top: np.ndarray
     seam: int
-    question: Question
+    request: CountRequest
 
 
-def _ask(
-    asker: Asker,
+def _count(
+    prompted: PromptedCounter,
     images: Mapping[str, CountedImage],
     picture: Callable[[str], np.ndarray],
     divisions: int,
@@ -121,29 +127,32 @@ def _ask(
         except (UnreadableImageError, InputError) as error:
             status = f"{FAILED}: {error}"
             failed.append(_fields(recipe) | {"upper": None, "lower": None, "status": status})
-    answers = asker.ask_all([mosaic.question for mosaic in mosaics])
+    results = prompted.count([mosaic.request for mosaic in mosaics])
     return failed + [
-        _cell(asker, mosaic, images[mosaic.recipe.positive], result, divisions)
-        for mosaic, [result] in zip(mosaics, answers, strict=True)
+        _cell(prompted, mosaic, images[mosaic.recipe.positive], result, divisions)
+        for mosaic, [result] in zip(mosaics, results, strict=True)
     ]
 
 
 def _make(recipe: MosaicRecipe, picture: Callable[[str], np.ndarray]) -> _Mosaic:
     top, bottom = picture(recipe.positive), picture(recipe.negative)
     mosaic, seam = stack(top, bottom, recipe.layout)
-    name, asked = f"{recipe.positive} above {recipe.negative}", recipe.positive_class
-    return _Mosaic(recipe, top, seam, Question(mosaic, [asked], name, asked))
+    name, wanted = f"{recipe.positive} above {recipe.negative}", recipe.positive_class
+    return _Mosaic(recipe, top, seam, CountRequest(mosaic, [wanted], name, wanted))
 
 
 def _cell(
-    asker: Asker, mosaic: _Mosaic, upper_image: CountedImage, result: CountResult, divisions: int
+    prompted: PromptedCounter,
+    mosaic: _Mosaic,
+    upper_image: CountedImage,
+    result: CountResult,
+    divisions: int,
 ) -> Cell:
-    recipe, size = mosaic.recipe, mosaic.question.image.shape[:2]
+    recipe, size = mosaic.recipe, mosaic.request.image.shape[:2]
     upper, lower = halves(result, size[0], mosaic.seam)
-    told = asker.privileged(recipe.positive_class)
     cell = _fields(recipe) | {"upper": number(upper), "lower": number(lower)}
-    cell |= answer_fields(result, told)
-    if is_answered(cell) and not np.isnan(result.count):
+    cell |= result_fields(result, prompted.privileged(recipe.positive_class))
+    if is_done(cell) and not np.isnan(result.count):
         truth = _placed(upper_image, mosaic.top, mosaic.seam, size[1])
         cell |= _tiles(result, truth, size, divisions)
     return cell

@@ -1,4 +1,4 @@
-"""PrACo++ on images that may hold several classes: asking a counter, or reading files."""
+"""PrACo++ on images that may hold several classes: counting, or reading files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import Asker
-from autoeval.counting.praco.both_tests import ask_negatives, failures
+from autoeval.counting.praco.both_tests import count_negatives, failures
 from autoeval.counting.praco.data import NO_OBJECT, CountedImage, CountingSet
 from autoeval.counting.praco.density_files import tiles_on_file
 from autoeval.counting.praco.mosaic import locates
@@ -21,6 +20,7 @@ from autoeval.counting.praco.plus_plus import plus_plus_by_image
 from autoeval.counting.praco.plus_plus_result import PlusPlusResult
 from autoeval.counting.praco.released_csv import read_counts
 from autoeval.counting.praco.tiles import localised, tile_counts, tiles_of_points
+from autoeval.counting.prompting import PromptedCounter
 from autoeval.data.images import read_image
 from autoeval.errors import InputError
 
@@ -28,7 +28,7 @@ Tiles = Mapping[tuple[str, str], list[float]]
 
 
 def evaluate_multi_class(
-    asker: Asker,
+    prompted: PromptedCounter,
     counting_set: CountingSet,
     folder: str | os.PathLike[str],
     *,
@@ -36,12 +36,11 @@ def evaluate_multi_class(
     divisions: int = 2,
     mode: str = "paper",
 ) -> PlusPlusResult:
-    """Ask for every class in every image, going on from what the folder holds.
+    """Count every class in every image, going on from what the folder holds.
 
     Parameters
     ----------
-    asker : Asker
-        The counter and how it is asked.
+    prompted : PromptedCounter
     counting_set : CountingSet
         Images without objects are left out.
     folder : path-like
@@ -59,13 +58,15 @@ def evaluate_multi_class(
         If no image holds an object.
     """
     counting_set = with_objects(counting_set)
-    grid = locates(asker.counter)
+    grid = locates(prompted.counter)
     tiles = partial(tile_counts, divisions=divisions) if grid else None
-    table = ask_negatives(asker, counting_set, Path(folder), {**settings, "grid": divisions}, tiles)
+    table = count_negatives(
+        prompted, counting_set, Path(folder), {**settings, "grid": divisions}, tiles
+    )
     answered = table.dropna(subset=["count"]).set_index(["image", "class"])
     found = answered["tiles"].to_dict() if grid else None
     places = _localised(found, counting_set, divisions) if found is not None else None
-    name, notes = asker.counter.name, failures("prompts", table)
+    name, notes = prompted.counter.name, failures("prompts", table)
     return _result(name, count_matrix(table, counting_set), counting_set, places, mode, notes)
 
 
@@ -134,7 +135,7 @@ def _result(
 
 
 def _localised(tiles: Tiles, counting_set: CountingSet, divisions: int) -> pd.DataFrame:
-    """Compare tile by tile each class that an image holds, where there is an answer."""
+    """Compare tile by tile each class that an image holds, where there is a result."""
     rows, predicted, true = [], [], []
     for image in counting_set.kept:
         height, width = _size(image)

@@ -1,4 +1,4 @@
-"""The negative-label test: every class of the set is asked for in every image (section 3.2)."""
+"""The negative-label test: every class of the set is counted in every image (section 3.2)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import Asker, Question, answer_fields, is_answered, number
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.counting.prompting import (
+    CountRequest,
+    PromptedCounter,
+    is_done,
+    number,
+    result_fields,
+)
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
 from autoeval.runtime.progress import announced_bar
@@ -23,25 +29,25 @@ Tiles = Callable[..., list[float]]
 
 
 def run_negative_test(
-    asker: Asker,
+    prompted: PromptedCounter,
     counting_set: CountingSet,
     journal: CellJournal,
     *,
     tiles: Tiles | None = None,
     read: Callable[[Path], np.ndarray] = read_image,
 ) -> pd.DataFrame:
-    """Ask for every class in every measured image, but for what the journal has.
+    """Count every class in every measured image, without the results in the journal.
 
     Parameters
     ----------
-    asker : Asker
+    prompted : PromptedCounter
         All classes of an image go to its counter at once.
     counting_set : CountingSet
-        Excluded images are not asked about.
+        Excluded images are not counted in.
     journal : CellJournal
-        With the key `KEY`; receives the answers of an image as soon as they are there.
+        With the key `KEY`; receives the results of an image as soon as they are there.
     tiles : callable of (result, height, width) -> list of float, optional
-        Further numbers to keep of each answer (see `autoeval.counting.praco.tiles`).
+        Further numbers to keep of each result (see `autoeval.counting.praco.tiles`).
     read : callable of Path -> ndarray
         Reads an image (H, W, 3) uint8 BGR.
 
@@ -62,66 +68,69 @@ def run_negative_test(
         image.image_id: [
             name
             for name in counting_set.classes
-            if (image.image_id, name) not in cells or not is_answered(cells[image.image_id, name])
+            if (image.image_id, name) not in cells or not is_done(cells[image.image_id, name])
         ]
         for image in kept
     }
     waiting = [image for image in kept if wanted[image.image_id]]
     total, items = sum(map(len, wanted.values())), f"prompts on {len(waiting)} images"
-    ask = partial(_ask, asker, wanted, read, tiles)
+    count = partial(_count, prompted, wanted, read, tiles)
     with (
         journal.writer() as write,
         announced_bar(total, "Negative labels", items=items, unit="prompt") as bar,
     ):
-        for fresh in asker.parts(ask, waiting):
+        for fresh in prompted.parts(count, waiting):
             write(fresh)
             cells.update({(cell["image"], cell["class"]): cell for cell in fresh})
             bar.update(len(fresh))
     table = _table(cells, counting_set)
     if table["status"].str.startswith(FAILED).all():
         raise InputError(
-            f"The counter {asker.counter.name} failed on all {len(table)} prompts; the first: "
+            f"The counter {prompted.counter.name} failed on all {len(table)} prompts; the first: "
             f"{table['status'].iloc[0]}."
         )
     return table
 
 
-def _ask(
-    asker: Asker,
+def _count(
+    prompted: PromptedCounter,
     wanted: Mapping[str, list[str]],
     read: Callable[[Path], np.ndarray],
     tiles: Tiles | None,
     images: Sequence[CountedImage],
 ) -> list[Cell]:
     unread: list[Cell] = []
-    questions = []
+    requests = []
     for image in images:
         classes = wanted[image.image_id]
         try:
-            # An image of several classes has no one true class to tell.
-            told = ", ".join(image.points)
-            questions.append(Question(read(image.path), classes, image.image_id, told))
+            true_class = ", ".join(image.points)  # one, or all of an image of several
+            requests.append(CountRequest(read(image.path), classes, image.image_id, true_class))
         except UnreadableImageError as error:
             status = f"{FAILED}: {error.reason}"
             unread += [
                 {"image": image.image_id, "class": name, "count": None, "status": status}
                 for name in classes
             ]
-    answers = asker.ask_all(questions)
+    results = prompted.count(requests)
     return unread + [
-        _cell(asker, question, name, result, tiles)
-        for question, results in zip(questions, answers, strict=True)
-        for name, result in zip(question.classes, results, strict=True)
+        _cell(prompted, request, name, result, tiles)
+        for request, of_image in zip(requests, results, strict=True)
+        for name, result in zip(request.classes, of_image, strict=True)
     ]
 
 
 def _cell(
-    asker: Asker, question: Question, name: str, result: CountResult, tiles: Tiles | None
+    prompted: PromptedCounter,
+    request: CountRequest,
+    name: str,
+    result: CountResult,
+    tiles: Tiles | None,
 ) -> Cell:
-    cell: Cell = {"image": question.image_id, "class": name, "count": number(result.count)}
-    cell |= answer_fields(result, asker.privileged(question.true_class))
-    if tiles is not None and is_answered(cell):
-        cell["tiles"] = tiles(result, *question.image.shape[:2])
+    cell: Cell = {"image": request.image_id, "class": name, "count": number(result.count)}
+    cell |= result_fields(result, prompted.privileged(request.true_class))
+    if tiles is not None and is_done(cell):
+        cell["tiles"] = tiles(result, *request.image.shape[:2])
     return cell
 
 

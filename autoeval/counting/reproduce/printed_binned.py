@@ -9,7 +9,7 @@ from autoeval.counting.binning.published_bins import published_bins
 from autoeval.counting.measures.binned import bin_table, pooled
 from autoeval.counting.measures.overall import absolute_error
 from autoeval.counting.reproduce.count_files import SCHEMES, CountFile
-from autoeval.counting.reproduce.printed_grid import Own, beside, not_as_printed
+from autoeval.counting.reproduce.printed_grid import Own, beside, not_as_printed, rows_at_hand
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.printed_beside import Beside
@@ -62,7 +62,7 @@ def binned_table(
     notes : sequence of str
     """
     elsewhere = [row for row in entry["global_of_others"] if (row, "global MAE") in own]
-    marks = not_as_printed(_few(entry, {row for row, _ in own}), _kept(mode))
+    marks = _marks(entry, {row for row, _ in own}, mode)
     notes = [*notes, *_of_others(elsewhere)]
     return beside(
         name, entry, own, row="data set and model", marks=marks, notes=notes, only_own=True
@@ -78,7 +78,7 @@ def ablation_table(name: str, entry: Mapping[str, Any], own: Own, *, mode: str =
         for measure in ("MAE", "std")
         if (entry["repeats"], f"{scheme} {measure}") in own
     }
-    marks = not_as_printed(_few(entry, {row for row, _ in repeated}), _kept(mode))
+    marks = _marks(entry, {row for row, _ in repeated}, mode)
     return beside(name, entry, repeated, row="setting", marks=marks)
 
 
@@ -93,13 +93,9 @@ def _measured(file: CountFile, mode: str) -> dict[str, float]:
     return values
 
 
-def _few(entry: Mapping[str, Any], rows: set[str]) -> str:
-    lacking = len(set(entry["rows"]) - rows)
-    return f"{len(entry['rows']) - lacking} of {len(entry['rows'])} rows" if lacking else ""
-
-
-def _kept(mode: str) -> str:
-    return "true counts outside the bins kept in bins of their own" if mode == "paper" else ""
+def _marks(entry: Mapping[str, Any], rows: set[str], mode: str) -> str:
+    kept = "true counts outside the bins kept in bins of their own" if mode == "paper" else ""
+    return not_as_printed(rows_at_hand(entry, rows), kept if rows else "")
 
 
 def _of_others(rows: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from autoeval.counting.measures.game import GameScore
 from autoeval.counting.reproduce.count_files import SCHEMES
-from autoeval.counting.reproduce.printed_grid import beside, not_as_printed
+from autoeval.counting.reproduce.printed_grid import beside, not_as_printed, rows_at_hand
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.printed_beside import Beside
@@ -69,8 +69,7 @@ def game_table(
             for level, *values in score.compute().itertuples(index=False):
                 for measure, value in zip(("mean", "std"), values, strict=True):
                     own[row, f"L={level} {label} {measure}"] = value
-    lacking = len(set(entry["rows"]) - {row for row, _ in own})
-    marks = not_as_printed(f"{lacking} of {len(entry['rows'])} rows missing" if lacking else "")
+    marks = not_as_printed(rows_at_hand(entry, {row for row, _ in own}))
     table = beside(
         name, entry, own, row="data set and model", marks=marks, notes=notes, only_own=True
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,16 @@ def printed_name(name: str, known: Mapping[str, Any]) -> str:
 
 def not_as_printed(*parts: str) -> str:
     """Say in what our side differs from print; empty where nothing does."""
-    told = [part for part in parts if part]
-    return f"NOT AS PRINTED: {', '.join(told)}" if told else ""
+    found = [part for part in parts if part]
+    return f"NOT AS PRINTED: {', '.join(found)}" if found else ""
+
+
+def rows_at_hand(entry: Mapping[str, Any], rows: Collection[str]) -> str:
+    """Say of how many printed rows there are predictions; empty where it is all."""
+    n, n_printed = len(set(entry["rows"]) & set(rows)), len(entry["rows"])
+    if not n:
+        return f"no predictions for any of its {n_printed} rows"
+    return f"predictions for {n} of {n_printed} rows" if n < n_printed else ""
 
 
 def _plain(name: str) -> str:

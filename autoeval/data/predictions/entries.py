@@ -74,7 +74,7 @@ def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
         gathered.add(columns)
     n = gathered.n
     if not n:
-        raise NoBoxError(f"{path} holds no box: where nothing at all is found, nothing is told.")
+        raise NoBoxError(f"{path} holds no box: expected one or more, to estimate from.")
     if gathered.n_beyond > max(MOST_BEYOND * n, 1):
         raise InputError(
             f"{path}: {gathered.n_beyond} of {n} scores are not in [0, 1] "

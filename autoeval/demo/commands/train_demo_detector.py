@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Train, export, judge, report."""
     import torch
 
-    from autoeval.demo.judging import describe_training, measure_all
+    from autoeval.demo.detector_page import describe_training, measure_all
     from autoeval.demo.roadworld import DETECTOR
     from autoeval.demo.training import read_training_log
     from autoeval.detectors import load_detector

@@ -17,7 +17,7 @@ from autoeval.runtime.progress import progress_bar
 
 CATEGORY = "vehicle"
 JPEG_QUALITY = 95
-NO_PIXELS = {"__init__", "dataset", "judging", "training"}
+NO_PIXELS = {"__init__", "dataset", "detector_page", "training"}
 """Modules that do not change what an image looks like."""
 
 Entry = dict[str, Any]

@@ -15,7 +15,7 @@ from autoeval.studies.choosing import (
     START,
     STEPS,
     Choice,
-    Judged,
+    Evaluated,
     check_families,
     mean_loss,
     nested,
@@ -25,11 +25,11 @@ from autoeval.studies.choosing import (
 ALL = "none left out"
 FIGURES = ("error", "by_pair", "half_width", "coverage")
 ABOUT = (
-    "Every way of judging leaves out the families that it judges. Options are taken one after the "
+    "Every evaluation leaves out the families that it evaluates. Options are taken one after the "
     "other, each time the one with the least weighted interval score (Bracher et al. 2021), "
-    "relative to that of a first guess. What is chosen on the other detectors is judged on the one "
-    "that was left out; its figures are means over ways and categories, in points, coverage in per "
-    "cent."
+    "relative to that of a first guess. What is chosen on the other detectors is evaluated on the "
+    "one that was left out; its figures are means over ways and categories, in points, coverage in "
+    "per cent."
 )
 
 
@@ -40,7 +40,7 @@ def choose_report(
     draws: int = 2,
     seed: int = 0,
 ) -> StudyReport:
-    """Choose scores and prior without each detector, judge them on it, and choose on all.
+    """Choose scores and prior without each detector, evaluate them on it, and choose on all.
 
     Parameters
     ----------
@@ -57,17 +57,17 @@ def choose_report(
         If a table holds places of fewer than three families.
     """
     check_families(tables)
-    with progress_bar(None, "judging choices", unit="choice") as bar:
-        choices, judged = nested(tables, steps=steps, advance=bar.update, draws=draws, seed=seed)
-        options = pd.DataFrame(_options(tables, choices[""], judged, steps))
+    with progress_bar(None, "settings choices", unit="choice") as bar:
+        choices, evaluated = nested(tables, steps=steps, advance=bar.update, draws=draws, seed=seed)
+        options = pd.DataFrame(_options(tables, choices[""], evaluated, steps))
     chosen = pd.DataFrame([_chosen(name or ALL, choice, steps) for name, choice in choices.items()])
-    worth = pd.DataFrame(_worth(tables, choices, judged))
+    worth = pd.DataFrame(_worth(tables, choices, evaluated))
     parts = [
         Part("choose", chosen, chosen),
         Part("choose_worth", worth, _points(worth)),
         Part("choose_options", options, options.round(3)),
     ]
-    title = "Scores and prior, chosen on some detectors and judged on another"
+    title = "Scores and prior, chosen on some detectors and evaluated on another"
     return StudyReport("choose", title, ABOUT, _figure(options), parts)
 
 
@@ -81,10 +81,10 @@ def _told(choice: Choice, step: str) -> str:
 
 
 def _worth(
-    tables: Mapping[str, pd.DataFrame], choices: Mapping[str, Choice], judged: Judged
+    tables: Mapping[str, pd.DataFrame], choices: Mapping[str, Choice], evaluated: Evaluated
 ) -> Iterator[dict]:
     """Yield the figures of each detector by the first guess, by what others chose and by all."""
-    base = judged(START)
+    base = evaluated(START)
     for detector in tables:
         for by, choice in (
             ("the first guess", START),
@@ -93,7 +93,7 @@ def _worth(
         ):
             if choice is None:
                 continue
-            table = judged(choice)
+            table = evaluated(choice)
             own = table[table["detector"] == detector]
             loss = mean_loss(table, base, [detector])
             yield {"detector": detector, "by": by, "loss": loss, **own[list(FIGURES)].mean()}
@@ -102,15 +102,15 @@ def _worth(
 def _options(
     tables: Mapping[str, pd.DataFrame],
     best: Choice,
-    judged: Callable[[Choice], pd.DataFrame],
+    evaluated: Callable[[Choice], pd.DataFrame],
     steps: Mapping[str, Sequence],
 ) -> Iterator[dict]:
     """Yield the loss of every option beside the best choice, all else being chosen."""
-    base = judged(best)
+    base = evaluated(best)
     for step, options in steps.items():
         for option in options:
             choice = with_option(best, step, option)
-            table = judged(choice)
+            table = evaluated(choice)
             losses = {name: mean_loss(table, base, [name]) for name in tables}
             yield {"step": step, "option": _told(choice, step), **losses}
 

@@ -14,8 +14,8 @@ from autoeval.studies.passes_spent import errors_by_passes
 
 SHOWN = ("error", "constant", "coverage", "half_width")
 ABOUT = (
-    "Mean absolute error of the default method, each family judged by the others, against what is "
-    "observed: passes of the network for each of the sources' own images, those of transformed "
+    "Mean absolute error of the default method, each family evaluated by the others, against what "
+    "is observed: passes of the network for each of the sources' own images, those of transformed "
     "sample sets added. In points; coverage of intervals of nominally 90 %, half-width: the median."
 )
 

@@ -11,7 +11,7 @@ from autoeval.report.curves import figure_of, integer_steps, plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
 from autoeval.results.studies.captions import HELD_OUT
-from autoeval.studies.held_out import Judging
+from autoeval.studies.held_out import StudySettings
 from autoeval.studies.meta_set_size import size_of_meta_set
 from autoeval.studies.observed import Observations
 from autoeval.studies.repeats import dropout_repeats
@@ -42,8 +42,8 @@ def meta_set_size_report(
     draws, seed : int
         How often sample sets are drawn, and from which seed.
     """
-    judging = Judging(tuple(methods), target, seed=seed)
-    result = size_of_meta_set(scores, judging, sizes=sizes, draws=draws)
+    settings = StudySettings(tuple(methods), target, seed=seed)
+    result = size_of_meta_set(scores, settings, sizes=sizes, draws=draws)
     return _error_report(
         "meta_set_size",
         "Error by the number of sample sets of each source",
@@ -58,7 +58,7 @@ def repeats_report(
     scores: pd.DataFrame, *, methods: Sequence[str], target: str = "mAP", seed: int = 0
 ) -> StudyReport:
     """Average fewer dropout repeats; the parameters are those of `meta_set_size_report`."""
-    result = dropout_repeats(scores, Judging(tuple(methods), target, seed=seed))
+    result = dropout_repeats(scores, StudySettings(tuple(methods), target, seed=seed))
     return _error_report(
         "repeats",
         "Error by the number of dropout repeats",
@@ -94,13 +94,13 @@ def sample_set_size_report(
     draws, seed : int
         How often images are drawn, and from which seed.
     """
-    judging = Judging(tuple(methods), target, seed=seed)
+    settings = StudySettings(tuple(methods), target, seed=seed)
     return _size_report(
         "sample_set_size",
         "Error by the number of images in a sample set",
         f"Smaller sample sets are random subsets of those there are. {draws} draws of each size.",
         observations,
-        size_of_sample_sets(observations, judging, sizes=sizes, draws=draws),
+        size_of_sample_sets(observations, settings, sizes=sizes, draws=draws),
         target,
     )
 
@@ -118,7 +118,7 @@ def test_set_size_report(
 
     The parameters are those of `sample_set_size_report`.
     """
-    judging = Judging(tuple(methods), target, seed=seed)
+    settings = StudySettings(tuple(methods), target, seed=seed)
     return _size_report(
         "test_set_size",
         "Error by the number of test images",
@@ -126,7 +126,7 @@ def test_set_size_report(
         f"on all of them. Sources with fewer images take part with all. {draws} draws of each "
         "size.",
         observations,
-        size_of_test_set(observations, judging, sizes=sizes, draws=draws),
+        size_of_test_set(observations, settings, sizes=sizes, draws=draws),
         target,
     )
 

@@ -10,15 +10,15 @@ from matplotlib.figure import Figure
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.runtime.progress import progress_bar
-from autoeval.studies.choosing import Choice, check_families, judge_all
+from autoeval.studies.choosing import Choice, check_families, evaluate_all
 from autoeval.studies.plain_regressors import REGRESSORS
 
 DEFAULT = "bayes"
 FIGURES = ["error", "half_width", "coverage"]
 ABOUT = (
-    "The scores of the default and the same pairs, by other regressors. Every way of judging "
-    "leaves out the families that it judges; a family counts once. Means over ways and categories, "
-    "in points, coverage (nominal 90 %) in per cent, beside that of the worst way and category; "
+    "The scores of the default and the same pairs, by other regressors. Every evaluation leaves "
+    "out the families that it evaluates; a family counts once. Means over ways and categories, in "
+    "points, coverage (nominal 90 %) in per cent, beside that of the worst way and category; "
     "*loss*: the weighted interval score relative to that of the default; *few*: the error by one "
     "and three families."
 )
@@ -27,7 +27,7 @@ ABOUT = (
 def regressors_report(
     tables: Mapping[str, pd.DataFrame], *, draws: int = 2, seed: int = 0
 ) -> StudyReport:
-    """Judge every regressor on every detector, in every way that its table allows.
+    """Evaluate every regressor on every detector, in every way that its table allows.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ def regressors_report(
     """
     check_families(tables)
     parts = []
-    with progress_bar(len(REGRESSORS), "judging regressors", unit="regressor") as bar:
+    with progress_bar(len(REGRESSORS), "settings regressors", unit="regressor") as bar:
         for name, estimator in REGRESSORS.items():
-            judged = judge_all(tables, Choice(), draws=draws, seed=seed, estimator=estimator)
-            parts.append(judged.assign(regressor=name))
+            evaluated = evaluate_all(tables, Choice(), draws=draws, seed=seed, estimator=estimator)
+            parts.append(evaluated.assign(regressor=name))
             bar.update()
     rank = {name: k for k, name in enumerate(tables)}
     every = pd.concat(parts).sort_values("detector", key=lambda of: of.map(rank), kind="stable")

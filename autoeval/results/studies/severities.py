@@ -9,7 +9,7 @@ import pandas as pd
 from autoeval.report.curves import figure_of, plot_curves
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
-from autoeval.studies.held_out import Judging
+from autoeval.studies.held_out import StudySettings
 from autoeval.studies.severity import error_by, held_out_under_corruption
 from autoeval.targets import Target, find_target
 
@@ -36,10 +36,10 @@ def severity_report(
     seed : int
         Of the bootstrap.
     """
-    judging, accuracy = Judging(tuple(methods), target, seed=seed), find_target(target)
-    held_out = held_out_under_corruption(scores, judging, fitted_on=fit_on)
+    settings, accuracy = StudySettings(tuple(methods), target, seed=seed), find_target(target)
+    held_out = held_out_under_corruption(scores, settings, fitted_on=fit_on)
     by_severity, by_corruption = (
-        error_by(held_out, column, judging) for column in ("severity", "corruption")
+        error_by(held_out, column, settings) for column in ("severity", "corruption")
     )
     parts = [
         _part("severity", by_severity, "severity", accuracy),

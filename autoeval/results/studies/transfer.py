@@ -24,9 +24,9 @@ ABOUT = (
     "Mean absolute error, that of a constant, share of truths inside the interval (nominal 90 %), "
     "and its median half-width. Sources of one origin are a family: they are left out together and "
     "count once (*error*); *by pair* each place and category counts the same. Where nothing is "
-    "told (*refused*), the constant's error counts. A labelled set's own family is never judged by "
-    "it. *In hindsight*: the line of least absolute error on the very places it is judged by; no "
-    "one line of these scores errs less on them, whatever it is fitted on."
+    "told (*refused*), the constant's error counts. A labelled set's own family is never "
+    "evaluated by it. *In hindsight*: the line of least absolute error on the very places it is "
+    "evaluated by; no one line of these scores errs less on them, whatever it is fitted on."
 )
 
 
@@ -40,7 +40,7 @@ def transfer_report(
     draws: int = 20,
     seed: int = 0,
 ) -> StudyReport:
-    """Fit on some pairs and judge others, in every way that the table allows.
+    """Fit on some pairs and evaluate others, in every way that the table allows.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def transfer_report(
     labelled : str, optional
         The labelled set to go with the places; the first by default.
     without : sequence of str
-        Its categories that are left out once, such as those that the places are judged for.
+        Its categories that are left out once, such as those that the places are evaluated for.
     sizes : sequence of int
         Numbers of families to fit on.
     draws, seed : int
@@ -72,7 +72,7 @@ def transfer_report(
     names = list(dict.fromkeys(sets["source"]))
     chosen = sets[sets["source"] == (labelled or (names[0] if names else ""))]
     ways = [*_ways(places, options), *_set_ways(places, sets, chosen, without, options)]
-    table = pd.concat([_cells(name, judge()) for name, judge in ways], ignore_index=True)
+    table = pd.concat([_cells(name, evaluate()) for name, evaluate in ways], ignore_index=True)
     few = _few(places, chosen, sizes, draws, seed, options)
     evidence = pd.concat(
         [
@@ -146,13 +146,13 @@ def _few(
 ) -> pd.DataFrame:
     cells = []
     numbers = [m for m in sizes if m or not chosen.empty]
-    for m, with_set, judged in transfer.sizes(
+    for m, with_set, evaluated in transfer.sizes(
         places, chosen, numbers, draws=draws, seed=seed, **options
     ):
         if with_set and chosen.empty:
             continue
         way = f"{m} and the labelled set" if with_set else str(m)
-        cells.append(_cells(way, judged).assign(m=m, with_set=with_set))
+        cells.append(_cells(way, evaluated).assign(m=m, with_set=with_set))
     return pd.concat(cells, ignore_index=True)
 
 
@@ -167,7 +167,7 @@ def _evidence(places: pd.DataFrame) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _hindsight(places: pd.DataFrame, options: dict[str, Any]) -> pd.DataFrame:
-    """Judge the best lines that there could be: what no regression on these scores can beat."""
+    """Evaluate the best lines that there could be: what no regression on these scores can beat."""
     of_each = [in_hindsight(own, **options) for _, own in places.groupby("category")]
     cells = [_cells("one for each category", pd.concat(of_each))]
     if len(of_each) > 1:
@@ -175,9 +175,9 @@ def _hindsight(places: pd.DataFrame, options: dict[str, Any]) -> pd.DataFrame:
     return pd.concat(cells, ignore_index=True)
 
 
-def _cells(way: str, judged: pd.DataFrame) -> pd.DataFrame:
+def _cells(way: str, evaluated: pd.DataFrame) -> pd.DataFrame:
     rows = []
-    for category, own in judged.groupby("category", sort=False):
+    for category, own in evaluated.groupby("category", sort=False):
         inside, outside = (
             transfer.figures(own[own["inside"] == is_in]) if (own["inside"] == is_in).any() else {}
             for is_in in (True, False)

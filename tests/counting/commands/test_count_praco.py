@@ -249,7 +249,7 @@ def test_multi_class_prediction_files_give_the_same_measures(data, coco):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Nobody to ask"),
+        ((), "give --counter FILE or --predictions DIR"),
         (("--counter", "none.py"), "No configuration file none.py"),
         (("--counter", "good.py", "--prompt", "dots"), "needs {} where the class goes"),
         (("--counter", "good.py", "--counter", "good.py"), "colours came twice"),

@@ -22,8 +22,10 @@ class Loader(yaml.SafeLoader):
 Loader.add_constructor("!function", lambda loader, node: f"function {node.value}")
 
 
-def export(*words):
-    return main(["count", "praco", "export", *map(str, words)])
+def export(data, out, *words):
+    return main(
+        ["count", "praco", "export", "--data", str(data), "--out", str(out), *map(str, words)]
+    )
 
 
 def test_every_class_is_asked_for_in_every_image(fsc147, tmp_path, capsys):

@@ -67,9 +67,9 @@ def test_pairs_with_strangers_are_kept_and_read(crowded, tmp_path):
 
 
 def test_a_stranger_is_stacked_like_any_other_image(crowded, tmp_path, stub_counter):
-    from autoeval.counting.asking import Asker
     from autoeval.counting.journal import CellJournal
     from autoeval.counting.praco.mosaic_run import KEY
+    from autoeval.counting.prompting import PromptedCounter
 
     source = (crowded / "images_384_VarV2" / "3.jpg").read_bytes()
     for k in range(9):
@@ -77,7 +77,7 @@ def test_a_stranger_is_stacked_like_any_other_image(crowded, tmp_path, stub_coun
     counting_set = load_fsc147(crowded)
     recipes = draw_pairs(counting_set)
     journal = CellJournal(tmp_path / "m.jsonl", KEY)
-    table = run_mosaic_test(Asker(stub_counter()), counting_set, recipes, journal)
+    table = run_mosaic_test(PromptedCounter(stub_counter()), counting_set, recipes, journal)
     assert (table["status"] == "ok").all()
     assert [image.image_id for image in counting_set.images] == SPLIT, "strangers are not measured"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autoeval.counting.asking import Asker
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import CellJournal, check_same_run
 from autoeval.counting.praco.fsc147 import load_fsc147
@@ -17,6 +16,7 @@ from autoeval.counting.praco.mosaic_pairs import draw_pairs
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
 from autoeval.counting.praco.mosaic_run import run_mosaic_test
 from autoeval.counting.praco.negative_run import KEY, count_matrix, run_negative_test
+from autoeval.counting.prompting import PromptedCounter
 from autoeval.errors import InputError
 
 
@@ -28,13 +28,13 @@ def test_every_class_is_asked_for_in_every_image(fsc147, tmp_path, stub_counter)
     counting_set = load_fsc147(fsc147)
     counter = stub_counter(lambda prompt, context: len(prompt) + int(context["image_id"][0]))
     journal, _ = journals(tmp_path)
-    table = run_negative_test(Asker(counter, "the {}s"), counting_set, journal)
+    table = run_negative_test(PromptedCounter(counter, "the {}s"), counting_set, journal)
     assert counter.asked == [(f"{k}.jpg", f"the {c}s") for k in range(1, 5) for c in "abc"]
     matrix = count_matrix(table, counting_set)
     assert matrix.loc["3.jpg"].tolist() == [9, 9, 9]
     assert list(matrix.columns) == ["a", "b", "c"]
     again = stub_counter()
-    assert run_negative_test(Asker(again), counting_set, journal).equals(table)
+    assert run_negative_test(PromptedCounter(again), counting_set, journal).equals(table)
     assert not again.asked, "everything was in the journal"
 
 
@@ -47,7 +47,7 @@ def test_failures_are_asked_again_and_skipped_answers_are_not(fsc147, tmp_path, 
             raise RuntimeError("out of memory")
         return {"a": float("nan"), "b": float("inf"), "c": -1.5}[prompt]
 
-    table = run_negative_test(Asker(stub_counter(bad)), counting_set, journal)
+    table = run_negative_test(PromptedCounter(stub_counter(bad)), counting_set, journal)
     status = table.set_index(["image", "class"])["status"]
     assert status["2.jpg", "a"] == "failed: RuntimeError: out of memory"
     assert status["1.jpg", "a"] == "failed: the count is nan"
@@ -61,10 +61,10 @@ def test_failures_are_asked_again_and_skipped_answers_are_not(fsc147, tmp_path, 
             return CountResult(float("nan"), status="skipped")
 
     skips = Skips()
-    table = run_negative_test(Asker(skips), counting_set, journal)
+    table = run_negative_test(PromptedCounter(skips), counting_set, journal)
     assert len(skips.asked) == 9 and (table["status"] == "skipped").sum() == 9
     again = stub_counter()
-    run_negative_test(Asker(again), counting_set, journal)
+    run_negative_test(PromptedCounter(again), counting_set, journal)
     assert not again.asked
 
 
@@ -73,22 +73,29 @@ def test_an_unknown_class_ends_the_run(fsc147, tmp_path, stub_counter):
         raise InputError("no category 'a'")
 
     with pytest.raises(InputError, match="no category"):
-        run_negative_test(Asker(stub_counter(unknown)), load_fsc147(fsc147), journals(tmp_path)[0])
+        run_negative_test(
+            PromptedCounter(stub_counter(unknown)), load_fsc147(fsc147), journals(tmp_path)[0]
+        )
 
 
 def test_the_true_class_is_told_only_on_request_and_recorded(fsc147, tmp_path, stub_counter):
     counting_set = load_fsc147(fsc147)
     journal, mosaic_journal = journals(tmp_path)
     counter = stub_counter()
-    table = run_negative_test(Asker(counter, "some {}", reference=True), counting_set, journal)
+    table = run_negative_test(
+        PromptedCounter(counter, "some {}", reference=True), counting_set, journal
+    )
     assert {c["positive_class"] for c in counter.contexts[:3]} == {"some a"}
     assert table["positive_class"].tolist()[:4] == ["some a"] * 3 + ["some b"]
     mosaics = run_mosaic_test(
-        Asker(counter, reference=True), counting_set, draw_pairs(counting_set), mosaic_journal
+        PromptedCounter(counter, reference=True),
+        counting_set,
+        draw_pairs(counting_set),
+        mosaic_journal,
     )
     assert (mosaics["positive_class"] == ["a", "a", "b", "b", "c", "c", "a", "a"]).all()
     silent = stub_counter()
-    run_negative_test(Asker(silent), counting_set, CellJournal(tmp_path / "other", KEY))
+    run_negative_test(PromptedCounter(silent), counting_set, CellJournal(tmp_path / "other", KEY))
     assert "positive_class" not in silent.contexts[0]
 
 
@@ -97,7 +104,9 @@ def test_mosaics_are_asked_for_the_upper_class(fsc147, tmp_path, stub_counter, y
     counting_set = load_fsc147(fsc147)
     recipes = draw_pairs(counting_set)
     counter = stub_counter(y=y)  # 2.jpg is the lower of the two images: 31 // 2 = 15 rows each
-    table = run_mosaic_test(Asker(counter), counting_set, recipes[:1], journals(tmp_path)[1])
+    table = run_mosaic_test(
+        PromptedCounter(counter), counting_set, recipes[:1], journals(tmp_path)[1]
+    )
     assert counter.asked == [("1.jpg above 2.jpg", "a")]
     assert (table.loc[0, "upper"], table.loc[0, "lower"]) == expected
 
@@ -106,11 +115,11 @@ def test_mosaics_resume_cell_by_cell(fsc147, tmp_path, stub_counter):
     counting_set = load_fsc147(fsc147)
     recipes = draw_pairs(counting_set)
     journal = journals(tmp_path)[1]
-    run_mosaic_test(Asker(stub_counter()), counting_set, recipes[:3], journal)
+    run_mosaic_test(PromptedCounter(stub_counter()), counting_set, recipes[:3], journal)
     with journal.path.open("ab") as torn:
         torn.write(b'{"positive": "2.jpg", "neg')
     counter = stub_counter()
-    table = run_mosaic_test(Asker(counter), counting_set, recipes, journal)
+    table = run_mosaic_test(PromptedCounter(counter), counting_set, recipes, journal)
     assert len(counter.asked) == len(recipes) - 3
     assert table["positive"].tolist() == [r.positive for r in recipes]
     assert (table["status"] == "ok").all()
@@ -124,7 +133,7 @@ def test_counts_only_take_no_mosaics(fsc147, tmp_path, stub_counter):
     counting_set = load_fsc147(fsc147)
     with pytest.raises(InputError, match="stub gives counts only"):
         run_mosaic_test(
-            Asker(counter), counting_set, draw_pairs(counting_set), journals(tmp_path)[1]
+            PromptedCounter(counter), counting_set, draw_pairs(counting_set), journals(tmp_path)[1]
         )
 
 
@@ -132,10 +141,10 @@ def test_an_unreadable_image_fails_its_cells_only(fsc147, tmp_path, stub_counter
     (fsc147 / "images_384_VarV2" / "2.jpg").write_bytes(b"nothing")
     counting_set = load_fsc147(fsc147)
     journal, mosaic_journal = journals(tmp_path)
-    table = run_negative_test(Asker(stub_counter()), counting_set, journal)
+    table = run_negative_test(PromptedCounter(stub_counter()), counting_set, journal)
     assert table[table["count"].isna()]["image"].tolist() == ["2.jpg"] * 3
     mosaics = run_mosaic_test(
-        Asker(stub_counter()), counting_set, draw_pairs(counting_set), mosaic_journal
+        PromptedCounter(stub_counter()), counting_set, draw_pairs(counting_set), mosaic_journal
     )
     failed = mosaics[mosaics["upper"].isna()]
     assert ((failed["positive"] == "2.jpg") | (failed["negative"] == "2.jpg")).all()
@@ -152,7 +161,9 @@ def test_density_maps_below_zero(fsc147, tmp_path):
 
     counting_set = load_fsc147(fsc147)
     recipes = draw_pairs(counting_set)
-    table = run_mosaic_test(Asker(Density()), counting_set, recipes, journals(tmp_path)[1])
+    table = run_mosaic_test(
+        PromptedCounter(Density()), counting_set, recipes, journals(tmp_path)[1]
+    )
     assert (table["upper"] == -2).all() and (table["lower"] == 3).all(), "clamped by the measures"
 
 
@@ -168,7 +179,7 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import StubCounter
-from autoeval.counting.asking import Asker
+from autoeval.counting.prompting import PromptedCounter
 from autoeval.counting.praco.fsc147 import load_fsc147
 from autoeval.counting.journal import CellJournal
 from autoeval.counting.praco.mosaic_run import KEY, run_mosaic_test
@@ -184,7 +195,8 @@ def answer(prompt, context):
 
 counting_set = load_fsc147({root!r})
 journal = CellJournal({journal!r}, KEY)
-run_mosaic_test(Asker(StubCounter(answer)), counting_set, draw_pairs(counting_set), journal)
+counter = PromptedCounter(StubCounter(answer))
+run_mosaic_test(counter, counting_set, draw_pairs(counting_set), journal)
 """
 
 
@@ -200,5 +212,5 @@ def test_a_kill_loses_at_most_the_cell_in_flight(fsc147, tmp_path, stub_counter)
     assert len(log.read_text().split()) == len(journal.read()) == 3
     counting_set, rest = load_fsc147(fsc147), stub_counter()
     before = len(journal.read())
-    table = run_mosaic_test(Asker(rest), counting_set, draw_pairs(counting_set), journal)
+    table = run_mosaic_test(PromptedCounter(rest), counting_set, draw_pairs(counting_set), journal)
     assert len(rest.asked) == 8 - before and (table["upper"] == 3).all()

@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 
-from autoeval.counting.asking import Asker, Question
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.counters.text import TextCounter
 from autoeval.counting.journal import CellJournal
@@ -14,6 +13,7 @@ from autoeval.counting.praco.mosaic_pairs import draw_pairs
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
 from autoeval.counting.praco.mosaic_run import run_mosaic_test
 from autoeval.counting.praco.negative_run import KEY, run_negative_test
+from autoeval.counting.prompting import CountRequest, PromptedCounter
 from autoeval.errors import InputError
 
 
@@ -52,11 +52,14 @@ class Batched(Careful):
         ]
 
 
-def tables(fsc147, folder, asker):
+def tables(fsc147, folder, prompted):
     counting_set = load_fsc147(fsc147)
-    negative = run_negative_test(asker, counting_set, CellJournal(folder / "n.jsonl", KEY))
+    negative = run_negative_test(prompted, counting_set, CellJournal(folder / "n.jsonl", KEY))
     mosaics = run_mosaic_test(
-        asker, counting_set, draw_pairs(counting_set), CellJournal(folder / "m.jsonl", MOSAIC_KEY)
+        prompted,
+        counting_set,
+        draw_pairs(counting_set),
+        CellJournal(folder / "m.jsonl", MOSAIC_KEY),
     )
     return negative, mosaics
 
@@ -64,10 +67,10 @@ def tables(fsc147, folder, asker):
 @pytest.mark.parametrize(("workers", "batch_size"), [(4, 8), (3, 2), (1, 3)])
 @pytest.mark.parametrize("make", [Careful, Batched])
 def test_tables_do_not_depend_on_workers_and_batches(fsc147, tmp_path, make, workers, batch_size):
-    expected = tables(fsc147, tmp_path / "one", Asker(Careful(), batch_size=1))
+    expected = tables(fsc147, tmp_path / "one", PromptedCounter(Careful(), batch_size=1))
     counter = make()
-    asker = Asker(counter, workers=workers, batch_size=batch_size)
-    for found, alone in zip(tables(fsc147, tmp_path / "all", asker), expected, strict=True):
+    prompted = PromptedCounter(counter, workers=workers, batch_size=batch_size)
+    for found, alone in zip(tables(fsc147, tmp_path / "all", prompted), expected, strict=True):
         assert found.equals(alone)
     assert counter.most == 1, "it does not say that it is concurrent"
     if make is Batched:
@@ -75,7 +78,7 @@ def test_tables_do_not_depend_on_workers_and_batches(fsc147, tmp_path, make, wor
         assert max(counter.sizes) == min(batch_size, 8)
     # What is kept is not asked again, whatever the number of workers.
     silent = Careful()
-    tables(fsc147, tmp_path / "all", Asker(silent, workers=2))
+    tables(fsc147, tmp_path / "all", PromptedCounter(silent, workers=2))
     assert silent.most == 0
 
 
@@ -87,8 +90,8 @@ def test_a_batch_that_fails_is_asked_one_by_one():
             return super().count(image, prompt, context)
 
     image = np.zeros((4, 4, 3), np.uint8)
-    questions = [Question(image, ["car", "bicycle"], name, "car") for name in "abc"]
-    answers = Asker(Failing(bad="b")).ask_all(questions)
+    requests = [CountRequest(image, ["car", "bicycle"], name, "car") for name in "abc"]
+    answers = PromptedCounter(Failing(bad="b")).count(requests)
     assert [[r.count for r in found] for found in (answers[0], answers[2])] == [[7, 11]] * 2
     assert {r.status for r in answers[1]} == {"failed: RuntimeError: too large"}
 
@@ -99,8 +102,8 @@ def test_a_wrong_number_of_answers_is_named():
             return [[CountResult(1.0)]] * len(images)
 
     image = np.zeros((4, 4, 3), np.uint8)
-    with pytest.raises(InputError, match="1 answers to 2 prompts"):
-        Asker(Short()).ask_all([Question(image, ["a", "b"], "x", "a")] * 2)
+    with pytest.raises(InputError, match="1 results for 2 prompts"):
+        PromptedCounter(Short()).count([CountRequest(image, ["a", "b"], "x", "a")] * 2)
 
 
 def test_concurrent_counters_are_asked_at_once():
@@ -111,10 +114,10 @@ def test_concurrent_counters_are_asked_at_once():
         return "4"
 
     ask.concurrent = True
-    asker = Asker(TextCounter(ask, float), workers=2)
+    prompted = PromptedCounter(TextCounter(ask, float), workers=2)
     image = np.zeros((4, 4, 3), np.uint8)
 
     def work(names):
-        return asker.ask(image, ["car"], names[0], "car")[0].count
+        return prompted.count([CountRequest(image, ["car"], names[0], "car")])[0][0].count
 
-    assert list(asker.parts(work, ["a", "b"])) == [4.0, 4.0]
+    assert list(prompted.parts(work, ["a", "b"])) == [4.0, 4.0]

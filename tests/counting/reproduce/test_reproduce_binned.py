@@ -29,7 +29,7 @@ def test_the_printed_table_is_whole():
 def test_table_2_to_the_printed_digit(shared, tmp_path, capsys):
     golden = shared / "golden" / "bincrowd"
     report = reproduce(tmp_path, "--table", "2", "--predictions", golden)
-    assert "NOT AS PRINTED: 3 of 45 rows" in capsys.readouterr().out
+    assert "NOT AS PRINTED: predictions for 3 of 45 rows" in capsys.readouterr().out
     rows = pd.read_csv(report / "table_2.csv").dropna(subset=["own"])
     rows = rows.set_index(["data set and model", "column"])
     assert len(rows) == 12

@@ -1,4 +1,4 @@
-"""How good a detector is in every environment, and the page that says so."""
+"""The accuracy of a detector in every environment, and the page with it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMATS = {"mAP": PERCENT, "mAP50": PERCENT, "mAP75": PERCENT}
 
 @dataclass(frozen=True)
 class Pictures:
-    """Labelled pictures of one environment, rendered when asked for."""
+    """Labelled pictures of one environment, rendered on access."""
 
     environment: str
     n_images: int
@@ -65,7 +65,7 @@ def measure(detector: Detector, environment: str, n_images: int, *, seed: int = 
     metric, task = MeanAP([CATEGORY]), Task("road world", (CATEGORY,), ())
     observer = Observer(detector, task, PassSettings(repeats=0, wants=()))
     pictures = Pictures(environment, n_images, seed)
-    with progress_bar(n_images, f"judging {environment}") as bar:
+    with progress_bar(n_images, f"evaluating {environment}") as bar:
         for sample, evidence in observer.each(pictures):
             metric.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
             bar.update()

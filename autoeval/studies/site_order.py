@@ -1,4 +1,4 @@
-"""Are the probabilities of the order of places right where whole families were left out."""
+"""Calibration of the probabilities that one site is worse than another, families left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EDGES = np.array([0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0])
 FEWEST_FAMILIES = 6
 
 
-def told_orders(
+def predicted_orders(
     table: pd.DataFrame,
     *,
     target: str = "mAP",
@@ -27,7 +27,7 @@ def told_orders(
     samples: int = 4000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Leave out families at random, and tell the order of their places by the others.
+    """Leave out families at random and predict the order of their sites from the others.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def told_orders(
     share : float
         Share of the families that is left out in each draw.
     k : int
-        Of the worst that are asked for among the places left out.
+        Size of the set of worst sites among those left out.
     samples : int
         Joint draws behind each probability.
     seed : int
@@ -71,21 +71,21 @@ def told_orders(
     for draw in range(draws):
         out = rows["family"].isin(rng.choice(families, n_out, replace=False))
         fitted = BayesianRegression(target=target).fit(rows[~out])
-        asked = rows[out].reset_index(drop=True)
-        single = fitted.categories_[0] if fitted.single else asked["category"]
-        places = NewSites(fitted, asked.assign(site=asked["source"], category=single))
+        left_out = rows[out].reset_index(drop=True)
+        single = fitted.categories_[0] if fitted.single else left_out["category"]
+        places = NewSites(fitted, left_out.assign(site=left_out["source"], category=single))
         drawn = places.draw(draws=samples, seed=seed + draw)
-        parts += [{**told, "draw": draw} for told in _statements(drawn, asked, target, k)]
+        parts += [{**row, "draw": draw} for row in _statements(drawn, left_out, target, k)]
     return pd.DataFrame(parts)
 
 
-def reliability(told: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
-    """Compare probabilities with how often what they are of was true.
+def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
+    """Compare probabilities with observed frequencies, in bins.
 
     Parameters
     ----------
-    told : DataFrame
-        From `told_orders`.
+    predicted : DataFrame
+        From `predicted_orders`.
     edges : ndarray of shape (B + 1,)
         Of the bins of probabilities.
 
@@ -93,12 +93,14 @@ def reliability(told: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
     -------
     DataFrame
         One row a question and bin: ``n``, ``distinct`` (places or pairs of places that these are
-        of), ``told`` (mean probability), ``true`` (share), and ``lower`` and ``upper``, the 5th and
-        95th percentile of that share over draws of families.
+        of), ``told`` (mean predicted probability), ``true`` (share), and ``lower`` and ``upper``,
+        the 5th and 95th percentile of that share over draws of families.
     """
-    bins = np.clip(np.searchsorted(edges, told["probability"], side="right") - 1, 0, len(edges) - 2)
+    bins = np.clip(
+        np.searchsorted(edges, predicted["probability"], side="right") - 1, 0, len(edges) - 2
+    )
     rows = []
-    for (question, k), own in told.assign(bin=bins).groupby(["question", "bin"]):
+    for (question, k), own in predicted.assign(bin=bins).groupby(["question", "bin"]):
         by_draw = own.groupby("draw")["true"].mean()
         rows.append(
             {
@@ -116,33 +118,33 @@ def reliability(told: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def related_pairs(told: pd.DataFrame) -> pd.DataFrame:
-    """Sum up what is told of each two places of one family, over the draws that leave them out.
+def related_pairs(predicted: pd.DataFrame) -> pd.DataFrame:
+    """Average the predictions for each two sites of one family over the draws that leave them out.
 
     Returns
     -------
     DataFrame
-        One row a pair: ``of`` (the place that is told to be worse first), ``draws``, ``told`` (mean
-        probability, one half at least) and ``apart`` (how much worse it really is, in units of the
-        accuracy; negative where the order is wrong).
+        One row a pair: ``of`` (the site that is predicted to be worse first), ``draws``, ``told``
+        (mean predicted probability, one half at least) and ``apart`` (how much worse it really is,
+        in units of the accuracy; negative where the order is wrong).
     """
     rows = []
-    related = told[told["question"] == "related pair"]
+    related = predicted[predicted["question"] == "related pair"]
     for (a, b), own in related.groupby("of"):
-        told_worse, apart = own["probability"].mean(), own["gap"].iloc[0]
-        turned = told_worse < 0.5
+        p_worse, apart = own["probability"].mean(), own["gap"].iloc[0]
+        turned = p_worse < 0.5
         rows.append(
             {
                 "of": f"{b}, {a}" if turned else f"{a}, {b}",
                 "draws": len(own),
-                "told": 1 - told_worse if turned else told_worse,
+                "told": 1 - p_worse if turned else p_worse,
                 "apart": -apart if turned else apart,
             }
         )
     return pd.DataFrame(rows, columns=["of", "draws", "told", "apart"])
 
 
-def skill(told: pd.DataFrame) -> pd.DataFrame:
+def skill(predicted: pd.DataFrame) -> pd.DataFrame:
     """Summarise each question.
 
     Returns
@@ -151,10 +153,10 @@ def skill(told: pd.DataFrame) -> pd.DataFrame:
         ``question``, ``n``, ``distinct`` (see `reliability`), ``right`` (share of pairs, or of
         places, on the right side of one half), ``brier`` (mean squared error of the probability;
         Brier 1950), ``brier_none`` (that of the share alone, which knows no scores),
-        ``calibration`` (mean absolute distance of told and true over bins, weighted).
+        ``calibration`` (mean absolute distance of predicted and true over bins, weighted).
     """
     rows = []
-    for question, own in told.groupby("question"):
+    for question, own in predicted.groupby("question"):
         p, true = own["probability"].to_numpy(), own["true"].to_numpy(float)
         table = reliability(own)
         off = (table["told"] - table["true"]).abs()
@@ -173,19 +175,19 @@ def skill(told: pd.DataFrame) -> pd.DataFrame:
 
 
 def _statements(
-    drawn: np.ndarray, asked: pd.DataFrame, target: str, k: int
+    drawn: np.ndarray, left_out: pd.DataFrame, target: str, k: int
 ) -> Iterator[dict[str, object]]:
-    true, family = asked[target].to_numpy(), asked["family"].to_numpy(object)
-    names = (asked["source"].astype(str) + " " + asked["category"].astype(str)).tolist()
+    true, family = left_out[target].to_numpy(), left_out["family"].to_numpy(object)
+    names = (left_out["source"].astype(str) + " " + left_out["category"].astype(str)).tolist()
     worse = worse_than(drawn, np.arange(len(true)))
     for a in range(len(true)):
         for b in range(a):  # each pair once, in an order that knows nothing of the truth
             question = "related pair" if family[a] == family[b] else "pair"
-            told = {"question": question, "of": (names[a], names[b]), "probability": worse[a, b]}
-            yield {**told, "gap": true[b] - true[a], "true": bool(true[a] < true[b])}
+            row = {"question": question, "of": (names[a], names[b]), "probability": worse[a, b]}
+            yield {**row, "gap": true[b] - true[a], "true": bool(true[a] < true[b])}
     if len(true) <= k:
         return
     worst = set(np.argsort(true, kind="stable")[:k])
     for place, probability in enumerate(among_worst(drawn, k)):
-        told = {"question": "worst", "of": (names[place],), "probability": probability}
-        yield {**told, "true": place in worst}
+        row = {"question": "worst", "of": (names[place],), "probability": probability}
+        yield {**row, "true": place in worst}

@@ -1,4 +1,4 @@
-"""Asking a counter about one picture: prompts, privileged information, answers that fail."""
+"""A counter with its prompt: requests about one image, privileged information, failed results."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ BATCH_SIZE = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """What is asked about one image.
+class CountRequest:
+    """Classes to count in one image.
 
     Parameters
     ----------
     image : ndarray of shape (H, W, 3), uint8, BGR
     classes : sequence of str
-        Which classes to count.
     image_id : str
     true_class : str
         Of the (upper) image.
@@ -45,23 +44,23 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Asker:
-    """A counter and the way it is asked.
+class PromptedCounter:
+    """A counter, its prompt, and how images are handed to it.
 
     Parameters
     ----------
     counter : Counter
-        Whom to ask.
     prompt : str
         Template of a prompt, with ``{}`` for the class.
     reference : bool
-        Whether the counter is told the true class of the (upper) image in its context, as
-        ``positive_class``; it is then recorded with every answer. DAVE's published figures need it.
+        Whether the counter gets the true class of the (upper) image in its context, as
+        ``positive_class``, which is then recorded with every result. DAVE's published figures need
+        it.
     workers : int
-        Threads that read images and ask. A counter that does not say that it is ``concurrent`` is
-        asked by one at a time, so that no answer depends on their number.
+        Threads that read images and count. A counter that does not say that it is ``concurrent``
+        is called by one thread at a time, so that no result depends on their number.
     batch_size : int
-        Images that a counter with ``count_batch`` is given at once; others get one.
+        Images that a counter with ``count_batch`` gets at once; others get one.
     """
 
     counter: Counter
@@ -69,27 +68,22 @@ class Asker:
     reference: bool = False
     workers: int = 1
     batch_size: int = BATCH_SIZE
-    _turn: AbstractContextManager = field(init=False, repr=False, compare=False)
+    _lock: AbstractContextManager = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_turn", turn_of(self.counter))
+        object.__setattr__(self, "_lock", lock_of(self.counter))
 
     def parts(self, work: Callable[[Sequence[Item]], Result], items: Sequence[Item]) -> Iterator:
-        """Yield what becomes of batches of items that are worked on by the asker's threads."""
+        """Yield the result of ``work`` for each batch of items, computed by its threads."""
         size = max(self.batch_size, 1) if hasattr(self.counter, "count_batch") else 1
         batches = [items[start : start + size] for start in range(0, len(items), size)]
         return as_done(work, batches, self.workers)
 
-    def ask(
-        self, image: np.ndarray, classes: Sequence[str], image_id: str, true_class: str
-    ) -> list[CountResult]:
-        """Count each of ``classes`` in one image; see `ask_all` and `Question`."""
-        return self.ask_all([Question(image, classes, image_id, true_class)])[0]
+    def count(self, requests: Sequence[CountRequest]) -> list[list[CountResult]]:
+        """Count the classes of each request; an error becomes a status.
 
-    def ask_all(self, questions: Sequence[Question]) -> list[list[CountResult]]:
-        """Answer the questions about each image; an error becomes a status.
-
-        A batch that fails is asked again image by image, so that an error is its image's alone.
+        Where a batch fails, its images are counted one by one, so that only the image with the
+        error fails.
 
         Raises
         ------
@@ -99,61 +93,61 @@ class Asker:
             If the counter needs a package that is not installed.
         """
         batched = getattr(self.counter, "count_batch", None)
-        if batched is not None and len(questions) > 1:
-            images = [q.image for q in questions]
-            prompts, contexts = [self._prompts(q) for q in questions], map(self._context, questions)
+        if batched is not None and len(requests) > 1:
+            images = [r.image for r in requests]
+            prompts, contexts = [self._prompts(r) for r in requests], map(self._context, requests)
             try:
-                with self._turn:
+                with self._lock:
                     found = batched(images, prompts, list(contexts))
-                return [self._checked(r, q) for r, q in zip(found, questions, strict=True)]
+                return [self._checked(f, r) for f, r in zip(found, requests, strict=True)]
             except (InputError, ImportError):
                 raise
             except Exception:
                 pass
-        return [self._ask_alone(question) for question in questions]
+        return [self._count_alone(request) for request in requests]
 
-    def _ask_alone(self, question: Question) -> list[CountResult]:
-        prompts, context = self._prompts(question), self._context(question)
+    def _count_alone(self, request: CountRequest) -> list[CountResult]:
+        prompts, context = self._prompts(request), self._context(request)
         try:
-            with self._turn:
-                results = count_prompts(self.counter, question.image, prompts, context)
+            with self._lock:
+                results = count_prompts(self.counter, request.image, prompts, context)
         except (InputError, ImportError):
             raise
         except Exception as error:
             status = f"{FAILED}: {type(error).__name__}: {error}"
             return [CountResult(math.nan, status=status, context=context)] * len(prompts)
-        return self._checked(results, question)
+        return self._checked(results, request)
 
-    def _checked(self, results: list[CountResult], question: Question) -> list[CountResult]:
-        if len(results) != len(question.classes):
+    def _checked(self, results: list[CountResult], request: CountRequest) -> list[CountResult]:
+        if len(results) != len(request.classes):
             raise InputError(
-                f"The counter {self.counter.name} gave {len(results)} answers to "
-                f"{len(question.classes)} prompts."
+                f"The counter {self.counter.name} gave {len(results)} results for "
+                f"{len(request.classes)} prompts."
             )
         return results
 
-    def _prompts(self, question: Question) -> list[str]:
-        return [self.prompt.format(name) for name in question.classes]
+    def _prompts(self, request: CountRequest) -> list[str]:
+        return [self.prompt.format(name) for name in request.classes]
 
-    def _context(self, question: Question) -> dict[str, Any]:
-        return {"image_id": question.image_id, **self.privileged(question.true_class)}
+    def _context(self, request: CountRequest) -> dict[str, Any]:
+        return {"image_id": request.image_id, **self.privileged(request.true_class)}
 
     def privileged(self, true_class: str) -> dict[str, str]:
-        """Return what the counter is told beyond the image and the prompt."""
+        """Return what the counter gets beyond the image and the prompt."""
         return {"positive_class": self.prompt.format(true_class)} if self.reference else {}
 
 
-def turn_of(counter: Counter) -> AbstractContextManager:
-    """Return what to enter while a counter is asked: a lock, unless it is ``concurrent``."""
+def lock_of(counter: Counter) -> AbstractContextManager:
+    """Return what to enter while a counter runs: a lock, unless it is ``concurrent``."""
     return nullcontext() if getattr(counter, "concurrent", False) else Lock()
 
 
-def answer_fields(result: CountResult, told: Mapping[str, str]) -> dict[str, Any]:
-    """Return ``status``, warnings where there are any, and what the counter was told."""
+def result_fields(result: CountResult, privileged: Mapping[str, str]) -> dict[str, Any]:
+    """Return ``status``, warnings where there are any, and the privileged information."""
     status = result.status
     if status == OK and not math.isfinite(result.count):
         status = f"{FAILED}: the count is {result.count}"
-    fields: dict[str, Any] = {"status": status, **told}
+    fields: dict[str, Any] = {"status": status, **privileged}
     if result.warnings:
         fields["warnings"] = list(result.warnings)
     return fields
@@ -164,8 +158,8 @@ def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def is_answered(cell: Mapping[str, Any]) -> bool:
-    """Tell whether a cell holds an answer, be it that there is none; failures are asked again."""
+def is_done(cell: Mapping[str, Any]) -> bool:
+    """Whether a cell holds a result, also a skipped one; failures are counted again."""
     return not str(cell["status"]).startswith(FAILED)
 
 

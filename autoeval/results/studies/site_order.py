@@ -1,4 +1,4 @@
-"""Are the probabilities of the order of places right: reliability tables and their picture."""
+"""Calibration of the probabilities of the order of sites: reliability tables and a picture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from autoeval.errors import InputError
 from autoeval.report.parts import Part
 from autoeval.report.study_report import StudyReport
-from autoeval.studies.order_of_places import related_pairs, reliability, skill, told_orders
+from autoeval.studies.site_order import predicted_orders, related_pairs, reliability, skill
 
 GAPS = (0.0, 0.05, 0.1, 0.2, 1.0)
 ABOUT = (
@@ -36,16 +36,16 @@ def places_report(
     worst: int = 3,
     seed: int = 0,
 ) -> StudyReport:
-    """Leave families out and tell the order of their places.
+    """Leave families out and predict the order of their sites.
 
     Parameters
     ----------
     tables : sequence of DataFrame
-        Score tables, one a task: places are put in order within a task.
+        Score tables, one a task: sites are put in order within a task.
     target : str
         Column of the accuracy.
     draws, share, worst, seed
-        See `autoeval.studies.order_of_places.told_orders`.
+        See `autoeval.studies.site_order.predicted_orders`.
 
     Raises
     ------
@@ -56,12 +56,12 @@ def places_report(
         raise InputError(f"Expected --share over 0 and under 1 but got {share}.")
     options = {"target": target, "draws": draws, "share": share, "k": worst, "seed": seed}
     parts = [
-        told_orders(table, **options).assign(task=k)  # type: ignore[arg-type]
+        predicted_orders(table, **options).assign(task=k)  # type: ignore[arg-type]
         for k, table in enumerate(tables)
     ]
-    told = pd.concat(parts, ignore_index=True)
-    told["draw"] += draws * told.pop("task")
-    by_bin, summary, by_gap = reliability(told), skill(told), _by_gap(told)
+    predicted = pd.concat(parts, ignore_index=True)
+    predicted["draw"] += draws * predicted.pop("task")
+    by_bin, summary, by_gap = reliability(predicted), skill(predicted), _by_gap(predicted)
     return StudyReport(
         "place_order",
         "Are the probabilities of the order of places right",
@@ -71,7 +71,7 @@ def places_report(
             Part("place_order_skill", summary, _rounded(summary)),
             Part("place_order", by_bin, _for_people(by_bin)),
             Part("place_order_gaps", by_gap, by_gap.assign(right=_percent(by_gap["right"]))),
-            *([_related_part(related)] if len(related := related_pairs(told)) else []),
+            *([_related_part(related)] if len(related := related_pairs(predicted)) else []),
         ],
     )
 
@@ -105,8 +105,8 @@ def _percent(values: pd.Series) -> list[str]:
     return [f"{100 * value:.0f} %" for value in values]
 
 
-def _by_gap(told: pd.DataFrame) -> pd.DataFrame:
-    pairs = told[told["question"] == "pair"]
+def _by_gap(predicted: pd.DataFrame) -> pd.DataFrame:
+    pairs = predicted[predicted["question"] == "pair"]
     right = (pairs["probability"] > 0.5) == pairs["true"].astype(bool)
     bins = pd.cut(pairs["gap"].abs(), GAPS, include_lowest=True)
     rows = [

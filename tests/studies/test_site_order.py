@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.results.studies.place_order import places_report
-from autoeval.studies.order_of_places import related_pairs, reliability, skill, told_orders
+from autoeval.results.studies.site_order import places_report
+from autoeval.studies.site_order import predicted_orders, related_pairs, reliability, skill
 
 
 def world(n_families=16, *, seed=0, informed=True):
@@ -27,7 +27,7 @@ def world(n_families=16, *, seed=0, informed=True):
 
 @pytest.fixture(scope="module")
 def told():
-    return told_orders(world(), draws=12, samples=1000)
+    return predicted_orders(world(), draws=12, samples=1000)
 
 
 def test_every_pair_and_every_place_is_told_once_a_draw(told):
@@ -46,7 +46,9 @@ def test_in_a_world_of_the_model_probabilities_are_right(told):
 
 def test_scores_that_tell_nothing_tell_no_order():
     """How steep the line is counts as known beforehand, so such a world is told too boldly."""
-    nothing = skill(told_orders(world(informed=False), draws=6, samples=500)).set_index("question")
+    nothing = skill(predicted_orders(world(informed=False), draws=6, samples=500)).set_index(
+        "question"
+    )
     assert nothing.loc["pair", "right"] == pytest.approx(0.5, abs=0.15)
     assert nothing.loc["pair", "brier"] < 0.36
 
@@ -82,7 +84,7 @@ def test_reliability_by_hand():
 
 def test_too_few_families_are_refused():
     with pytest.raises(InputError, match="6 families"):
-        told_orders(world(5))
+        predicted_orders(world(5))
     with pytest.raises(InputError, match="--share"):
         places_report([world()], share=1.5)
 
