@@ -8,12 +8,12 @@ from autoeval.cli import COMMANDS
 from autoeval.commands import convert_labels, search_dropout
 from autoeval.counting import prompting
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
-from autoeval.counting.capture import layout, own, tasks
+from autoeval.counting.capture import own, synthetic, tasks
 from autoeval.counting.commands import (
     capture_build_real,
     capture_generate,
     capture_run,
-    counter_options,
+    common_options,
     evaluate,
     praco,
 )
@@ -54,11 +54,11 @@ def test_what_the_options_name_is_what_there_is():
     assert praco.LAYOUTS == mosaic_pairs.LAYOUTS
     assert praco.RELEASED_SEED == mosaic_pairs.RELEASED_SEED
     assert tuple(tasks.TASKS) == capture_run.TASKS
-    assert tuple(layout.LAYOUTS) == capture_generate.LAYOUTS
-    assert capture_generate.RELEASED == layout.RELEASED
+    assert tuple(synthetic.LAYOUTS) == capture_generate.LAYOUTS
+    assert capture_generate.RELEASED == synthetic.RELEASED
     choice = own.ImageChoice()
     assert choice.min_regularity == capture_build_real.REGULARITY
     assert (capture_build_real.OBJECTS, choice.seed) == (choice.min_objects, 0)
-    assert counter_options.BATCH_SIZE == prompting.BATCH_SIZE
+    assert common_options.BATCH_SIZE == prompting.BATCH_SIZE
     assert tuple(FORMATS) == convert_labels.LAYOUTS
     assert tuple(image_stabilities()) == search_dropout.SCORE_NAMES

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.binning.partition import cell_edges, check_number, optimal_partition
-from autoeval.counting.binning.released import PUBLISHED_GAMMA, check_range
 from autoeval.counting.binning.smoothing import smoothed_frequencies, whole_counts
+from autoeval.errors import InputError
+
+PUBLISHED_GAMMA = 0.6
+MAX_VALUES = 100_000
 
 
 def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
@@ -57,3 +61,152 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
 
 def _prefix_sum(values: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(values)])
+
+
+def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountBins:
+    """Bin the counts from ``low`` to ``high``.
+
+    Over the N integers of the range the score of a block of k values that ends with the r-th is
+    -k ln k + r ln(gamma) + C, with C = ln(1 - gamma) - ln(1 - gamma^floor(N/4)). Frequencies do not
+    enter: the range and gamma alone decide.
+
+    Parameters
+    ----------
+    low, high : int
+        Smallest and largest count, 0 <= low < high.
+    gamma : float
+        In (0, 1). Small values make few, wide bins.
+
+    Returns
+    -------
+    CountBins
+
+    Raises
+    ------
+    InputError
+        If the range or gamma is not as said, or the range is too large (see `optimal_partition`).
+
+    Examples
+    --------
+    >>> released_bins(0, 60).edges
+    (0.0, 0.5, 2.5, 5.5, 11.5, 20.5, 35.5, 60.0)
+    """
+    check_range(low, high, gamma)
+    check_number(high - low + 1)
+    return CountBins(
+        _edges(low, high, gamma),
+        {"method": "released", "gamma": gamma, "min": low, "max": high},
+    )
+
+
+@lru_cache(maxsize=256)
+def _edges(low: int, high: int, gamma: float) -> tuple[float, ...]:
+    values = np.arange(low, high + 1, dtype=np.float64)
+    n = len(values)
+    lengths = np.arange(n, 0, -1, dtype=np.float64)
+    fitness = -lengths * np.log(lengths)  # of blocks of n, n-1, ..., 1 values
+    # Fewer than four values would make the normaliser of the prior infinite.
+    constant = np.log(1 - gamma) - np.log(1 - gamma ** max(n // 4, 1))
+    log_gamma = np.log(gamma)
+    starts = optimal_partition(n, lambda r: fitness[n - r :] + (constant + r * log_gamma))
+    return tuple(cell_edges(values)[starts].tolist())
+
+
+def check_range(low: int, high: int, gamma: float) -> None:
+    """Raise `InputError` unless 0 <= low < high and 0 < gamma < 1."""
+    if not 0 <= low < high:
+        raise InputError(
+            f"Expected counts of at least two different values to bin, but they go "
+            f"from {low} to {high}."
+        )
+    if not 0 < gamma < 1:
+        raise InputError(f"Expected gamma between 0 and 1 (both excluded) but got {gamma}.")
+
+
+def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Split ``n`` ordered values into the blocks whose scores have the largest sum.
+
+    F(r) = max over j of F(j) + score of the block of values j..r-1, with F(0) = 0 (Scargle et al.
+    2013, section 2.6). Memory is O(n); the time is n vector operations of length up to n.
+
+    Parameters
+    ----------
+    n : int
+        Number of values.
+    score_last_block : callable of int -> ndarray of shape (r,), float64
+        For a given r, scores of the blocks that start at j = 0..r-1 and end before r.
+
+    Returns
+    -------
+    ndarray of shape (B + 1,), int64
+        Start of each block, then n. Of equally good starts the first is taken.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MAX_VALUES` values, for which the time would be minutes.
+
+    Examples
+    --------
+    Blocks that hold no more than two values cost one each:
+
+    >>> optimal_partition(5, lambda r: np.where(np.arange(r) >= r - 2, -1.0, -np.inf))
+    array([0, 1, 3, 5])
+    """
+    check_number(n)
+    best = np.zeros(n + 1)
+    start = np.zeros(n + 1, np.int64)
+    for r in range(1, n + 1):
+        candidates = score_last_block(r) + best[:r]
+        start[r] = candidates.argmax()
+        best[r] = candidates[start[r]]
+    ends = [n]
+    while ends[-1] > 0:
+        ends.append(int(start[ends[-1]]))
+    return np.array(ends[::-1], np.int64)
+
+
+def check_number(n: int) -> None:
+    """Raise `InputError` where ``n`` values are too many, before anything is made of them."""
+    if n > MAX_VALUES:
+        raise InputError(
+            f"Expected at most {MAX_VALUES} distinct counts to bin but got {n}. "
+            "Bin a coarser unit instead, such as tens."
+        )
+
+
+def cell_edges(values: np.ndarray) -> np.ndarray:
+    """Edges around distinct sorted values (N,): midpoints, and both extremes; shape (N + 1,)."""
+    return np.concatenate([values[:1], 0.5 * (values[1:] + values[:-1]), values[-1:]])
+
+
+def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
+    """Bin counts by Bayesian blocks for event data (Scargle et al. 2013).
+
+    Frequencies enter and nothing is smoothed, so that sparse tails end up in few wide bins.
+
+    Parameters
+    ----------
+    counts : array-like of shape (N,)
+        True counts of the training images, whole numbers.
+    gamma : float
+        Slope of the geometric prior on the number of bins, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        If astropy is not installed, the counts are not whole numbers of at least two different
+        values, or gamma is not as said.
+    """
+    try:
+        from astropy.stats import bayesian_blocks
+    except ImportError as error:
+        raise InputError(
+            "Bayesian blocks need astropy: pip install 'autoeval[counting]'"
+        ) from error
+    counts = whole_counts(counts)
+    low, high = int(counts.min()), int(counts.max())
+    check_range(low, high, gamma)
+    edges = bayesian_blocks(counts.astype(float), fitness="events", gamma=gamma)
+    origin = {"method": "blocks", "gamma": gamma, "min": low, "max": high, "images": len(counts)}
+    return CountBins(tuple(edges), origin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from autoeval.counting.binning.bins import CountBins, load_bins
-from autoeval.counting.binning.released import released_bins
+from autoeval.counting.binning.paper import released_bins
 from autoeval.errors import InputError
 
 # Smallest and largest count of training images, and gamma. The authors list the edges of the first

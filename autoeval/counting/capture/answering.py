@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from autoeval.counting.capture.ask import put_question
-from autoeval.counting.capture.queries import Query, RunOptions, temperatures_of
+from autoeval.counting.capture.answers import (
+    Extraction,
+    extract_choice,
+    extract_confidence,
+    extract_count,
+)
 from autoeval.counting.capture.records import CaptureItem
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, CaptureSplit
-from autoeval.counting.capture.tasks import CaptureTask
+from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, CaptureTask, PromptBook, fact
 from autoeval.counting.counters.base import TEXT, Counter
 from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
 from autoeval.runtime.states import OK, SKIPPED
 
 Row = dict[str, Any]
+Inpainter = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Ask = Callable[..., str]
+Extractor = Callable[[str], Extraction]
+# Appendix C.1: from 1.0 down in steps of .1; the question is skipped after 0.
+BACKOFF = tuple(round(1 - k / 10, 1) for k in range(11))
 
 
 def answer(
@@ -105,3 +118,142 @@ def _counted(counter: Counter, image: np.ndarray, query: Query) -> Row:
 
 def _failed(error: BaseException) -> Row:
     return {"status": f"failed: {type(error).__name__}: {error}", "value": None}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a task is put.
+
+    Parameters
+    ----------
+    extractor : callable of str -> Extraction
+        Reads counts out of text.
+    temperatures : tuple of float or None
+        See `put_question`; sampled tasks without a temperature use 1.
+    workers : int
+        Questions in work at once; a counter that is not ``concurrent`` answers one at a time.
+    inpainter : callable of (image, box) -> image, optional
+        Fills in the box (4,), xyxy, of an occluded image (H, W, 3) for the task ``inpainted``.
+    """
+
+    extractor: Extractor = extract_count
+    temperatures: tuple[float | None, ...] = (None,)
+    workers: int = 1
+    inpainter: Inpainter | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One question about one item.
+
+    Parameters
+    ----------
+    item : CaptureItem
+    sample : int
+        Which of several askings of the same question.
+    question : str
+        What a speaking counter is asked, or the name of the objects.
+    context : dict
+        What the counter is told beyond image and question.
+    key : str
+        Equal for equal image, box, task, sample, question, counter and temperatures.
+    """
+
+    item: CaptureItem
+    sample: int
+    question: str
+    context: dict[str, Any]
+    key: str
+
+
+def make_queries(
+    split: CaptureSplit, task: CaptureTask, counter: Counter, book: PromptBook, options: RunOptions
+) -> Iterator[Query]:
+    """Yield every question of a task."""
+    speaks = TEXT in counter.capabilities
+    told = [task.told] if task.told else [] if speaks else list(getattr(counter, "needs", ()))
+    for item in task.items(split.items):
+        question = task.question(item, book) if speaks else item.object_name
+        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in told}
+        if not speaks:
+            context["image_id"] = item.image_file
+        box = None if item.box is None else item.box.tolist()
+        for sample in range(task.samples):
+            identity = [item.image_file, box, task.name, sample, question, counter.name]
+            content = json.dumps([*identity, list(temperatures_of(task, options))])
+            key = hashlib.sha256(content.encode()).hexdigest()[:20]
+            yield Query(item, sample, question, context, key)
+
+
+def temperatures_of(task: CaptureTask, options: RunOptions) -> tuple[float | None, ...]:
+    """Return the temperatures to try; several samples of one answer would say nothing at 0."""
+    return (1.0,) if task.samples > 1 and options.temperatures == (None,) else options.temperatures
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of a question.
+
+    Parameters
+    ----------
+    value : int, str or None
+        Count or pattern; None makes it a skipped answer.
+    rule : str
+        How the value was read.
+    attempts : tuple of dict
+        Temperature and text of every try; the last one was read.
+    confidence : float or None
+        In [0, 1], where the answer states one.
+    """
+
+    value: int | str | None
+    rule: str
+    attempts: tuple[dict[str, Any], ...]
+    confidence: float | None = None
+
+
+def put_question(
+    ask: Ask,
+    image: np.ndarray,
+    question: str,
+    task: CaptureTask,
+    *,
+    extractor: Extractor,
+    temperatures: tuple[float | None, ...] = (None,),
+    seed: int | None = None,
+) -> Reply:
+    """Ask until an answer can be read or the temperatures are used up.
+
+    Parameters
+    ----------
+    ask : callable
+        ``ask(image, question, **options) -> str``; options are ``temperature`` and ``seed``, given
+        only where they are not None.
+    image : ndarray of shape (H, W, 3), uint8, BGR
+    question : str
+    task : CaptureTask
+    extractor : callable of str -> Extraction
+        Reads counts.
+    temperatures : tuple of float or None
+        One try each, in this order; `BACKOFF` is the paper's.
+    seed : int, optional
+    """
+    attempts: list[dict[str, Any]] = []
+    for temperature in temperatures:
+        options = {"temperature": temperature, "seed": seed}
+        given = {name: value for name, value in options.items() if value is not None}
+        text = ask(image, question, **given)
+        attempts.append({"temperature": temperature, "text": text})
+        value, rule = _read(text, task, extractor)
+        if value is not None:
+            break
+    confidence = extract_confidence(text) if task.prompted_confidence else None
+    return Reply(value, rule, tuple(attempts), confidence)
+
+
+def _read(text: str, task: CaptureTask, extractor: Extractor) -> tuple[int | str | None, str]:
+    if task.kind == CHOICE:
+        choice = extract_choice(text, PATTERN_CHOICES)
+        return choice, "choice" if choice else "no choice"
+    found = extractor(text)
+    return found.value, found.rule

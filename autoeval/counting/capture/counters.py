@@ -6,8 +6,7 @@ from typing import Any
 
 from autoeval.counting.capture.answers import extract_count
 from autoeval.counting.counters.endpoint import EndpointAsk
-from autoeval.counting.counters.text import TextCounter
-from autoeval.counting.counters.transformers import TransformersAsk
+from autoeval.counting.counters.text import TextCounter, TransformersAsk
 
 
 def endpoint(url: str, model: str, *, name: str | None = None, **options: Any) -> TextCounter:

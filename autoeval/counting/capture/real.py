@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.capture.occluder import clip_box
 from autoeval.counting.capture.records import (
     annotated_points,
     box_record,
     read_records,
     to_items,
 )
-from autoeval.counting.capture.render import paint_box
+from autoeval.counting.capture.render import clip_box, paint_box
 from autoeval.counting.capture.split import (
     OCCLUDED,
     ORIGINAL,

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.capture.occluder import on_canvas
+from autoeval.counting.capture.render import on_canvas
 from autoeval.errors import InputError
 
 METADATA = "metadata.json"

@@ -14,6 +14,23 @@ COLORS = {
 }
 
 
+def _disc(point: np.ndarray, radius: float, size: int) -> np.ndarray:
+    middles = np.arange(size) + 0.5
+    distance = np.hypot(middles[None] - point[0], middles[:, None] - point[1])
+    return np.clip(radius + 0.5 - distance, 0, 1)
+
+
+def _square(point: np.ndarray, radius: float, size: int) -> np.ndarray:
+    edges = np.arange(size)[:, None]
+    overlap = np.minimum(edges + 1, point + radius) - np.maximum(edges, point - radius)
+    across, down = np.clip(overlap, 0, 1).T
+    return down[:, None] * across
+
+
+_COVERAGE = {"circle": _disc, "square": _square}
+SMALLEST, LARGEST = 6.0, 12.0
+
+
 def draw_objects(
     points: np.ndarray, *, dot_shape: str, color: str, size: int = 200, radius: float = 5
 ) -> np.ndarray:
@@ -40,22 +57,6 @@ def draw_objects(
         shade = np.maximum(shade, _COVERAGE[dot_shape](point, radius, size))
     image = 255 + shade[..., None] * (np.array(COLORS[color], float) - 255)
     return np.rint(image).astype(np.uint8)
-
-
-def _disc(point: np.ndarray, radius: float, size: int) -> np.ndarray:
-    middles = np.arange(size) + 0.5
-    distance = np.hypot(middles[None] - point[0], middles[:, None] - point[1])
-    return np.clip(radius + 0.5 - distance, 0, 1)
-
-
-def _square(point: np.ndarray, radius: float, size: int) -> np.ndarray:
-    edges = np.arange(size)[:, None]
-    overlap = np.minimum(edges + 1, point + radius) - np.maximum(edges, point - radius)
-    across, down = np.clip(overlap, 0, 1).T
-    return down[:, None] * across
-
-
-_COVERAGE = {"circle": _disc, "square": _square}
 
 
 def paint_box(image: np.ndarray, box: np.ndarray) -> np.ndarray:
@@ -107,3 +108,80 @@ def _tile(name: str, images: list[np.ndarray], side: int, height: int) -> np.nda
         tile[16 : 16 + image.shape[0], left : left + image.shape[1]] = image
     cv2.putText(tile, name, (5, 12), cv2.FONT_HERSHEY_SIMPLEX, 0.34, (60,) * 3, 1, cv2.LINE_AA)
     return tile
+
+
+def draw_occluder(
+    points: np.ndarray,
+    *,
+    radius: float,
+    size: int,
+    rng: np.random.Generator,
+    anywhere: bool = False,
+) -> np.ndarray:
+    """Draw a square of side ``radius * U(6, 12)`` centred on a random object.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        Object centres.
+    radius : float
+        Half the width of an object.
+    size : int
+        Side of the canvas.
+    rng : numpy.random.Generator
+    anywhere : bool
+        Also choose objects outside the canvas, as the authors' generator does, where a box may hide
+        nothing that can be seen.
+
+    Returns
+    -------
+    ndarray of shape (4,), int64
+        The square, edges rounded to whole pixels; it may reach beyond the canvas.
+    """
+    chosen = np.ones(len(points), bool) if anywhere else on_canvas(points, radius, size)
+    centre = points[rng.choice(np.flatnonzero(chosen))]
+    half = radius * rng.uniform(SMALLEST, LARGEST) / 2
+    return np.rint(np.concatenate([centre - half, centre + half])).astype(np.int64)
+
+
+def on_canvas(points: np.ndarray, radius: float, size: int | tuple[int, int]) -> np.ndarray:
+    """Say which objects (N, 2) have any part inside the canvas; (N,) bool.
+
+    ``size`` is the side of a square canvas, or width and height.
+    """
+    return np.all((points > -radius) & (points < np.array(size) + radius), axis=1)
+
+
+def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) -> np.ndarray:
+    """Say which objects the box covers at least in part.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+    box : ndarray of shape (4,)
+    radius : float
+        Half the width of an object.
+    dot_shape : {'circle', 'square'}
+        Outline of an object.
+
+    Returns
+    -------
+    ndarray of shape (N,), bool
+
+    Examples
+    --------
+    >>> points = np.array([[5.0, 5.0], [24.0, 24.0], [40.0, 5.0]])
+    >>> touched(points, np.array([0, 0, 20, 20]), 5, "circle")
+    array([ True, False, False])
+    >>> touched(points, np.array([0, 0, 20, 20]), 5, "square")
+    array([ True,  True, False])
+    """
+    gap = np.maximum(np.maximum(box[:2] - points, points - box[2:]), 0)
+    if dot_shape == "square":
+        return (gap < radius).all(1)
+    return np.hypot(*gap.T) < radius
+
+
+def clip_box(box: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Return the part of ``box`` (4,) that lies in an image."""
+    return np.clip(box, 0, [width, height, width, height])

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from autoeval.counting.capture.prompts import PromptBook
 from autoeval.counting.capture.split import INPAINTED, CaptureSplit
-from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, CaptureTask
+from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, CaptureTask, PromptBook
 from autoeval.counting.lmms_eval.task_files import write_task, write_utils
 from autoeval.errors import InputError
 

@@ -6,11 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from autoeval.counting.capture.answering import Row, answer
-from autoeval.counting.capture.prompts import PromptBook
-from autoeval.counting.capture.queries import Query, RunOptions, make_queries
+import cv2
+import numpy as np
+
+from autoeval.counting.capture.answering import (
+    Inpainter,
+    Query,
+    Row,
+    RunOptions,
+    answer,
+    make_queries,
+)
 from autoeval.counting.capture.split import INPAINTED, CaptureSplit
-from autoeval.counting.capture.tasks import COUNT, CaptureTask
+from autoeval.counting.capture.tasks import COUNT, CaptureTask, PromptBook
 from autoeval.counting.counters.base import TEXT, Counter
 from autoeval.counting.journal import CellJournal
 from autoeval.counting.prompting import is_done, lock_of
@@ -19,6 +27,8 @@ from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.threads import as_done
 
 MOST_FAILURES = 10  # in a row, before a run gives up
+_OPENCV = {"telea": cv2.INPAINT_TELEA, "navier-stokes": cv2.INPAINT_NS}
+_REACH = 5  # pixels around the box that OpenCV looks at
 
 
 @dataclass
@@ -121,3 +131,41 @@ def _answers(
                 f"{failures} questions in a row failed, the last ({row['image_file']}) "
                 f"with {row['status']}. The same command goes on from here."
             )
+
+
+def load_inpainter(name: str) -> Inpainter:
+    """Return an inpainter.
+
+    Parameters
+    ----------
+    name : str
+        ``telea`` or ``navier-stokes`` for OpenCV's, which continue colours but no pattern and so
+        show what the hook does; or ``package.module.function`` of one's own, called with the image
+        (H, W, 3) uint8 BGR and the box (4,) xyxy, that returns the image without the box.
+
+    Raises
+    ------
+    InputError
+        If there is no such function.
+    """
+    if name in _OPENCV:
+        return lambda image, box: _opencv(image, box, _OPENCV[name])
+    from mmengine.utils import get_object_from_string
+
+    try:
+        found = get_object_from_string(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"No inpainter '{name}' ({error}): expected {', '.join(_OPENCV)} or "
+            "package.module.function."
+        ) from None
+    if not callable(found):
+        raise InputError(f"'{name}' cannot be called: expected a function of image and box.")
+    return found
+
+
+def _opencv(image: np.ndarray, box: np.ndarray, method: int) -> np.ndarray:
+    x0, y0, x1, y1 = box
+    mask = np.zeros(image.shape[:2], np.uint8)
+    mask[y0:y1, x0:x1] = 1
+    return cv2.inpaint(image, mask, _REACH, method)

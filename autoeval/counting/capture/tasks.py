@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from autoeval.counting.capture.prompts import PromptBook
 from autoeval.counting.capture.records import CaptureItem
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL
+from autoeval.data.config_file import read_config
+from autoeval.data.shipped import shipped_config
 from autoeval.errors import InputError
 
 COUNT, CHOICE = "count", "choice"
+
+
+class PromptBook:
+    """The prompts of every task.
+
+    Parameters
+    ----------
+    templates : mapping
+        As in ``configs/counting/capture/prompts.py``.
+    model : str
+        Which model's published prompts to use: ``"gpt-4o"``, ``"internvl2"``, ``"molmo"``,
+        ``"qwen2-vl"`` or ``"default"``.
+
+    Raises
+    ------
+    InputError
+        If a template or the model is missing.
+    """
+
+    def __init__(self, templates: Mapping[str, Any], *, model: str = "default") -> None:
+        absent = [name for name in _NEEDED if name not in templates]
+        if absent:
+            raise InputError(f"The prompts lack {', '.join(absent)}.")
+        known = sorted(templates["total"]["real"]["occluded"])
+        if model not in known:
+            raise InputError(f"No prompts for '{model}'; there are some for {', '.join(known)}.")
+        self.templates = templates
+        self.model = model
+
+    def total(self, item: CaptureItem, variant: str) -> str:
+        """Return the question for the total number in the ``occluded`` or ``original`` image."""
+        return _fill(self.templates["total"][item.split][variant][self.model], item)
+
+    def fill(self, name: str, item: CaptureItem, **values: str) -> str:
+        """Return the question of another task with ``values`` in its places."""
+        return _fill(self.templates[name], item, **values)
+
+
 Question = Callable[[CaptureItem, PromptBook], str]
+PATTERN_CHOICES = ("rectangle", "triangle", "circle")
+SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
 
 
 @dataclass(frozen=True)
@@ -57,6 +99,88 @@ class CaptureTask:
             and (self.told is None or fact(item, self.told) is not None)
             and (self.variant != INPAINTED or item.box is not None)
         ]
+
+
+def _confident(variant: str) -> Question:
+    return lambda item, book: book.fill("confidence", item, question=book.total(item, variant))
+
+
+def _ground_truth(item: CaptureItem) -> int:
+    return item.ground_truth
+
+
+def _num_occluded(item: CaptureItem) -> int | None:
+    return item.num_occluded
+
+
+def _occluded_only(item: CaptureItem, book: PromptBook) -> str:
+    return book.fill("occluded_only", item)
+
+
+def _oracle(told: str, prompt: str) -> Question:
+    return lambda item, book: book.fill(
+        prompt,
+        item,
+        question=book.total(item, OCCLUDED),
+        coordinates=coordinates(fact(item, told)),
+    )
+
+
+def _pattern(item: CaptureItem, book: PromptBook) -> str:
+    return book.fill("pattern", item, choices=", ".join(PATTERN_CHOICES))
+
+
+def _shape(item: CaptureItem) -> str | None:
+    return item.shape if item.shape in PATTERN_CHOICES else None
+
+
+def _total(variant: str) -> Question:
+    return lambda item, book: book.total(item, variant)
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        CaptureTask("total-original", ORIGINAL, _total(ORIGINAL), _ground_truth),
+        CaptureTask("total-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth),
+        CaptureTask("occluded-only", OCCLUDED, _occluded_only, _num_occluded),
+        CaptureTask("pattern-original", ORIGINAL, _pattern, _shape, kind=CHOICE),
+        CaptureTask("pattern-occluded", OCCLUDED, _pattern, _shape, kind=CHOICE),
+        CaptureTask(
+            "oracle-all",
+            OCCLUDED,
+            _oracle("all_points", "oracle_all"),
+            _ground_truth,
+            told="all_points",
+        ),
+        CaptureTask(
+            "oracle-visible",
+            OCCLUDED,
+            _oracle("visible_points", "oracle_visible"),
+            _ground_truth,
+            told="visible_points",
+        ),
+        CaptureTask("inpainted", INPAINTED, _total(ORIGINAL), _ground_truth),
+        CaptureTask(
+            "confidence-original",
+            ORIGINAL,
+            _confident(ORIGINAL),
+            _ground_truth,
+            prompted_confidence=True,
+        ),
+        CaptureTask(
+            "confidence-occluded",
+            OCCLUDED,
+            _confident(OCCLUDED),
+            _ground_truth,
+            prompted_confidence=True,
+        ),
+        CaptureTask("sampled-original", ORIGINAL, _total(ORIGINAL), _ground_truth, samples=SAMPLES),
+        CaptureTask("sampled-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth, samples=SAMPLES),
+    )
+}
+SHIPPED = shipped_config("counting", "capture", "prompts.py")
+_NEEDED = ("total", "occluded_only", "pattern", "oracle_all", "oracle_visible", "confidence")
 
 
 def fact(item: CaptureItem, name: str, variant: str = OCCLUDED) -> Any:
@@ -104,83 +228,20 @@ def get_task(name: str) -> CaptureTask:
     return TASKS[name]
 
 
-def _total(variant: str) -> Question:
-    return lambda item, book: book.total(item, variant)
+def load_prompts(
+    path: str | os.PathLike[str] | None = None, *, model: str = "default"
+) -> PromptBook:
+    """Read prompts from a Python configuration file, the shipped one by default.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or broken.
+    """
+    return PromptBook(read_config(path or SHIPPED), model=model)
 
 
-def _confident(variant: str) -> Question:
-    return lambda item, book: book.fill("confidence", item, question=book.total(item, variant))
-
-
-def _oracle(told: str, prompt: str) -> Question:
-    return lambda item, book: book.fill(
-        prompt,
-        item,
-        question=book.total(item, OCCLUDED),
-        coordinates=coordinates(fact(item, told)),
-    )
-
-
-def _occluded_only(item: CaptureItem, book: PromptBook) -> str:
-    return book.fill("occluded_only", item)
-
-
-def _pattern(item: CaptureItem, book: PromptBook) -> str:
-    return book.fill("pattern", item, choices=", ".join(PATTERN_CHOICES))
-
-
-def _ground_truth(item: CaptureItem) -> int:
-    return item.ground_truth
-
-
-def _num_occluded(item: CaptureItem) -> int | None:
-    return item.num_occluded
-
-
-def _shape(item: CaptureItem) -> str | None:
-    return item.shape if item.shape in PATTERN_CHOICES else None
-
-
-PATTERN_CHOICES = ("rectangle", "triangle", "circle")
-SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
-TASKS = {
-    task.name: task
-    for task in (
-        CaptureTask("total-original", ORIGINAL, _total(ORIGINAL), _ground_truth),
-        CaptureTask("total-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth),
-        CaptureTask("occluded-only", OCCLUDED, _occluded_only, _num_occluded),
-        CaptureTask("pattern-original", ORIGINAL, _pattern, _shape, kind=CHOICE),
-        CaptureTask("pattern-occluded", OCCLUDED, _pattern, _shape, kind=CHOICE),
-        CaptureTask(
-            "oracle-all",
-            OCCLUDED,
-            _oracle("all_points", "oracle_all"),
-            _ground_truth,
-            told="all_points",
-        ),
-        CaptureTask(
-            "oracle-visible",
-            OCCLUDED,
-            _oracle("visible_points", "oracle_visible"),
-            _ground_truth,
-            told="visible_points",
-        ),
-        CaptureTask("inpainted", INPAINTED, _total(ORIGINAL), _ground_truth),
-        CaptureTask(
-            "confidence-original",
-            ORIGINAL,
-            _confident(ORIGINAL),
-            _ground_truth,
-            prompted_confidence=True,
-        ),
-        CaptureTask(
-            "confidence-occluded",
-            OCCLUDED,
-            _confident(OCCLUDED),
-            _ground_truth,
-            prompted_confidence=True,
-        ),
-        CaptureTask("sampled-original", ORIGINAL, _total(ORIGINAL), _ground_truth, samples=SAMPLES),
-        CaptureTask("sampled-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth, samples=SAMPLES),
-    )
-}
+def _fill(template: str, item: CaptureItem, **values: str) -> str:
+    for name, value in {"objects": item.object_name, **values}.items():
+        template = template.replace(f"{{{name}}}", value)
+    return template

@@ -34,17 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.capture.baseline_table import (
+    from autoeval.counting.capture.baselines import (
         CENTRES,
         IN_CANVAS,
+        VisibleOnly,
         answer_all,
         by_pattern,
         column,
         released_answers,
         summarise,
     )
-    from autoeval.counting.capture.baselines import VisibleOnly
-    from autoeval.counting.capture.published_figures import published_human, published_table
+    from autoeval.counting.capture.capture_measures import published_human, published_table
     from autoeval.counting.capture.records import read_items
     from autoeval.counting.capture.synthetic import SyntheticSpec
     from autoeval.runtime.files import write_text
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _development(args: argparse.Namespace) -> list[str]:
-    from autoeval.counting.capture.baseline_table import CENTRES, answer_all, column, summarise
+    from autoeval.counting.capture.baselines import CENTRES, answer_all, column, summarise
     from autoeval.counting.capture.completion.complete import POLICIES
     from autoeval.counting.capture.synthetic import SyntheticSpec
 

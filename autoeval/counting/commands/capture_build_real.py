@@ -82,8 +82,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _own(args: argparse.Namespace) -> tuple[Built, list[str]]:
-    from autoeval.counting.capture.candidates import coco_candidates, point_candidates
-    from autoeval.counting.capture.own import ImageChoice, build_own
+    from autoeval.counting.capture.own import (
+        ImageChoice,
+        build_own,
+        coco_candidates,
+        point_candidates,
+    )
 
     if args.coco:
         found, noted = coco_candidates(args.coco, args.images)

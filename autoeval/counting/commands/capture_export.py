@@ -22,10 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.capture.prompts import load_prompts
     from autoeval.counting.capture.split import open_split
     from autoeval.counting.capture.task_export import export_lmms_eval
-    from autoeval.counting.capture.tasks import get_task
+    from autoeval.counting.capture.tasks import get_task, load_prompts
 
     book = load_prompts(args.prompts, model=args.prompts_of)
     tasks = [get_task(name) for name in args.task]

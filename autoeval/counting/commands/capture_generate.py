@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autoeval.errors import InputError
 
-# As in `autoeval.counting.capture.layout`, which takes half a second to import.
+# As in `autoeval.counting.capture.synthetic`, which takes half a second to import.
 LAYOUTS = ("circle", "triangle", "rectangle", "staggered", "cross")
 RELEASED = ("circle", "triangle", "rectangle")
 

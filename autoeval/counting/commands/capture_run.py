@@ -10,17 +10,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.counting.commands.common_options import add_out
-from autoeval.counting.commands.counter_options import (
+from autoeval.counting.commands.common_options import (
     add_counter_options,
+    add_out,
     add_run_options,
     load_counters,
 )
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.counting.capture.ask import Extractor
-    from autoeval.counting.capture.prompts import PromptBook
+    from autoeval.counting.capture.answering import Extractor
+    from autoeval.counting.capture.tasks import PromptBook
 
 FAILURE = 1
 TASKS = (  # as in `autoeval.counting.capture.tasks`, which takes a second to import
@@ -66,13 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.capture.ask import BACKOFF
-    from autoeval.counting.capture.inpainting import load_inpainter
-    from autoeval.counting.capture.prompts import load_prompts
-    from autoeval.counting.capture.queries import RunOptions
+    from autoeval.counting.capture.answering import BACKOFF, RunOptions
     from autoeval.counting.capture.split import open_split
-    from autoeval.counting.capture.task_run import run_task
-    from autoeval.counting.capture.tasks import get_task
+    from autoeval.counting.capture.task_run import load_inpainter, run_task
+    from autoeval.counting.capture.tasks import get_task, load_prompts
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
 
     split = open_split(args.split).first(args.limit)
@@ -106,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _extractor(path: str | None, book: PromptBook) -> Extractor:
     from autoeval.counting.capture.answers import extract_count
-    from autoeval.counting.capture.answers.model import ModelExtractor
+    from autoeval.counting.capture.answers.extract import ModelExtractor
     from autoeval.counting.counters.build import load_counter
     from autoeval.data.wording import listed
 

@@ -34,8 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.filed_page import PAGE
-    from autoeval.counting.leaderboard import overall, read_runs
-    from autoeval.counting.leaderboard_page import leaderboard_page
+    from autoeval.counting.leaderboard import leaderboard_page, overall, read_runs
     from autoeval.report.tables import format_cells, to_terminal
 
     named = [_named(text) for text in args.runs]

@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.counting.commands.common_options import (
+    add_counter_options,
     add_exclude,
     add_mode,
     add_out,
     add_predictions,
-)
-from autoeval.counting.commands.counter_options import (
-    add_counter_options,
     add_run_options,
     load_counters,
 )
@@ -115,8 +113,8 @@ def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
     from autoeval.counting.journal import folder_name
     from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
     from autoeval.counting.praco.data import single_class
-    from autoeval.counting.praco.mosaic_panels import choose_mosaics, mosaic_panels
     from autoeval.counting.praco.outcome import write_outcome
+    from autoeval.counting.praco.praco_charts import choose_mosaics, mosaic_panels
     from autoeval.counting.prompting import check_names
 
     counting_set = single_class(counting_set).first(args.limit)

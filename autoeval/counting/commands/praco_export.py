@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from autoeval.counting.commands.common_options import add_exclude, add_out
-from autoeval.counting.commands.counter_options import positive
+from autoeval.counting.commands.common_options import add_exclude, add_out, positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

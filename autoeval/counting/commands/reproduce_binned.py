@@ -34,10 +34,9 @@ def run(args: argparse.Namespace) -> int:
         ablation_table,
         binned_table,
         pooled_figures,
+        tper_figure,
     )
-    from autoeval.counting.reproduce.printed_bins import bins_table
-    from autoeval.counting.reproduce.printed_game import game_table
-    from autoeval.counting.reproduce.printed_tper import tper_figure
+    from autoeval.counting.reproduce.printed_bins import bins_table, game_table
     from autoeval.data.paper_tables import read_paper
 
     tables, figures, downloads = wanted(args, PAPER)

@@ -35,13 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.reproduce.capture_answers import read_all_answers
     from autoeval.counting.reproduce.capture_data import (
         histogram_figure,
         read_capture_data,
         statistics_table,
     )
-    from autoeval.counting.reproduce.printed_capture import model_table
+    from autoeval.counting.reproduce.printed_capture import model_table, read_all_answers
 
     tables, figures, downloads = wanted(args, PAPER)
     data = read_capture_data(args.data_root)

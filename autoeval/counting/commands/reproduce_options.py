@@ -68,7 +68,7 @@ def deliver(
 ) -> int:
     """Print sections with the mode and what is missing; write page, tables and figures."""
     from autoeval.counting.filed_page import PAGE, write_sections
-    from autoeval.counting.reproduce.mode_section import ModeSection
+    from autoeval.counting.reproduce.printed_grid import ModeSection
     from autoeval.report.remarks import Remarks
     from autoeval.report.sections import Report, printed_text
 

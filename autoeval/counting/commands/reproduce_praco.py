@@ -16,7 +16,7 @@ from autoeval.counting.commands.common_options import add_exclude
 from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
 
 if TYPE_CHECKING:
-    from autoeval.counting.reproduce.praco_models import PracoModels
+    from autoeval.counting.reproduce.printed_praco import PracoModels
     from autoeval.report.sections import Section
 
 PAPER = "praco"
@@ -36,8 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.reproduce.praco_figures import drift_figure, negative_class_figure
-    from autoeval.counting.reproduce.printed_praco import praco_table
+    from autoeval.counting.reproduce.printed_praco import (
+        drift_figure,
+        negative_class_figure,
+        praco_table,
+    )
     from autoeval.data.paper_tables import read_paper
 
     tables, figures, downloads = wanted(args, PAPER)
@@ -59,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _models(args: argparse.Namespace, entry: Mapping[str, Any]) -> PracoModels:
-    from autoeval.counting.reproduce.praco_models import read_models
+    from autoeval.counting.reproduce.printed_praco import read_models
 
     return read_models(
         args.data_root,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.counting.commands.counter_options import (
+from autoeval.counting.commands.common_options import (
     add_counter_options,
     add_run_options,
     load_counters,

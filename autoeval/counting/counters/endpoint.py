@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 import base64
+import email.utils
+import http.client
+import json
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 import cv2
 import numpy as np
 
-from autoeval.counting.counters.http_json import EndpointError, JsonPoster
+from autoeval.errors import InputError
+
+LARGEST_ANSWER = 10_000_000
+_BUSY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_LOCAL = {"localhost", "127.0.0.1", "::1"}
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would take the key to another server."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 class EndpointAsk:
@@ -102,3 +125,165 @@ def _content(image: np.ndarray | None, prompt: str) -> list[dict[str, Any]]:
         {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}},
         text,
     ]
+
+
+class EndpointError(RuntimeError):
+    """One request that failed for good; others may succeed."""
+
+
+class JsonPoster:
+    """Posts JSON with retries.
+
+    Parameters
+    ----------
+    url : str
+        Where to. ``http`` is accepted for a request with a key only on this machine.
+    key_variable : str
+        Environment variable that holds the key; it is read at every request, sent as a bearer token
+        and appears in no message. Requests go without a key where the variable is not set.
+    timeout : float
+        Seconds that a request may be silent.
+    retries : int
+        How often a request is repeated after a failure that may pass: no connection, a timeout, a
+        busy server (429 and 5xx), an answer that is no JSON object.
+    wait : float
+        Seconds before the first repeat; doubled for each further one, up to ``longest_wait``. A
+        server's ``Retry-After`` takes its place.
+    longest_wait : float
+        Seconds; a server that asks for more ends the run.
+    sleep : callable
+        Waits for a number of seconds.
+
+    Raises
+    ------
+    InputError
+        If the address is no http(s) one, or would carry the key unencrypted to another machine.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key_variable: str = "OPENAI_API_KEY",
+        timeout: float = 120.0,
+        retries: int = 5,
+        wait: float = 1.0,
+        longest_wait: float = 120.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.url = url
+        self.key_variable = key_variable
+        self.timeout = timeout
+        self.retries = retries
+        self.wait = wait
+        self.longest_wait = longest_wait
+        self.sleep = sleep
+        self._check_address()
+
+    def post(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Post ``body`` and return the JSON object that comes back.
+
+        Raises
+        ------
+        EndpointError
+            If the server refuses this request, or still fails after all repeats.
+        InputError
+            If no request can succeed: the key is refused, the address is wrong, or the server asks
+            to wait longer than ``longest_wait``.
+        """
+        data = json.dumps(body).encode()
+        for attempt in range(self.retries + 1):
+            try:
+                return _read_object(self._send(data))
+            except urllib.error.HTTPError as error:
+                reason = f"HTTP {error.code}: {self.clean(_body_of(error))}"
+                pause = self._pause(error, attempt, reason)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                reason = self.clean(f"{type(error).__name__}: {error}")
+                pause = self._backoff(attempt)
+            if attempt < self.retries:
+                self.sleep(pause)
+        raise EndpointError(f"gave up after {self.retries + 1} tries; the last: {reason}")
+
+    def _send(self, data: bytes) -> bytes:
+        headers = {"Content-Type": "application/json", "User-Agent": "autoeval"}
+        if key := self._key():
+            headers["Authorization"] = f"Bearer {key}"
+        request = urllib.request.Request(self.url, data, headers, method="POST")
+        with _OPENER.open(request, timeout=self.timeout) as reply:
+            return reply.read(LARGEST_ANSWER + 1)
+
+    def _pause(self, error: urllib.error.HTTPError, attempt: int, reason: str) -> float:
+        if error.code in (401, 403):
+            raise InputError(
+                f"{self.url} refuses the key in the environment variable {self.key_variable} "
+                f"({'set' if self._key() else 'not set'}). {reason}"
+            ) from None
+        if error.code in (404, 405) or 300 <= error.code < 400:
+            place = error.headers.get("Location", "")
+            raise InputError(f"{self.url} is not the address. {reason} {place}".strip()) from None
+        if error.code not in _BUSY:
+            raise EndpointError(reason) from None
+        asked = _retry_after(error.headers.get("Retry-After"))
+        if asked is not None and asked > self.longest_wait:
+            raise InputError(
+                f"{self.url} asks to wait {asked:.0f} s, longer than {self.longest_wait:.0f} s. "
+                "The same command goes on from here later."
+            ) from None
+        return self._backoff(attempt) if asked is None else asked
+
+    def _backoff(self, attempt: int) -> float:
+        return min(self.wait * 2**attempt, self.longest_wait)
+
+    def _key(self) -> str:
+        return os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
+
+    def clean(self, text: str) -> str:
+        """Shorten a text for a message, with the key struck out."""
+        key = self._key()
+        return (text.replace(key, "***") if key else text)[:300]
+
+    def _check_address(self) -> None:
+        parts = urllib.parse.urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError(f"Expected an http(s) address of an endpoint but got '{self.url}'.")
+        if parts.username or parts.password:
+            raise InputError("The address holds a password; give a key in the environment instead.")
+        if parts.scheme == "http" and parts.hostname not in _LOCAL and self._key():
+            raise InputError(
+                f"{self.url} would get the key in {self.key_variable} unencrypted. Use https, or "
+                "key_variable='' if the server needs no key."
+            )
+
+
+def _read_object(content: bytes) -> dict[str, Any]:
+    if len(content) > LARGEST_ANSWER:
+        raise ValueError(f"the answer is larger than {LARGEST_ANSWER} bytes")
+    try:
+        answer = json.loads(content)
+    except ValueError:
+        raise ValueError(f"the answer is no JSON: {content[:80]!r}") from None
+    if not isinstance(answer, dict):
+        raise ValueError(f"the answer is no JSON object: {content[:80]!r}")
+    return answer
+
+
+def _body_of(error: urllib.error.HTTPError) -> str:
+    try:
+        return error.read(300).decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return error.reason
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Read seconds, or a date, out of a ``Retry-After`` header."""
+    if not value:
+        return None
+    try:
+        return max(float(value), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max(email.utils.parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
+    except (TypeError, ValueError):
+        return None

@@ -11,10 +11,9 @@ from typing import Any
 import pandas as pd
 
 from autoeval.counting.evaluation.bin_charts import MOST_PANELS, plot_bins, plot_scatter, plot_tper
-from autoeval.counting.evaluation.cautions import pooled_std_caution
 from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.localisation import Localisation, side_by_side
-from autoeval.counting.evaluation.model_measures import CountEvaluation
+from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_caution
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.report.numerals import number_text
 from autoeval.runtime.files import write_text

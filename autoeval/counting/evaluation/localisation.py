@@ -71,8 +71,10 @@ def evaluate_points(
         If no image has true and predicted points.
     """
     from autoeval.counting.measures.game import GameScore
-    from autoeval.counting.measures.nap import NormalisedAveragePrecision
-    from autoeval.counting.measures.point_matching import PointMatchScore
+    from autoeval.counting.measures.point_matching import (
+        NormalisedAveragePrecision,
+        PointMatchScore,
+    )
 
     game, nap = GameScore(LEVELS), NormalisedAveragePrecision()
     matches = [PointMatchScore(distance) for distance in distances]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.measures.bootstrap import MeasureInterval
-from autoeval.counting.measures.bootstrap_sums import bootstrap_mean, bootstrap_sums
+from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_mean, bootstrap_sums
 from autoeval.counting.measures.overall import smape_terms
 from autoeval.counting.measures.tper import tper_areas
 from autoeval.counting.predictions import CountPredictions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.evaluation.cautions import absurd_predictions
 from autoeval.counting.evaluation.model_intervals import measure_intervals
 from autoeval.counting.measures.binned import bin_table, check_mode, pooled
 from autoeval.counting.measures.bootstrap import MeasureInterval
@@ -17,6 +17,8 @@ from autoeval.counting.measures.overall import absolute_error, mape, smape
 from autoeval.counting.measures.tper import CONVENTIONS, TperCurve, tper_curve
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
+
+ABSURD = 1000  # times the largest true count
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,3 +160,61 @@ def _notes(target: np.ndarray, bins: CountBins, mode: str) -> tuple[str, ...]:
             "them as wrong where the prediction is not 0"
         )
     return tuple(notes)
+
+
+def absurd_predictions(target: np.ndarray, pred: np.ndarray) -> tuple[str, ...]:
+    """Count the predictions (N,) that are beyond all measure of the true counts (N,)."""
+    absurd = int((pred > ABSURD * max(target.max(), 1)).sum())
+    if not absurd:
+        return ()
+    return (
+        f"{absurd} of {len(pred)} predictions are over {ABSURD} times the largest true count "
+        f"({target.max():g}); they decide every mean",
+    )
+
+
+def pooled_std_caution(models: Iterable[tuple[CountPredictions, CountBins]]) -> list[str]:
+    """Say how much the pooled std of each model owes to the choice of bins."""
+    said = [
+        f"{counted.name} " + ", ".join(f"{value:.4g}" for value in _stds(counted, bins))
+        for counted, bins in models
+        if len(bins) > 1 and len(counted) > 1
+    ]
+    if not said:
+        return []
+    return [
+        "The pooled std depends on the bins, so compare it only with figures under the same edges. "
+        f"With these, half as many, twice as many, and one: {'; '.join(said)}"
+    ]
+
+
+def coarser(bins: CountBins) -> CountBins:
+    """Join bins two by two, from the first on.
+
+    Examples
+    --------
+    >>> coarser(CountBins((0, 1, 2, 5))).edges
+    (0.0, 2.0, 5.0)
+    """
+    return CountBins((*bins.edges[:-1:2], bins.edges[-1]))
+
+
+def finer(bins: CountBins) -> CountBins:
+    """Split every bin in the middle.
+
+    Examples
+    --------
+    >>> finer(CountBins((0, 1, 5))).edges
+    (0.0, 0.5, 1.0, 3.0, 5.0)
+    """
+    edges = np.array(bins.edges)
+    middles = (edges[:-1] + edges[1:]) / 2
+    return CountBins((*np.column_stack([edges[:-1], middles]).ravel(), edges[-1]))
+
+
+def _stds(counted: CountPredictions, bins: CountBins) -> list[float]:
+    of_bins = [
+        pooled(bin_table(counted.target, counted.pred, some))[1]
+        for some in (bins, coarser(bins), finer(bins))
+    ]
+    return [*of_bins, float(np.abs(counted.pred - counted.target).std())]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.measures.count_pairs import as_pairs
+from autoeval.counting.measures.overall import as_pairs
 
 
 def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> pd.DataFrame:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.measures.bootstrap import MeasureInterval
-from autoeval.counting.measures.bootstrap_sums import bootstrap_mean
-from autoeval.counting.measures.count_pairs import as_pairs
+from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_mean
+from autoeval.counting.measures.overall import as_pairs
 
 
 @dataclass(frozen=True)

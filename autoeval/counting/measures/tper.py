@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.measures.count_pairs import as_pairs
+from autoeval.counting.measures.overall import as_pairs
 
 THRESHOLDS = np.linspace(0, 100, 21)
 CONVENTIONS = ("relative", "paper", "absolute_released")

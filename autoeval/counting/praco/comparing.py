@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.measures.binned import check_mode
 from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
+
+Columns = Mapping[str, np.ndarray]
+OWN_RECALL = "CntR without the spurious cell"
+MEASURES = ("NMN", "PCCN", "CntP", "CntR", "CntF1", "MAE", "RMSE")
+PLACES = {
+    "localised MAE": "localised MAE",
+    "localised CntP": "localised precision",
+    "localised CntR": "localised recall",
+    "localised CntF1": "localised f1",
+}
+HIGHER_IS_BETTER = frozenset(
+    {"PCCN", "CntP", "CntR", "CntF1", OWN_RECALL, *(m for m in PLACES if "Cnt" in m)}
+)
+COLUMNS = ("nmn", "near", "error", "precision", "recall", "own_recall", "f1", *PLACES.values())
 
 
 class Measured(Protocol):
@@ -80,3 +95,53 @@ def _better(a: Measured, b: Measured, measure: str, difference: MeasureInterval)
     if not (difference.low > 0 or difference.high < 0):
         return ""
     return a.name if (difference.low > 0) == a.rises(measure) else b.name
+
+
+def measure_images(columns: Columns, mode: str = "paper") -> dict[str, float]:
+    """Return NMN, PCCN (%), MAE and RMSE and, where there are mosaics, CntP, CntR and CntF1.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray of shape (N,)
+        As `image_columns` gives them; NaN is left out of a mean.
+    mode : {"released", "paper"}
+        CntF1 is the mean of the mosaics' F1 in ``released`` (which the published table shows) and
+        the harmonic mean of CntP and CntR in ``paper`` (equation 7). ``released`` adds the recall
+        without the spurious cell. Where mosaics were counted tile by tile, the measures of `PLACES`
+        (PrACo++) follow: means over the mosaics of an image, then over images.
+
+    Returns
+    -------
+    dict of str to float
+        NaN where no image defines a measure.
+    """
+    check_mode(mode)
+    found = {"NMN": _mean(columns["nmn"]), "PCCN": 100 * _mean(columns["near"])}
+    if "precision" in columns:
+        p, r = _mean(columns["precision"]), _mean(columns["recall"])
+        f1 = _mean(columns["f1"]) if mode == "released" else _harmonic(p, r)
+        found |= {"CntP": p, "CntR": r, "CntF1": f1}
+    error = columns["error"]
+    found |= {"MAE": _mean(error), "RMSE": float(np.sqrt(_mean(error**2)))}
+    if "precision" in columns and mode == "released":
+        found[OWN_RECALL] = _mean(columns["own_recall"])
+    return found | {name: _mean(columns[c]) for name, c in PLACES.items() if c in columns}
+
+
+def image_columns(by_image: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the values of images that the measures are made of, shape (N,) each."""
+    return {name: by_image[name].to_numpy(np.float64) for name in COLUMNS if name in by_image}
+
+
+def take(columns: Columns, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the values of the images with the given indices."""
+    return {name: values[rows] for name, values in columns.items()}
+
+
+def _mean(values: np.ndarray) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def _harmonic(p: float, r: float) -> float:
+    return 2 * p * r / (p + r) if p + r > 0 else float("nan")

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.praco.mosaic_pool import MosaicPool, PoolImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -190,3 +189,49 @@ def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the exclusion list {path}: {error}.") from error
     return [name for line in lines if (name := line.split("#")[0].strip())]
+
+
+@dataclass(frozen=True)
+class PoolImage:
+    """An image of one class that need not be measured.
+
+    Parameters
+    ----------
+    image_id : str
+    category : str
+    path : Path
+    """
+
+    image_id: str
+    category: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class MosaicPool:
+    """The two halves of the draws.
+
+    Parameters
+    ----------
+    upper : tuple of PoolImage
+        Images that lower ones are drawn for, in the order of the draws; those that are not measured
+        take part, or their absence would change all later draws.
+    lower : tuple of PoolImage
+        Images that are drawn from. FSC-147's class file holds images of no split, which the
+        authors' code draws all the same.
+    """
+
+    upper: tuple[PoolImage, ...]
+    lower: tuple[PoolImage, ...]
+
+    def by_class(self) -> dict[str, list[str]]:
+        """Return the ids to draw from for each class, in their order."""
+        pools: dict[str, list[str]] = {}
+        for image in self.lower:
+            pools.setdefault(image.category, []).append(image.image_id)
+        return pools
+
+    @property
+    def class_of(self) -> dict[str, str]:
+        """Class of each image by its id."""
+        return {image.image_id: image.category for image in (*self.lower, *self.upper)}

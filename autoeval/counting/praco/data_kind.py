@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autoeval.counting.praco.coco_classes import CocoPart, load_coco_classes
-from autoeval.counting.praco.data import CountingSet, read_exclusions
+import numpy as np
+
+from autoeval.counting.praco.data import CountedImage, CountingSet, read_exclusions
 from autoeval.counting.praco.fsc147 import is_fsc147, load_fsc147
 from autoeval.counting.praco.mucca import is_mucca, load_mucca
+from autoeval.data.coco import image_path, read_coco
 from autoeval.data.config_file import read_config
+from autoeval.data.labels.content import LabelSet
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.metasets.task import find_data_root
 
@@ -65,8 +70,8 @@ def load_counting_set(
             "MUCCA's files, a folder with annotations.json and images/, a COCO JSON file, or a "
             "config file (.py)."
         )
-    for listed in exclude:
-        found = found.exclude(read_exclusions(listed))
+    for file in exclude:
+        found = found.exclude(read_exclusions(file))
     return found
 
 
@@ -96,3 +101,134 @@ def _of_config(
 def _part(root: Path, entry: dict[str, Any]) -> CocoPart:
     ann_file, img_dir = root / entry.pop("ann_file"), root / entry.pop("img_dir")
     return CocoPart(ann_file, img_dir, **entry)
+
+
+@dataclass(frozen=True)
+class CocoPart:
+    """One annotation file that contributes images.
+
+    Parameters
+    ----------
+    ann_file, img_dir : path-like
+        Annotation file and the folder that its file names are relative to.
+    name : str
+        Put before its file names in image ids, so that files of several parts differ.
+    mapping : mapping of str to str, optional
+        Class for each category of the file; each category is its own class by default. Boxes of
+        other categories are objects all the same: their images hold one class more.
+    keep : sequence of str, optional
+        File names to use; all by default.
+    """
+
+    ann_file: str | os.PathLike[str]
+    img_dir: str | os.PathLike[str]
+    name: str = ""
+    mapping: Mapping[str, str] | None = None
+    keep: Sequence[str] | None = None
+
+
+def load_coco_classes(
+    parts: Sequence[CocoPart],
+    *,
+    name: str = "all",
+    prompt_only: Sequence[str] = (),
+    need_images: bool = True,
+) -> CountingSet:
+    """Read images with the centres of their boxes, by class.
+
+    Parameters
+    ----------
+    parts : sequence of CocoPart
+        Read one after another.
+    name : str
+        Name of the set.
+    prompt_only : sequence of str
+        Classes to ask for that no image holds.
+    need_images : bool
+        Whether images without a file are left out.
+
+    Returns
+    -------
+    CountingSet
+        Image ids are ``part/file name``. Images with a box that marks a crowd, whose count is not
+        known, and images missing on disk where they are needed, are left out and named in its
+        `problems`.
+
+    Raises
+    ------
+    InputError
+        If a file is malformed, a mapping names a category that its file lacks, a file to keep is
+        not in it, or no image is left.
+    """
+    images: list[CountedImage] = []
+    problems: list[str] = []
+    seen: dict[str, None] = {}
+    for part in parts:
+        content = read_coco(part.ann_file)
+        mapping = _mapping(part, content)
+        seen.update(dict.fromkeys(mapping.values()))
+        images += _images(part, content, mapping, problems, need_images)
+    if not images:
+        raise InputError(f"No image is left of {listed([str(p.ann_file) for p in parts])}.")
+    classes = tuple(dict.fromkeys([*seen, *prompt_only]))
+    return CountingSet(name, classes, tuple(images), problems=tuple(problems))
+
+
+def _mapping(part: CocoPart, content: LabelSet) -> dict[str, str]:
+    if part.mapping is None:
+        return {category: category for category in content.categories}
+    absent = [category for category in part.mapping if category not in content.categories]
+    if absent:
+        raise InputError(
+            f"The mapping of {part.ann_file} names {listed(absent)}, but the file has "
+            f"{listed(content.categories, most=100) or 'no category'}."
+        )
+    return dict(part.mapping)
+
+
+def _images(
+    part: CocoPart,
+    content: LabelSet,
+    mapping: Mapping[str, str],
+    problems: list[str],
+    need_images: bool,
+) -> list[CountedImage]:
+    wanted = _wanted(part, content)
+    points: dict[str, dict[str, list]] = {image.image_id: {} for image in content.images}
+    for box in content.boxes:
+        x, y, width, height = box.xywh
+        category = mapping.get(box.category, box.category)
+        points[box.image_id].setdefault(category, []).append((x + width / 2, y + height / 2))
+    crowded = {box.image_id for box in content.boxes if box.iscrowd}
+    folder = Path(part.img_dir)
+    entries = [
+        (im, image_path(folder, im.file_name)) for im in content.images if im.file_name in wanted
+    ]
+    crowds = [im.file_name for im, _ in entries if im.image_id in crowded]
+    missing = [im.file_name for im, path in entries if need_images and not path.is_file()]
+    for what, names in ((f"missing in {folder}", missing), ("with a crowd box", crowds)):
+        if names:
+            problems.append(f"images {what}, left out: {len(names)} ({listed(names)})")
+    return [
+        CountedImage(_image_id(part, im.file_name), path, _arrays(points[im.image_id]), im.size)
+        for im, path in entries
+        if im.image_id not in crowded and (path.is_file() or not need_images)
+    ]
+
+
+def _wanted(part: CocoPart, content: LabelSet) -> set[str]:
+    names = {image.file_name for image in content.images}
+    if part.keep is None:
+        return names
+    unknown = [name for name in part.keep if name not in names]
+    if unknown:
+        raise InputError(f"{part.ann_file} has no images {listed(unknown)}, which are to be kept.")
+    return set(part.keep)
+
+
+def _image_id(part: CocoPart, file_name: str) -> str:
+    return f"{part.name}/{file_name}" if part.name else file_name
+
+
+def _arrays(points: Mapping[str, list]) -> dict[str, np.ndarray]:
+    return {name: np.array(found, np.float64).reshape(-1, 2) for name, found in points.items()}

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.mosaic_pool import MosaicPool, PoolImage
-from autoeval.counting.truth.ground_truth import GroundTruth
-from autoeval.counting.truth.points_json import truth_of_json
+from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, PoolImage
+from autoeval.counting.truth.ground_truth import GroundTruth, truth_of_json
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError

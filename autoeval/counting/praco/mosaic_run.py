@@ -13,9 +13,8 @@ import pandas as pd
 from autoeval.counting.counters.base import CountResult
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.mosaic import halves, locates, stack
+from autoeval.counting.praco.mosaic import halves, locates, stack, tile_counts
 from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
-from autoeval.counting.praco.tiles import tile_counts
 from autoeval.counting.prompting import (
     CountRequest,
     PromptedCounter,

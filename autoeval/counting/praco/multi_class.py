@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.counters.base import CountResult
 from autoeval.counting.praco.both_tests import count_negatives, failures
 from autoeval.counting.praco.data import NO_OBJECT, CountedImage, CountingSet
-from autoeval.counting.praco.density_files import tiles_on_file
-from autoeval.counting.praco.mosaic import locates
+from autoeval.counting.praco.mosaic import localised, locates, tile_counts, tiles_of_points
 from autoeval.counting.praco.negative_run import count_matrix
-from autoeval.counting.praco.plus_plus import plus_plus_by_image
-from autoeval.counting.praco.plus_plus_result import PlusPlusResult
+from autoeval.counting.praco.plus_plus import PlusPlusResult, plus_plus_by_image
 from autoeval.counting.praco.released_csv import read_counts
-from autoeval.counting.praco.tiles import localised, tile_counts, tiles_of_points
 from autoeval.counting.prompting import PromptedCounter
 from autoeval.data.images import read_image
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
 Tiles = Mapping[tuple[str, str], list[float]]
@@ -154,3 +153,56 @@ def _size(image: CountedImage) -> tuple[int, int]:
         return image.size
     height, width = read_image(image.path).shape[:2]
     return height, width
+
+
+def tiles_on_file(
+    folder: Path, counting_set: CountingSet, divisions: int
+) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
+    """Count the tiles of the maps of the classes that an image holds.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``IMAGE_CLASS.npy`` files, the image without its suffix: maps (H, W) of any size, whose
+        negative values are taken as 0. The authors resize them to that of the true map; here a
+        tile is the same share of either.
+    counting_set : CountingSet
+    divisions : int
+        d; there are 2^d x 2^d tiles.
+
+    Returns
+    -------
+    tuple of dict and list of str
+        4^d counts by image id and class, and a sentence on maps that are not there; both empty
+        where there is no such folder.
+
+    Raises
+    ------
+    InputError
+        If a file is no map.
+    """
+    if not folder.is_dir():
+        return {}, []
+    found, missing = {}, []
+    for image in counting_set.kept:
+        for name in image.points:
+            path = folder / f"{Path(image.image_id).stem}_{name}.npy"
+            if path.is_file():
+                result = CountResult(float("nan"), density=_read(path))
+                found[image.image_id, name] = tile_counts(result, 0, 0, divisions=divisions)
+            else:
+                missing.append(path.name)
+    text = f"{folder.name}: no map for {len(missing)} classes of images ({listed(missing)})"
+    return found, [text] if missing and found else []
+
+
+def _read(path: Path) -> np.ndarray:
+    try:
+        density = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"Cannot read the density map {path}: {error}.") from None
+    if density.ndim != 2 or not np.issubdtype(density.dtype, np.number):
+        raise InputError(
+            f"{path}: expected a map (H, W) of numbers, got {density.shape} {density.dtype}."
+        )
+    return density.astype(np.float64)

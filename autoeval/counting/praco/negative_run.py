@@ -47,7 +47,7 @@ def run_negative_test(
     journal : CellJournal
         With the key `KEY`; receives the results of an image as soon as they are there.
     tiles : callable of (result, height, width) -> list of float, optional
-        Further numbers to keep of each result (see `autoeval.counting.praco.tiles`).
+        Further numbers to keep of each result (see `autoeval.counting.praco.mosaic`).
     read : callable of Path -> ndarray
         Reads an image (H, W, 3) uint8 BGR.
 

@@ -11,10 +11,9 @@ from autoeval.counting.filed_page import merged_notes
 from autoeval.counting.journal import folder_name
 from autoeval.counting.praco.comparing import compare, intervals_of
 from autoeval.counting.praco.data import CountingSet
-from autoeval.counting.praco.evaluation_page import Panels, praco_page
-from autoeval.counting.praco.plus_plus_page import notes_on, plus_plus_page
-from autoeval.counting.praco.plus_plus_page import table_of_measures as plus_plus_measures
-from autoeval.counting.praco.plus_plus_result import PlusPlusResult
+from autoeval.counting.praco.evaluation_page import Panels, notes_on, plus_plus_page, praco_page
+from autoeval.counting.praco.evaluation_page import table_of_measures as plus_plus_measures
+from autoeval.counting.praco.plus_plus import PlusPlusResult
 from autoeval.counting.praco.praco_tables import FORMATS, class_table, image_table, measures_table
 from autoeval.counting.praco.result import PracoResult
 from autoeval.report.tables import format_cells, to_terminal

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
+import cv2
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from autoeval.counting.counters.base import CountResult
+from autoeval.counting.praco.data import CountingSet
+from autoeval.counting.praco.mosaic import halves, stack
+from autoeval.counting.prompting import CountRequest, PromptedCounter
+from autoeval.data.images import read_image
+
 MOST_WRITTEN = 14
+UPPER_COLOR, LOWER_COLOR = (200, 110, 30), (20, 90, 230)  # blue and dark orange, as BGR
+SIDE = 480
 
 
 def confusion_chart(matrix: pd.DataFrame) -> Figure:
@@ -18,7 +28,7 @@ def confusion_chart(matrix: pd.DataFrame) -> Figure:
     Parameters
     ----------
     matrix : DataFrame
-        As `autoeval.counting.praco.negative_measures.confusion` returns it. The colours end at 1.5,
+        As `autoeval.counting.praco.praco_measures.confusion` returns it. The colours end at 1.5,
         half more than what a perfect counter says about the right class.
     """
     n_rows, n_columns = matrix.shape
@@ -69,3 +79,124 @@ def _write_values(axes: Axes, values: np.ndarray) -> None:
             text = f"{value:.2f}"
             shade = "white" if value > 0.8 else "black"
             axes.text(column, row, text, ha="center", va="center", fontsize=7, color=shade)
+
+
+def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
+    """Choose mosaics of different upper images: the worst precisions, then a spread.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        As `autoeval.counting.praco.praco_measures.measure_mosaics` returns it.
+    n : int
+        How many; the first third are those with the lowest precision.
+    """
+    ordered = measured.dropna(subset=["precision"]).sort_values("precision", kind="stable")
+    ordered = ordered.drop_duplicates("positive")
+    n_worst = min(len(ordered), n // 3)
+    rest = np.linspace(n_worst, len(ordered) - 1, min(n - n_worst, len(ordered) - n_worst))
+    return ordered.iloc[[*range(n_worst), *rest.round().astype(int)]]
+
+
+def mosaic_panels(
+    prompted: PromptedCounter,
+    counting_set: CountingSet,
+    chosen: pd.DataFrame,
+    *,
+    read: Callable[[Path], np.ndarray] = read_image,
+) -> list[tuple[np.ndarray, str]]:
+    """Count in mosaics again and draw the results.
+
+    Parameters
+    ----------
+    prompted : PromptedCounter
+    counting_set : CountingSet
+        Holds the images.
+    chosen : DataFrame
+        Rows of the table of mosaics.
+
+    Returns
+    -------
+    list of (ndarray of shape (H, W, 3) uint8 BGR, str)
+        Pictures and captions.
+    """
+    paths = counting_set.paths
+    panels = []
+    for row in chosen.itertuples():
+        top, bottom = (read(paths[name]) for name in (row.positive, row.negative))
+        mosaic, seam = stack(top, bottom, row.layout)
+        name = f"{row.positive} above {row.negative}"
+        wanted = row.positive_class
+        [[result]] = prompted.count([CountRequest(mosaic, [wanted], name, wanted)])
+        upper, lower = halves(result, len(mosaic), seam)
+        caption = (
+            f"“{row.positive_class}” above “{row.negative_class}”: {upper:.4g} of {row.count:.0f} "
+            f"above, {lower:.4g} of 0 below"
+        )
+        panels.append((draw_panel(mosaic, seam, result), caption))
+    return panels
+
+
+def draw_panel(mosaic: np.ndarray, seam: int, result: CountResult) -> np.ndarray:
+    """Draw a counter's result into a mosaic: boxes, else points, else the density map.
+
+    Parameters
+    ----------
+    mosaic : ndarray of shape (H, W, 3), uint8, BGR
+    seam : int
+        Row at which the lower part starts, pixels.
+    result : CountResult
+        About this mosaic. What is in the upper part is blue, what is in the lower part dark orange;
+        the two counts stand in boxes of these colours.
+
+    Returns
+    -------
+    ndarray of shape (H', W', 3), uint8, BGR
+        With the longer side of `SIDE` pixels.
+    """
+    scale = SIDE / max(mosaic.shape[:2])
+    picture = cv2.resize(mosaic, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    if result.boxes is not None:
+        _draw_boxes(picture, np.asarray(result.boxes) * scale, seam * scale)
+    elif result.points is not None:
+        _draw_points(picture, np.asarray(result.points) * scale, seam * scale)
+    elif result.density is not None:
+        picture = _blend(picture, result.density)
+    line = round(seam * scale)
+    cv2.line(picture, (0, line), (picture.shape[1], line), (255, 255, 255), 2)
+    upper, lower = halves(result, len(mosaic), seam)
+    _write(picture, f"{upper:.4g}", 4, UPPER_COLOR)
+    _write(picture, f"{lower:.4g}", line + 4, LOWER_COLOR)
+    return picture
+
+
+def _draw_boxes(picture: np.ndarray, boxes: np.ndarray, seam: float) -> None:
+    for x1, y1, x2, y2 in boxes.reshape(-1, 4):
+        color = UPPER_COLOR if (y1 + y2) / 2 < seam else LOWER_COLOR
+        cv2.rectangle(picture, (round(x1), round(y1)), (round(x2), round(y2)), color, 2)
+
+
+def _draw_points(picture: np.ndarray, points: np.ndarray, seam: float) -> None:
+    for x, y in points.reshape(-1, 2):
+        color = UPPER_COLOR if y < seam else LOWER_COLOR
+        cv2.circle(picture, (round(x), round(y)), 4, color, -1, cv2.LINE_AA)
+
+
+def _blend(picture: np.ndarray, density: np.ndarray) -> np.ndarray:
+    """Lay a map over the picture, each pixel as strong as its density."""
+    size = (picture.shape[1], picture.shape[0])
+    dense = cv2.resize(np.asarray(density, np.float32).clip(0), size)
+    strength = dense / dense.max() if dense.max() > 0 else dense
+    heat = cv2.applyColorMap((255 * strength).astype(np.uint8), cv2.COLORMAP_JET)
+    weight = 0.65 * np.sqrt(strength)[..., None]
+    return (picture * (1 - weight) + heat * weight).round().astype(np.uint8)
+
+
+def _write(picture: np.ndarray, text: str, top: int, color: tuple[int, int, int]) -> None:
+    (width, height), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.6, 2)
+    left = picture.shape[1] - width - 14
+    cv2.rectangle(picture, (left, top), (picture.shape[1] - 4, top + height + 10), color, -1)
+    where = (left + 5, top + height + 5)
+    cv2.putText(
+        picture, text, where, cv2.FONT_HERSHEY_SIMPLEX, 0.6, (255, 255, 255), 2, cv2.LINE_AA
+    )

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.bootstrap import MeasureInterval
-from autoeval.counting.praco.negative_measures import negative_by_class
+from autoeval.counting.praco.comparing import MEASURES, OWN_RECALL, PLACES
+from autoeval.counting.praco.praco_measures import negative_by_class
 from autoeval.counting.praco.result import PracoResult
-from autoeval.counting.praco.table_measures import MEASURES, OWN_RECALL, PLACES
 
 FORMATS = {
     "NMN": "{:.3f}",

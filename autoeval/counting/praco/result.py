@@ -8,13 +8,16 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.praco.mosaic_measures import measure_mosaics, mosaics_by_image
-from autoeval.counting.praco.negative_measures import negative_by_image
-from autoeval.counting.praco.table_measures import (
+from autoeval.counting.praco.comparing import (
     HIGHER_IS_BETTER,
     image_columns,
     measure_images,
     take,
+)
+from autoeval.counting.praco.praco_measures import (
+    measure_mosaics,
+    mosaics_by_image,
+    negative_by_image,
 )
 
 UNDEFINED = {

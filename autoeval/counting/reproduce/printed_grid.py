@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.modes import mode_line
+from autoeval.report.page import Page
 from autoeval.report.printed_beside import Beside
+from autoeval.report.sections import Section
 
 Own = Mapping[tuple[str, str], float]
 
@@ -81,3 +85,22 @@ def rows_at_hand(entry: Mapping[str, Any], rows: Collection[str]) -> str:
 
 def _plain(name: str) -> str:
     return "".join(c for c in name.lower() if c.isalnum())
+
+
+@dataclass(frozen=True)
+class ModeSection(Section):
+    """States the mode in a report."""
+
+    mode: str
+
+    def text(self) -> str:
+        """Return the sentence."""
+        return mode_line(self.mode)
+
+    def show(self, page: Page) -> None:
+        """Add the sentence to a page."""
+        page.add_text(mode_line(self.mode))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name of the mode."""
+        return {"mode": self.mode}

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.praco.both_tests import evaluate_files
+from autoeval.counting.praco.data import CountingSet, single_class
+from autoeval.counting.praco.data_kind import load_counting_set
+from autoeval.counting.praco.praco_measures import drift
+from autoeval.counting.praco.released_csv import NEGATIVE, file_name, find_released
 from autoeval.counting.praco.result import PracoResult
-from autoeval.counting.reproduce.praco_models import PracoModels
-from autoeval.counting.reproduce.printed_grid import beside, not_as_printed
+from autoeval.counting.reproduce.drawn_figure import DrawnFigure
+from autoeval.counting.reproduce.printed_grid import beside, not_as_printed, printed_name
+from autoeval.errors import InputError
+from autoeval.report.parts import Part
 from autoeval.report.printed_beside import Beside
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PathLike = str | os.PathLike[str]
+_FORMATS = dict.fromkeys(("mean", "median", "largest"), "{:.3f}")
 
 
 def praco_table(
@@ -47,3 +67,182 @@ def _marks(entry: Mapping[str, Any], results: Mapping[str, PracoResult], mode: s
         if results and mode == "paper"
         else "",
     )
+
+
+@dataclass(frozen=True)
+class PracoModels:
+    """Measured models by the name that print has for them, and what is missing."""
+
+    results: Mapping[str, PracoResult]
+    missing: Sequence[str]
+
+
+def read_models(
+    data_root: PathLike | None,
+    predictions: Sequence[PathLike],
+    split: str,
+    *,
+    known: Iterable[str] = (),
+    by_folder: str | None = None,
+    exclude: Sequence[PathLike] = (),
+    mode: str = "paper",
+) -> PracoModels:
+    """Measure the prediction files of one split.
+
+    Parameters
+    ----------
+    data_root : path-like, optional
+        FSC-147's folder; its images are not needed.
+    predictions : sequence of path-like
+        Folders with files in the authors' form, or with a folder of them for each model.
+    split : str
+    known : iterable of str
+        Names in print, which replace those of files whatever their case and hyphens.
+    by_folder : str, optional
+        A model that several folders hold files of, one for each setting: these are named after the
+        folder, and only those in `known` are measured.
+    exclude : sequence of path-like
+        Lists of the images of several classes, which print leaves out.
+    mode : {"paper", "released"}
+    """
+    names = dict.fromkeys(known)
+    try:
+        found = _counting_set(data_root, split, exclude)
+    except InputError as error:
+        return PracoModels({}, [str(error)])
+    files = _in_folders(predictions, by_folder, split) if by_folder else _all(predictions, split)
+    results, problems = {}, []
+    for model, path in files:
+        name = printed_name(path.parent.name if by_folder else model, names)
+        if by_folder and name not in names:
+            continue
+        try:
+            results[name] = evaluate_files(path.parent, model, found, mode=mode)
+        except InputError as error:
+            problems.append(f"{name}: {error}")
+    if not results and not problems:
+        inside = f"{' or '.join(names)}/" if by_folder else ""
+        problems.append(
+            f"No prediction file {inside}{file_name(NEGATIVE, by_folder or 'MODEL', split)}."
+        )
+    return PracoModels(results, problems)
+
+
+def _counting_set(
+    data_root: PathLike | None, split: str, exclude: Sequence[PathLike]
+) -> CountingSet:
+    if data_root is None:
+        raise InputError("No folder of FSC-147: give --data-root DIR.")
+    found = load_counting_set(data_root, split=split, exclude=exclude, need_images=False)
+    return single_class(found)
+
+
+def _all(folders: Sequence[PathLike], split: str) -> list[tuple[str, Path]]:
+    return [each for folder in folders for each in find_released(folder, split).items()]
+
+
+def _in_folders(folders: Sequence[PathLike], model: str, split: str) -> list[tuple[str, Path]]:
+    name = file_name(NEGATIVE, model, split)
+    return [
+        (model, path)
+        for folder in folders
+        for path in [*Path(folder).glob(name), *sorted(Path(folder).glob(f"*/{name}"))]
+    ]
+
+
+def drift_figure(
+    name: str, entry: Mapping[str, Any], models: PracoModels, *, mode: str = "paper"
+) -> DrawnFigure:
+    """Draw how far the count of the upper image drifts in mosaics (figure 4), model by model.
+
+    Parameters
+    ----------
+    name : str
+    entry : mapping
+        The figure in ``configs/papers/praco.py``.
+    models : PracoModels
+    mode : {"paper", "released"}
+        ``"released"`` drops drifts of 50 and more.
+    """
+    values, rows = {}, []
+    for model, result in models.results.items():
+        if result.measured is None:
+            continue
+        found, left_out = drift(result.measured, result.by_image["positive"], mode)
+        if len(found):
+            values[model] = found
+            mean, median = found.mean(), np.median(found)
+            rows.append({"model": model, "n": len(found), "mean": mean, "median": median})
+            rows[-1] |= {"largest": found.max(), **left_out}
+    tables = [Part(f"figure_{name}", pd.DataFrame(rows), formats=_FORMATS)] if rows else []
+    about = "Relative change of the count, mosaic against image alone."
+    return DrawnFigure(
+        f"figure_{name}",
+        entry["title"],
+        entry["words"],
+        tables,
+        partial(_draw_drift, values),
+        about=about,
+    )
+
+
+def negative_class_figure(name: str, entry: Mapping[str, Any], models: PracoModels) -> DrawnFigure:
+    """Measure the negative classes that figure 6 shows density maps of, on all images.
+
+    Parameters
+    ----------
+    name : str
+    entry : mapping
+        The figure in ``configs/papers/praco.py``, with its ``classes``.
+    models : PracoModels
+
+    Returns
+    -------
+    DrawnFigure
+        Mean count over true count of each class, over the images that do not hold it.
+    """
+    rows = [
+        {"model": model, **_by_class(result, entry["classes"])}
+        for model, result in models.results.items()
+    ]
+    formats = dict.fromkeys(entry["classes"], "{:.2f}")
+    table = pd.DataFrame(rows, columns=["model", *entry["classes"]])
+    return DrawnFigure(
+        f"figure_{name}",
+        entry["title"],
+        entry["words"],
+        [Part(f"figure_{name}", table, formats=formats)] if rows else [],
+        partial(_draw_classes, table),
+        about="Mean of the count of an absent class over the true count of the image's own class; "
+        "print shows density maps of images that are not named.",
+    )
+
+
+def _by_class(result: PracoResult, classes: list[str]) -> dict[str, float]:
+    found = {}
+    for name in classes:
+        absent = result.truth.index[result.truth["category"] != name]
+        counts = result.counts[name].reindex(absent) if name in result.counts else np.nan
+        found[name] = float((counts / result.truth["count"].reindex(absent)).mean())
+    return found
+
+
+def _draw_drift(values: Mapping[str, np.ndarray]) -> Figure:
+    from autoeval.counting.praco.praco_charts import drift_chart
+
+    return drift_chart(values)
+
+
+def _draw_classes(table: pd.DataFrame) -> Figure:
+    from matplotlib.figure import Figure
+
+    wide = table.set_index("model")
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.subplots()
+    width = 0.8 / len(wide)
+    for k, (model, values) in enumerate(wide.iterrows()):
+        axes.bar(np.arange(len(values)) + k * width, values, width, label=str(model))
+    axes.set_xticks(np.arange(wide.shape[1]) + 0.4 - width / 2, wide.columns, rotation=20)
+    axes.set_ylabel("mean count over true count")
+    axes.legend(frameon=False, fontsize=9)
+    return figure

@@ -9,9 +9,14 @@ import numpy as np
 
 from autoeval.counting.count_columns import numbers, read_columns
 from autoeval.counting.truth.coco_counts import read_coco_counts
-from autoeval.counting.truth.ground_truth import GroundTruth, ImageTruth, truth_of_points
-from autoeval.counting.truth.mat import image_id_of, read_mat
-from autoeval.counting.truth.points_json import truth_of_json
+from autoeval.counting.truth.ground_truth import (
+    GroundTruth,
+    ImageTruth,
+    image_id_of,
+    read_mat,
+    truth_of_json,
+    truth_of_points,
+)
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError

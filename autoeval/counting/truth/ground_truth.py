@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
+from scipy.io import loadmat
+
+from autoeval.errors import InputError
 
 # Ways to call an image by its file: the whole name, without folders, without suffix too.
 _NAMES = (str, lambda name: PurePath(name).name, lambda name: PurePath(name).stem)
+POINT_NAMES = ("annPoints", "points", "gt")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +92,107 @@ def truth_of_points(points: object, size: tuple[int, int] | None = None) -> Imag
     if table.ndim != 2 or table.shape[1] < 2 or not np.isfinite(table[:, :2]).all():
         raise ValueError(f"expected points [x, y], got an array of shape {table.shape}")
     return ImageTruth(float(len(table)), table[:, :2], size)
+
+
+def read_mat(path: Path) -> ImageTruth:
+    """Read the points of one image.
+
+    Parameters
+    ----------
+    path : Path
+        Version 5 or 7 file with ``image_info`` (ShanghaiTech: a struct with ``location`` and
+        ``number``), ``annPoints`` (UCF-QNRF, NWPU-Crowd), ``points`` or ``gt``; or, whatever its
+        name, one table of numbers with two or more columns, x and y first.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, holds no such points, or contradicts itself.
+    """
+    if not path.is_file():
+        raise InputError(f"No file {path}: check the path.")
+    try:
+        content = {k: v for k, v in loadmat(path).items() if not k.startswith("__")}
+    except NotImplementedError:
+        raise InputError(f"{path} is a version 7.3 file: save it as version 7.") from None
+    except Exception as error:
+        raise InputError(f"Cannot read {path} as a MATLAB file: {error}.") from None
+    try:
+        points, stated = _points(content)
+        truth = truth_of_points(points)
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: expected 'image_info' with 'location', or a table of points named "
+            f"{' or '.join(POINT_NAMES)}; it holds {', '.join(content) or 'nothing'} ({error})."
+        ) from None
+    if stated is not None and stated != truth.count:
+        raise InputError(f"{path}: says number = {stated} but has {truth.count:.0f} points.")
+    return truth
+
+
+def image_id_of(path: Path) -> str:
+    """Return the id of the image that an annotation file is about.
+
+    Examples
+    --------
+    >>> [image_id_of(Path(n)) for n in ("GT_IMG_7.mat", "img_0001_ann.mat", "0042.mat")]
+    ['IMG_7', 'img_0001', '0042']
+    """
+    return re.sub(r"^GT_|_ann$", "", path.stem)
+
+
+def _points(content: dict[str, Any]) -> tuple[Any, int | None]:
+    if "image_info" in content:
+        info = content["image_info"][0, 0]
+        return info["location"][0, 0], int(np.ravel(info["number"][0, 0])[0])
+    for name in POINT_NAMES:
+        if name in content:
+            return content[name], None
+    tables = [v for v in content.values() if np.ndim(v) == 2 and np.shape(v)[1] >= 2]
+    if len(tables) != 1:
+        raise LookupError(f"{len(tables)} tables of two or more columns")
+    return tables[0], None
+
+
+def truth_of_json(content: Any, path: Path) -> GroundTruth:
+    """Read the points of one or many images.
+
+    Parameters
+    ----------
+    content : Any
+        One of: an object of lists of [x, y] by image id; an object of objects with ``points`` by
+        image id, as FSC-147 (whose points are in pixels of its images of height 384); or
+        NWPU-Crowd's object of one image, with ``img_id``, ``human_num`` and ``points``.
+    path : Path
+        Named in messages.
+
+    Raises
+    ------
+    InputError
+        If the content is none of these, or holds no image.
+    """
+    if isinstance(content, Mapping) and "points" in content:
+        image_id = str(content.get("img_id", path.stem))
+        return GroundTruth({image_id: _image(path, image_id, content)})
+    if not isinstance(content, Mapping) or not content:
+        raise InputError(f"{path}: expected an object with the points of each image by its id.")
+    return GroundTruth({str(i): _image(path, str(i), entry) for i, entry in content.items()})
+
+
+def _image(path: Path, image_id: str, entry: Any) -> ImageTruth:
+    fields: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {"points": entry}
+    try:
+        size = (int(fields["H"]), int(fields["W"])) if "H" in fields and "W" in fields else None
+        truth = truth_of_points(fields["points"], size)
+    except KeyError:
+        raise InputError(f"{path}: image {image_id} has no field 'points'.") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: the points of image {image_id} are malformed: {error}."
+        ) from None
+    stated = fields.get("human_num", truth.count)
+    if stated != truth.count:
+        raise InputError(
+            f"{path}: image {image_id} says human_num = {stated} but has {truth.count:.0f} points."
+        )
+    return truth

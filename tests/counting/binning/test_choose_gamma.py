@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multinomial
 
 from autoeval.counting.binning import BINNINGS, CountBins, choose_gamma
-from autoeval.counting.binning.likelihood import (
+from autoeval.counting.binning.gamma import (
     histogram_log_likelihood,
     multinomial_log_likelihood,
 )

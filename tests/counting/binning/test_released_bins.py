@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autoeval.counting.binning import released_bins
-from autoeval.counting.binning.partition import MAX_VALUES, optimal_partition
+from autoeval.counting.binning.paper import MAX_VALUES, optimal_partition
 from autoeval.errors import InputError
 
 # As published by the authors for gamma = 0.6 on the training counts of the two data sets.

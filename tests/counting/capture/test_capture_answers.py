@@ -14,9 +14,9 @@ from autoeval.counting.capture.answers import (
     extract_confidence,
     extract_count,
 )
+from autoeval.counting.capture.answers.extract import ModelExtractor
 from autoeval.counting.capture.answers.extraction_accuracy import read_cases, score_extractor
-from autoeval.counting.capture.answers.model import ModelExtractor
-from autoeval.counting.capture.answers.number_words import words_to_number
+from autoeval.counting.capture.answers.mentions import words_to_number
 from autoeval.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from autoeval.counting.capture.completion.complete import complete
-from autoeval.counting.capture.completion.detect import detect
-from autoeval.counting.capture.completion.evidence import VisibleEvidence, hidden_sites
-from autoeval.counting.capture.layout import pattern_positions
-from autoeval.counting.capture.occluder import touched
+from autoeval.counting.capture.completion.evidence import VisibleEvidence, detect, hidden_sites
 from autoeval.counting.capture.records import to_items
-from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
+from autoeval.counting.capture.render import touched
+from autoeval.counting.capture.synthetic import (
+    SyntheticSpec,
+    make_records,
+    pattern_positions,
+    render_pair,
+)
 from autoeval.errors import InputError
 
 

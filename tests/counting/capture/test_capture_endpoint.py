@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 from stub_endpoint import KEY, ok
 
-from autoeval.counting.counters.endpoint import EndpointAsk
-from autoeval.counting.counters.http_json import EndpointError, JsonPoster
-from autoeval.counting.counters.text import TextCounter
-from autoeval.counting.counters.transformers import TransformersAsk
+from autoeval.counting.counters.endpoint import EndpointAsk, EndpointError, JsonPoster
+from autoeval.counting.counters.text import TextCounter, TransformersAsk
 from autoeval.errors import InputError
 
 IMAGE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)

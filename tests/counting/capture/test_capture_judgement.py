@@ -9,10 +9,10 @@ from test_capture_results import NAMES, ROWS, make_split, row
 
 from autoeval import cli
 from autoeval.counting.capture.baselines import PatternCompletion
-from autoeval.counting.capture.capture_charts import factor_chart
 from autoeval.counting.capture.capture_measures import by_factor, measure, model_difference
 from autoeval.counting.capture.real import build_real
 from autoeval.counting.capture.results import collect, read_answers
+from autoeval.counting.capture.run_page import factor_chart
 from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
 from autoeval.counting.capture.tasks import get_task
 from autoeval.errors import InputError

@@ -5,14 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from autoeval.counting.capture.layout import (
+from autoeval.counting.capture.synthetic import (
     LAYOUTS,
+    SyntheticSpec,
     fit_shift,
+    make_records,
     offsets,
     pattern_positions,
     possible_counts,
 )
-from autoeval.counting.capture.synthetic import SyntheticSpec, make_records
 from autoeval.errors import InputError
 
 BY_HAND = [

@@ -7,12 +7,13 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.counting.capture.candidates import coco_candidates, point_candidates
 from autoeval.counting.capture.own import (
     ImageChoice,
     build_own,
+    coco_candidates,
     fair_box,
     hidden_by,
+    point_candidates,
 )
 from autoeval.counting.capture.real import build_real
 from autoeval.counting.capture.records import read_items

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.capture.baseline_table import (
+from autoeval.counting.capture.baselines import (
     IN_CANVAS,
     answer_all,
     by_pattern,
@@ -14,23 +14,24 @@ from autoeval.counting.capture.baseline_table import (
     released_answers,
     summarise,
 )
-from autoeval.counting.capture.capture_charts import (
-    confusion_chart,
-    factor_chart,
-    reliability_chart,
-)
 from autoeval.counting.capture.capture_measures import (
     by_factor,
     confusion,
     measure,
     paired_difference,
+    published_table,
     reliability,
 )
 from autoeval.counting.capture.lmms_eval_task import process_choice, process_count
-from autoeval.counting.capture.published_figures import published_table
 from autoeval.counting.capture.records import read_items, to_items
 from autoeval.counting.capture.results import collect, group_rows, read_answers
-from autoeval.counting.capture.run_page import capture_page, write_report
+from autoeval.counting.capture.run_page import (
+    capture_page,
+    confusion_chart,
+    factor_chart,
+    reliability_chart,
+    write_report,
+)
 from autoeval.counting.capture.split import CaptureSplit
 from autoeval.counting.capture.synthetic import SyntheticSpec
 from autoeval.counting.capture.tasks import get_task

@@ -6,15 +6,12 @@ import threading
 import numpy as np
 import pytest
 
-from autoeval.counting.capture.ask import BACKOFF
+from autoeval.counting.capture.answering import BACKOFF, RunOptions
 from autoeval.counting.capture.baselines import PatternCompletion, VisibleOnly
-from autoeval.counting.capture.inpainting import load_inpainter
-from autoeval.counting.capture.prompts import PromptBook, load_prompts
-from autoeval.counting.capture.queries import RunOptions
 from autoeval.counting.capture.split import write_synthetic
 from autoeval.counting.capture.synthetic import SyntheticSpec
-from autoeval.counting.capture.task_run import MOST_FAILURES, run_task
-from autoeval.counting.capture.tasks import TASKS, coordinates, get_task
+from autoeval.counting.capture.task_run import MOST_FAILURES, load_inpainter, run_task
+from autoeval.counting.capture.tasks import TASKS, PromptBook, coordinates, get_task, load_prompts
 from autoeval.counting.counters.endpoint import EndpointError
 from autoeval.counting.counters.text import TextCounter
 from autoeval.counting.journal import CellJournal

@@ -6,9 +6,8 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.counting.capture.occluder import draw_occluder, touched
 from autoeval.counting.capture.records import read_items, to_items
-from autoeval.counting.capture.render import COLORS, draw_objects
+from autoeval.counting.capture.render import COLORS, draw_objects, draw_occluder, touched
 from autoeval.counting.capture.split import open_split, write_contact_sheet, write_synthetic
 from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
 from autoeval.errors import InputError

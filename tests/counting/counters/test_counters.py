@@ -12,8 +12,7 @@ from autoeval.counting.counters.base import Counter, count_prompts
 from autoeval.counting.counters.density import DensityCounter, imagenet_input
 from autoeval.counting.counters.file import FileCounter
 from autoeval.counting.counters.mmdet import DetectorCounter, box_limit
-from autoeval.counting.counters.text import TextCounter
-from autoeval.counting.counters.transformers import TransformersAsk
+from autoeval.counting.counters.text import TextCounter, TransformersAsk
 from autoeval.counting.counters.vocabulary import find_category
 from autoeval.counting.predictions import CountPredictions
 from autoeval.detections import Detections, Evidence

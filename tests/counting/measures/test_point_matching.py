@@ -5,11 +5,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from autoeval.counting.measures.nap import (
+from autoeval.counting.measures.point_matching import (
     NormalisedAveragePrecision,
+    PointMatchScore,
+    match_points,
     neighbour_distance,
 )
-from autoeval.counting.measures.point_matching import PointMatchScore, match_points
 from autoeval.errors import InputError
 
 

@@ -80,7 +80,7 @@ def test_an_image_without_points_is_named(mucca):
 
 
 def test_a_density_file_that_is_no_map(mucca):
-    from autoeval.counting.praco.density_files import tiles_on_file
+    from autoeval.counting.praco.multi_class import tiles_on_file
 
     folder = mucca / "density_maps"
     folder.mkdir()

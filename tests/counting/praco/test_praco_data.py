@@ -7,9 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.counting.praco.coco_classes import CocoPart, load_coco_classes
 from autoeval.counting.praco.data import read_exclusions, single_class
-from autoeval.counting.praco.data_kind import load_counting_set
+from autoeval.counting.praco.data_kind import CocoPart, load_coco_classes, load_counting_set
 from autoeval.counting.praco.fsc147 import load_fsc147
 from autoeval.errors import InputError
 

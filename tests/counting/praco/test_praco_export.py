@@ -12,7 +12,7 @@ import yaml
 
 from autoeval.cli import main
 from autoeval.counting.lmms_eval import praco_task
-from autoeval.counting.praco.negative_measures import negative_by_image
+from autoeval.counting.praco.praco_measures import negative_by_image
 
 
 class Loader(yaml.SafeLoader):

@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 
 from autoeval.counting.praco.comparing import compare, intervals_of
-from autoeval.counting.praco.mosaic_measures import drift, measure_mosaics, mosaics_by_image
-from autoeval.counting.praco.negative_measures import (
+from autoeval.counting.praco.praco_measures import (
     confusion,
+    drift,
+    measure_mosaics,
+    mosaics_by_image,
     negative_by_class,
     negative_by_image,
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.counters.base import CountResult
-from autoeval.counting.praco.mosaic_panels import (
+from autoeval.counting.praco.praco_charts import (
     LOWER_COLOR,
     SIDE,
     UPPER_COLOR,

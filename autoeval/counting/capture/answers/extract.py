@@ -13,7 +13,7 @@ from one. Neither are ranges, bounds, fractions, shares of a number and refusals
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from autoeval.counting.capture.answers.mentions import Mention, find_mentions
@@ -44,6 +44,14 @@ _RULES = ("final", "total", "conclusion", "last", "part", "refusal")
 _LONGEST = 600  # characters that are read of a sentence; longer ones are mostly repeated words
 _MOST = 10**6
 _OPERATOR = r"\s*[-+*/x×]"
+# A plural such as "circles" is what is counted, not how it is arranged.
+_FORMS = {
+    "circle": r"\bcircle\b(?!s)|\bcircular|\bring\b",
+    "triangle": r"\btriangle\b|\btriangular|\bpyramid",
+    "rectangle": r"\brectangle\b|\brectangular|\bgrid\b|\bline\b|\bcolumn\b",
+}
+_STATED = r"\bconfidence(?:\s(?:level|score))?(?:\s(?:is|of))?\W{0,6}?"
+_NUMBER = r"\b(\d{1,3}(?:\.\d{1,9})?)"
 
 
 @dataclass(frozen=True)
@@ -183,3 +191,85 @@ def _settle(mention: Mention, rule: str) -> Extraction:
     if mention.value > _MOST:
         return Extraction(None, "too large")
     return Extraction(int(mention.value), rule)
+
+
+def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
+    """Read which of ``choices`` an answer names.
+
+    Parameters
+    ----------
+    answer : str
+    choices : sequence of str
+        Names of patterns.
+
+    Returns
+    -------
+    str or None
+        The choice named last; None where none is named.
+
+    Examples
+    --------
+    >>> extract_choice("The circles form a triangle.", ("circle", "triangle"))
+    'triangle'
+    """
+    text = re.sub(r"<(think(?:ing)?)>.*?(?:</\1>|$)", " ", answer, flags=re.I | re.S)
+    last = {
+        choice: max((m.start() for m in _occurrences(choice, text)), default=-1)
+        for choice in choices
+    }
+    best = max(last, key=lambda choice: last[choice])
+    return best if last[best] >= 0 else None
+
+
+def extract_confidence(answer: str) -> float | None:
+    """Read a confidence in [0, 1] out of an answer.
+
+    The number behind the last "confidence" counts, else the last percentage. Numbers above 1, and
+    those with a percent sign, are percentages.
+
+    Examples
+    --------
+    >>> extract_confidence("12 dots. Confidence: 85 %"), extract_confidence("I am 90% sure: 12")
+    (0.85, 0.9)
+    """
+    found = re.findall(rf"{_STATED}{_NUMBER}\s?(%|percent)?", answer, re.I)
+    found = found or re.findall(rf"{_NUMBER}\s?(%|percent)", answer, re.I)
+    if not found:
+        return None
+    number, sign = found[-1]
+    value = float(number) / 100 if sign or float(number) > 1 else float(number)
+    return value if value <= 1 else None
+
+
+def _occurrences(choice: str, text: str) -> list[re.Match[str]]:
+    return list(re.finditer(_FORMS.get(choice, rf"\b{re.escape(choice)}\b"), text, re.I))
+
+
+class ModelExtractor:
+    """Has a language model read the count.
+
+    Parameters
+    ----------
+    ask : callable of (None, str) -> str
+        Answers a prompt without an image, such as `EndpointAsk`.
+    prompt : str
+        With ``{answer}`` in place of what is to be read; asks for a number or -1.
+
+    Examples
+    --------
+    >>> extractor = ModelExtractor(lambda image, prompt: "12", "Which number? {answer}")
+    >>> extractor("a dozen dots")
+    Extraction(value=12, rule='model')
+    """
+
+    def __init__(self, ask: Callable[[None, str], str], prompt: str) -> None:
+        self.ask = ask
+        self.prompt = prompt
+
+    def __call__(self, answer: str) -> Extraction:
+        """Read an answer; anything but one whole number from 0 up makes it a skipped one."""
+        if not answer.strip():
+            return Extraction(None, "empty")
+        reply = self.ask(None, self.prompt.replace("{answer}", answer)).strip()
+        number = re.fullmatch(r"(\d{1,7})(?:\.0+)?\.?", reply)
+        return Extraction(int(number[1]) if number else None, "model")

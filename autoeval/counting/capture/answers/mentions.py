@@ -6,18 +6,29 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from autoeval.counting.capture.answers.number_words import NUMBER_WORDS, words_to_number
-
 _NUMERAL = r"(?:\d{1,3}(?:,\d{3}){1,3}|\d{1,12})(?:\.\d{1,12})?"
+_ARTICLE = r"(?:(?:half\s+)?an?\s+(?=dozen|hundred|thousand))?"
+# A run of number words; "and" joins after hundred and thousand; "a dozen" counts as one dozen.
+_JOINT = r"(?:(?:(?<=hundred)|(?<=thousand))\s+and\s+|[\s-]+)"
+_LARGE = {"dozen": 12, "hundred": 100, "thousand": 1000}
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_UNITS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    "nineteen",
+)
+_SMALL = {word: n for n, word in enumerate(_UNITS)} | {
+    word: 10 * n for n, word in enumerate(_TENS, start=2)
+}
+_WORD = "|".join(sorted([*_SMALL, *_LARGE], key=len, reverse=True))
+NUMBER_WORDS = rf"\b{_ARTICLE}(?:{_WORD})(?:{_JOINT}(?:{_WORD})){{0,7}}\b"
 _ONE = rf"(?:{_NUMERAL}|{NUMBER_WORDS})"
-
 # A share of a number, not half a dozen.
 _SHARE = (
     rf"\b(?:{_ONE}[\s-]+|an?\s+)?(?:half|thirds?|quarters?|fifths?|tenths?)\b(?!\s+a\b)"
     r"|\b\d+\s*/\s*\d+"
 )
 _SHARE = rf"(?:{_SHARE})"
-
 # Numbers that say something else than how many objects there are.
 _OTHER = [
     rf"\(\s*-?{_NUMERAL}\s*,\s*-?{_NUMERAL}\s*\)",  # coordinates
@@ -102,3 +113,30 @@ def _take(
     for match in re.finditer(pattern, text, _FLAGS):
         found.append(Mention(match.start(), match.end(), value(match[0])))
     return re.sub(pattern, lambda match: " " * len(match[0]), text, flags=_FLAGS)
+
+
+def words_to_number(text: str) -> int:
+    """Turn number words into a number.
+
+    Parameters
+    ----------
+    text : str
+        Something that `NUMBER_WORDS` matches.
+
+    Examples
+    --------
+    >>> [words_to_number(w) for w in ("twenty-one", "one hundred and twelve", "two dozen")]
+    [21, 112, 24]
+    >>> words_to_number("half a dozen")
+    6
+    """
+    total = part = 0
+    for word in re.findall(rf"{_WORD}", text.lower()):
+        if word == "thousand":
+            total, part = total + max(part, 1) * 1000, 0
+        elif word in _LARGE:
+            part = max(part, 1) * _LARGE[word]
+        else:
+            part += _SMALL[word]
+    whole = total + part
+    return whole // 2 if text.lower().startswith("half") else whole
