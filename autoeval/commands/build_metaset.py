@@ -141,7 +141,7 @@ def _materialise(
 def _contact_sheet(
     path: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
 ) -> None:
-    from autoeval.metasets.contact_sheet import contact_sheet
+    from autoeval.metasets.materialise import contact_sheet
     from autoeval.runtime.progress import progress_bar
     from autoeval.runtime.writers import write_figure
 

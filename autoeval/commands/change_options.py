@@ -75,7 +75,7 @@ def observe_named_changes(
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import light
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.metasets.task_union import merge_tasks
+    from autoeval.metasets.task import merge_tasks
     from autoeval.monitoring.fitting.changed_images import observe_changes
 
     task = merge_tasks([load_task(file, args.data_root) for file in args.task])

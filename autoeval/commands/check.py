@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from autoeval.data.unlabelled import UnlabelledImage
     from autoeval.metasets.looking import Look
     from autoeval.metasets.seed_set import SeedSet
-    from autoeval.results.check.run_plan import Plan
+    from autoeval.results.check_report import Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, then tell; 1 where a source cannot be used."""
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.metasets.examining import load_each, look_at_each
+    from autoeval.metasets.looking import load_each, look_at_each
     from autoeval.report.sections import Report
-    from autoeval.results.check.sources import Sources
+    from autoeval.results.check_report import Sources
     from autoeval.runtime.progress import progress_bar
 
     task = load_task(args.task, args.data_root)
@@ -86,7 +86,7 @@ def _plan(
     read_s: float,
 ) -> Plan:
     from autoeval.metasets import draw_recipes
-    from autoeval.results.check.run_plan import Plan
+    from autoeval.results.check_report import Plan
 
     drawn = []
     if options is not None:

@@ -239,7 +239,7 @@ def _estimate(
 
 def _with_overlap(estimate: Estimate, estimator: AccuracyEstimator) -> Estimate:
     """Warn where new images are images of a source."""
-    from autoeval.metasets.overlap import shared_with_sources
+    from autoeval.metasets.looking import shared_with_sources
 
     if estimator.fit_result_ is None or estimate.site is None:
         return estimate

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     """Fit, evaluate on what was left out, and save."""
     from autoeval.api import fit
     from autoeval.results.estimate.estimate_page import estimate_page
-    from autoeval.results.labels.training_images import seen_in_training
+    from autoeval.results.labels.plan_report import seen_in_training
     from autoeval.results.printing import print_report
 
     given = [name for name in INSTEAD if getattr(args, name)] if args.join else []

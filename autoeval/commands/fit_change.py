@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Observe, fit, write, and print the errors on families and kinds left out."""
-    from autoeval.monitoring.changes.change_file import write_change_model
+    from autoeval.monitoring.changes.change_model import write_change_model
     from autoeval.monitoring.fitting.fit_change import CLEAN_BOXES, fit_change
     from autoeval.monitoring.fitting.known_changes import known_changes
     from autoeval.report.sections import written_files

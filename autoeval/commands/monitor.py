@@ -26,8 +26,7 @@ from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
-    from autoeval.monitoring.changes.anchor import Anchor
-    from autoeval.monitoring.changes.site_changes import ChangeSettings
+    from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings
     from autoeval.monitoring.watched import Watched
     from autoeval.results.monitoring.site_board import Pictures
 
@@ -176,7 +175,7 @@ def _watch_images(
     from autoeval.data.image_folder import ImageFile
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.monitoring.observing.signals import image_signals
-    from autoeval.monitoring.records.record_store import RecordStore
+    from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watch_sites import WatchPlan, watch_sites
 
@@ -208,7 +207,7 @@ def _watch_images(
 def _watch_predictions(args: argparse.Namespace) -> Watched:
     from autoeval.data.predictions.category_words import read_names
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.monitoring.records.record_store import RecordStore
+    from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions
 
     return watch_predictions(
@@ -226,9 +225,9 @@ def _watch_predictions(args: argparse.Namespace) -> Watched:
 
 
 def _changes(args: argparse.Namespace) -> ChangeSettings | None:
-    from autoeval.monitoring.changes.change_file import read_change_model
+    from autoeval.monitoring.changes.change_model import read_change_model
     from autoeval.monitoring.changes.site_changes import ChangeSettings
-    from autoeval.monitoring.times.baseline import Baseline
+    from autoeval.monitoring.times.periods import Baseline
 
     if args.changes is None:
         return None
@@ -249,7 +248,7 @@ def _changes(args: argparse.Namespace) -> ChangeSettings | None:
 
 
 def _anchor(text: str) -> tuple[str, Anchor]:
-    from autoeval.monitoring.changes.anchor import Anchor
+    from autoeval.monitoring.changes.site_changes import Anchor
 
     site, equals, path = text.partition("=")
     if not equals:
@@ -263,7 +262,7 @@ def _report(
     args: argparse.Namespace, watched: Watched, files: dict[str, Path], caught: Sequence[str]
 ) -> int:
     from autoeval.report.sections import written_files
-    from autoeval.results.monitoring.plain_rows import json_lines
+    from autoeval.results.monitoring.new_alarms import json_lines
     from autoeval.results.monitoring.prometheus import prometheus_text
     from autoeval.results.monitoring.site_board import site_board
     from autoeval.results.monitoring.sites_report import Alarms, RunWarnings, sites_report
@@ -294,16 +293,15 @@ def _report(
 def _pictures(args: argparse.Namespace, watched: Watched, files: dict[str, Path]) -> Pictures:
     if not files:
         return lambda site: ()
-    from autoeval.monitoring.records.record_store import RecordStore
-    from autoeval.results.monitoring.site_pictures import SitePictures
+    from autoeval.monitoring.site_records import RecordStore
+    from autoeval.results.monitoring.site_board import SitePictures
 
     return SitePictures(watched, RecordStore(args.work_dir), files)
 
 
 def _sent(args: argparse.Namespace, watched: Watched) -> bool:
     """Send the alarms that were not sent before; False where that did not work."""
-    from autoeval.results.monitoring.new_alarms import NewAlarms
-    from autoeval.results.monitoring.webhook import post_json
+    from autoeval.results.monitoring.new_alarms import NewAlarms, post_json
 
     news = NewAlarms(args.work_dir, watched)
     if not news.rows:

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
     from autoeval.metasets.config import MetaSetConfig
     from autoeval.report.sections import Section
-    from autoeval.results.reproduce.at_hand import AtHand
-    from autoeval.results.reproduce.cost import Cost
-    from autoeval.results.reproduce.printed import PrintedTable
-    from autoeval.results.reproduce.printed_figure import PrintedFigure
+    from autoeval.results.reproduce.at_hand import AtHand, Cost
+    from autoeval.results.reproduce.printed import PrintedFigure, PrintedTable
     from autoeval.studies.observed import Observations
 
 Key = tuple[str, str]
@@ -83,8 +81,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.report.sections import Report, printed_text
     from autoeval.results.reproduce.at_hand import data_at_hand
-    from autoeval.results.reproduce.printed import load_printed
-    from autoeval.results.reproduce.printed_figure import load_figures
+    from autoeval.results.reproduce.printed import load_figures, load_printed
 
     figures = load_figures("bos", args.figure)
     printed = load_printed("bos", args.table or ([] if figures else ["1"]))
@@ -157,7 +154,7 @@ def _cost(
     meta_set: MetaSetConfig,
 ) -> Cost:
     """Count what the passes observe, and measure how fast."""
-    from autoeval.results.reproduce.cost import Cost, images_to_observe
+    from autoeval.results.reproduce.at_hand import Cost, images_to_observe
 
     images: dict[str, int] = {}
     repeats: dict[str, int] = {}

@@ -36,7 +36,7 @@ SCORES = {
     "labels": ("few_labels", "error, coverage and width with a few labels"),
     "transfer": ("transfer", "errors at other places and categories"),
     "places": ("site_order", "are probabilities of the order of places right"),
-    "passes": ("errors_by_passes", "error by the passes of the network that are spent"),
+    "passes": ("errors_by_size", "error by the passes of the network that are spent"),
     "choose": (
         "chosen_prior",
         "which scores and prior, chosen on some detectors for another",

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Report
+from autoeval.report.sections import Part, Report
 from autoeval.report.tables import format_cells
 from autoeval.runtime.writers import write_figure, write_json
 

@@ -17,7 +17,7 @@ from autoeval.counting.praco.comparing import HIGHER_IS_BETTER
 from autoeval.counting.praco.plus_plus import HIGHER_IS_BETTER as RISING_IN_PLUS_PLUS
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.report.numerals import number_text
+from autoeval.report.tables import number_text
 
 RANKED_BY = ("pooled MAE", "NMN", "sMAPE", "accuracy", "MAE")  # the first that a run has
 RISING = ("exact %", "accuracy", *HIGHER_IS_BETTER, *RISING_IN_PLUS_PLUS)
@@ -65,15 +65,6 @@ def read_runs(
     folders: Sequence[Path], names: Sequence[str] | None = None, *, measures: Sequence[str] = ()
 ) -> list[Standing]:
     """Read what ``count evaluate``, ``count praco`` and ``count capture report`` wrote.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-        Each with a ``measures.csv``.
-    names : sequence of str, optional
-        Of the runs; by default those of the folders.
-    measures : sequence of str
-        A run is ranked by the first of them that it has, else by the first of `RANKED_BY`.
 
     Raises
     ------
@@ -180,13 +171,7 @@ def _intervals(path: Path) -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def leaderboard_page(standings: Sequence[Standing]) -> FiledPage:
-    """Build the page: ranks over all runs, then each run with its measures and a chart.
-
-    Parameters
-    ----------
-    standings : sequence of Standing
-        At least one.
-    """
+    """Build the page: ranks over all runs, then each run with its measures and a chart."""
     page = FiledPage("Leaderboard of counting")
     ranks = overall(standings)
     page.add_text(f"{len(ranks)} models in {len(standings)} runs.", *ABOUT)
@@ -198,12 +183,12 @@ def leaderboard_page(standings: Sequence[Standing]) -> FiledPage:
     for number, standing in enumerate(standings, 1):
         better = "higher is better" if standing.rises else "lower is better"
         page.add_heading(f"{standing.run}: {standing.measure}, {better}")
-        page.file_figure(f"run_{number}", standing_chart(standing), _caption(standing))
+        page.file_figure(f"run_{number}", _standing_chart(standing), _caption(standing))
         page.add_table(standing.measures, "All measures of the run, best model first")
     return page
 
 
-def standing_chart(standing: Standing) -> Figure:
+def _standing_chart(standing: Standing) -> Figure:
     """Draw the ranking measure of each model with its interval, the best on top."""
     table = standing.table.dropna(subset=["value"])
     figure = Figure(figsize=(7, 1.1 + 0.34 * max(len(table), 1)), layout="constrained")

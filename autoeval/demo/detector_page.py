@@ -81,19 +81,7 @@ def measure_all(detector: Detector, n_images: int, *, seed: int = 0) -> pd.DataF
 def describe_training(
     log: Mapping[str, Any], table: pd.DataFrame, *, seed: int, commands: Sequence[str]
 ) -> str:
-    """Write the Markdown page about a trained detector.
-
-    Parameters
-    ----------
-    log : mapping
-        As returned by `autoeval.demo.training.train_detector`.
-    table : DataFrame
-        As returned by `measure_all`.
-    seed : int
-        Seed of the images behind ``table``.
-    commands : sequence of str
-        What to run to get the same.
-    """
+    """Write the Markdown page about a trained detector."""
     shown = table.assign(trained_on=["yes" if name in log["environments"] else ""
                                      for name in table["environment"]])  # fmt: skip
     facts = {key.replace("_", " "): value for key, value in log.items() if key != "losses"}

@@ -46,19 +46,6 @@ class DemoSizes:
 def show_method(folder: Path, *, held_back: str, sizes: DemoSizes | None = None) -> str:
     """Render, fit, estimate an environment held back, and compare with the truth there.
 
-    Parameters
-    ----------
-    folder : Path
-        For images, score table, estimator and report.
-    held_back : str
-        A key of `ENVIRONMENTS`.
-    sizes : DemoSizes, optional
-
-    Returns
-    -------
-    str
-        What the terminal shows.
-
     Raises
     ------
     InputError

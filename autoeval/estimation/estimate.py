@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.report.numerals import counted
+from autoeval.report.tables import counted
 from autoeval.targets import find_target
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.report.numerals import counted
+from autoeval.report.tables import counted
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.states import OK
 from autoeval.runtime.store import RowStore

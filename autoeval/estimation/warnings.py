@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from autoeval.report.numerals import counted
+from autoeval.report.tables import counted
 from autoeval.targets import LOWEST_MAP
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
 from autoeval.data.images import UnreadableImageError
-from autoeval.data.perceptual_hash import perceptual_hash
-from autoeval.metasets.sample_set import Samples
+from autoeval.data.perceptual_hash import alike, perceptual_hash
+from autoeval.data.same_files import same_content
+from autoeval.data.wording import listed, printable
+from autoeval.errors import InputError
+from autoeval.metasets.recipe import own_images
+from autoeval.metasets.sample_set import Samples, SampleSet
+from autoeval.metasets.seed_set import SeedSet
+from autoeval.metasets.task import SeedSetFiles, Task
 
 DARK = 20.0
+# COCO's bound between small objects and others, in square pixels.
+SMALL_AREA = 32**2
 
 
 @dataclass(frozen=True)
@@ -82,3 +92,95 @@ def look_at(
         np.array(brightness),
         tuple(unreadable),
     )
+
+
+def n_alike(look: Look) -> int:
+    """Count the images of a set that have a near copy in it."""
+    return int((alike(look.hashes[look.hashed]) >= 0).sum())
+
+
+def copies_across(looks: Sequence[Look]) -> Iterator[str]:
+    """Tell which sets share images, one sentence for each pair, the first named by example."""
+    for one, other in combinations(looks, 2):
+        found = alike(one.hashes[one.hashed], other.hashes[other.hashed])
+        if (found >= 0).any():
+            names, others = _names(one), _names(other)
+            pairs = [f"{names[k]} ~ {others[found[k]]}" for k in np.flatnonzero(found >= 0)]
+            yield (
+                f"{len(pairs)} of {len(names)} images of {one.name} look like images of "
+                f"{other.name}: {listed(pairs, 3)}"
+            )
+
+
+def _names(look: Look) -> list[str]:
+    return [name for name, hashed in zip(look.image_ids, look.hashed, strict=True) if hashed]
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """A source as it was found.
+
+    Parameters
+    ----------
+    name : str
+    seed_set : SeedSet, optional
+        None where its labels cannot be used.
+    look : Look, optional
+        None where its images were not read.
+    why_not : str
+        Why it cannot be used.
+    """
+
+    name: str
+    seed_set: SeedSet | None = None
+    look: Look | None = None
+    why_not: str = ""
+
+    def areas(self) -> np.ndarray:
+        """Return the areas of its boxes, in square pixels."""
+        if self.seed_set is None:
+            return np.zeros(0)
+        sides = [image.boxes[:, 2:] - image.boxes[:, :2] for image in self.seed_set.images]
+        return np.concatenate(sides).prod(axis=1)
+
+
+def load_each(task: Task) -> list[Examined]:
+    """Read the labels of each source, going on where one of them cannot be used."""
+    return [_loaded(task, files) for files in task.seed_sets]
+
+
+def look_at_each(
+    sources: list[Examined], *, advance: Callable[[int], object] = lambda n: None
+) -> list[Examined]:
+    """Read the images of each source whose labels can be used."""
+    return [
+        source
+        if source.seed_set is None
+        else Examined(source.name, source.seed_set, _look(source.seed_set, advance))
+        for source in sources
+    ]
+
+
+def _loaded(task: Task, files: SeedSetFiles) -> Examined:
+    try:
+        return Examined(files.name, task.load_seed_set(files))
+    except InputError as error:
+        return Examined(files.name, why_not=str(error))
+
+
+def _look(seed_set: SeedSet, advance: Callable[[int], object]) -> Look:
+    samples = SampleSet(seed_set, own_images(seed_set))
+    return look_at(seed_set.name, samples, advance=advance)
+
+
+def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> Iterator[str]:
+    """Count the new image files that a source holds too, byte by byte, one sentence a source."""
+    for seed_set in seed_sets:
+        same = same_content(files, [record.path for record in seed_set.images])
+        if same:
+            names = printable(listed([path.name for path in same]))
+            yield (
+                f"{len(same)} of {len(files)} new images are images of source {seed_set.name} "
+                f"({names}), on which the estimator was fitted: how well it does there says "
+                "nothing about a new place"
+            )

@@ -16,7 +16,6 @@ from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
-from autoeval.metasets.twice import twice_there
 
 _FAULTS = {
     "flat": "boxes without area (zero or negative width or height), dropped",
@@ -133,7 +132,7 @@ def load_seed_set(
     by_image: dict[str, list[LabelledBox]] = {image.image_id: [] for image, _ in found}
     for box in _mapped(content, mapping, problems):
         by_image.get(box.image_id, []).append(box)
-    problems += twice_there(content, [path for _, path in found])
+    problems += _twice_there(content, [path for _, path in found])
     index = {category: i for i, category in enumerate(categories)}
     numbers = {category: index[target] for category, target in mapping.items()}
     faults: dict[str, Counter[str]] = {kind: Counter() for kind in _FAULTS}
@@ -264,3 +263,16 @@ def _record(
         labels=np.array([labels[box.category] for box in boxes], np.int64)[kept],
         iscrowd=np.array([box.iscrowd for box in boxes], bool)[kept],
     )
+
+
+def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[str]:
+    """Count boxes given more than once and files listed under more than one id; both are kept."""
+    boxes = Counter(content.boxes)
+    again = {box.image_id: n - 1 for box, n in boxes.items() if n > 1}
+    if again:
+        total = sum(n - 1 for n in boxes.values())
+        yield f"boxes given more than once, kept: {total} (image ids: {listed(again)})"
+    files = Counter(os.path.realpath(path) for path in paths)
+    shared = [printable(os.path.basename(file)) for file, n in files.items() if n > 1]
+    if shared:
+        yield f"image files listed under more than one id, kept: {len(shared)} ({listed(shared)})"

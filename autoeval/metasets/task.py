@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +243,39 @@ def _check_families(path: str | os.PathLike[str], seed_sets: tuple[SeedSetFiles,
                 f"Task file {path}: {files.labels} is in two families, as {first.name!r} and as "
                 f"{files.name!r}. Give both the same `family`."
             )
+
+
+def merge_tasks(tasks: Sequence[Task]) -> Task:
+    """Join tasks: all their categories, and each labelled set once with what it has of them.
+
+    Raises
+    ------
+    InputError
+        If two tasks mean different data, or different categories, by one name.
+    """
+    files: dict[str, SeedSetFiles] = {}
+    words: dict[str, str] = {}
+    for task in tasks:
+        for entry in task.seed_sets:
+            known = files.setdefault(entry.name, entry)
+            files[entry.name] = _merged(known, entry)
+        clash = [word for word, c in task.detector_mapping.items() if words.get(word, c) != c]
+        if clash:
+            raise InputError(
+                f"The tasks {', '.join(t.name for t in tasks)} take the detector's "
+                f"'{clash[0]}' for different categories: observe them one at a time."
+            )
+        words.update(task.detector_mapping)
+    categories = tuple(dict.fromkeys(c for task in tasks for c in task.categories))
+    return Task("+".join(task.name for task in tasks), categories, tuple(files.values()), words)
+
+
+def _merged(a: SeedSetFiles, b: SeedSetFiles) -> SeedSetFiles:
+    if (a.labels, a.img_dir, a.family) != (b.labels, b.img_dir, b.family):
+        raise InputError(
+            f"Two tasks have a seed set '{a.name}', one in {a.labels} (family {a.family}) and one "
+            f"in {b.labels} (family {b.family}): rename one of them."
+        )
+    if a.mapping is None or b.mapping is None:
+        return a
+    return replace(a, mapping={**a.mapping, **b.mapping})

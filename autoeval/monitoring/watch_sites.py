@@ -16,18 +16,21 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.site import BLACK_BOX, Categories
 from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
-from autoeval.monitoring.observing.observing_sites import observe_sites
 from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
 from autoeval.monitoring.observing.results_files import PathLike, find_results
-from autoeval.monitoring.observing.site_images import SiteImage, site_images
-from autoeval.monitoring.observing.site_pass import Signals, SitePass, site_observer
-from autoeval.monitoring.observing.what_is_needed import expected_categories, needed_passes
+from autoeval.monitoring.observing.site_images import (
+    SiteImage,
+    expected_categories,
+    needed_passes,
+    site_images,
+)
+from autoeval.monitoring.observing.site_pass import Signals, SitePass, observe_sites, site_observer
 from autoeval.monitoring.order.site_table import site_table, with_changes
-from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import AUTO, EXIF, FILE, Clock
 from autoeval.monitoring.times.periods import check_by, time_warnings
 from autoeval.monitoring.watched import Watched
-from autoeval.report.numerals import counted
+from autoeval.report.tables import counted
 from autoeval.runtime.executors.base import Executor
 from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.shards import Shards

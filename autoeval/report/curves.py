@@ -63,17 +63,17 @@ def plot_curves(
     ax.margins(x=0.07)
     ax.autoscale_view()
     ax.grid(alpha=0.25)
-    n_columns = legend_columns(map(str, table[group].unique()), figure_of(ax).get_figwidth())
+    n_columns = _legend_columns(map(str, table[group].unique()), figure_of(ax).get_figwidth())
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, frameon=False, fontsize=9)
     return ax
 
 
-def legend_columns(names: Iterable[str], width: float) -> int:
+def _legend_columns(names: Iterable[str], width: float) -> int:
     """Return how many names of 9 points fit side by side into `width` inches, at most six.
 
     Examples
     --------
-    >>> legend_columns(["ac", "bos"], 7), legend_columns(["count_stability_pooled"], 7)
+    >>> _legend_columns(["ac", "bos"], 7), _legend_columns(["count_stability_pooled"], 7)
     (6, 3)
     """
     column = 0.6 + 0.07 * max(map(len, names), default=0)  # line and marker, letters

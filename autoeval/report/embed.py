@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
+import math
+from collections.abc import Sequence
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
+COLUMNS = 4
 
 
 def figure_uri(figure: Figure, image_format: str = "svg", *, dpi: int = 150) -> str:
@@ -53,3 +56,17 @@ def thumbnail_uri(image: np.ndarray, side: int = 320) -> str:
 
 def _data_uri(media_type: str, content: bytes) -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def picture_rows(pictures: Sequence[tuple[np.ndarray, str]], title: str) -> Figure:
+    """Lay pictures (H, W, 3), uint8, BGR with captions out in rows of four."""
+    rows = math.ceil(len(pictures) / COLUMNS)
+    figure = Figure(figsize=(3.2 * COLUMNS, 2.7 * rows + 0.4), layout="constrained")
+    axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    for ax in axes:
+        ax.axis("off")
+    for ax, (picture, caption) in zip(axes, pictures, strict=False):
+        ax.imshow(picture[..., ::-1])
+        ax.set_title(caption, fontsize=7, parse_math=False, wrap=True)
+    figure.suptitle(title, fontsize=9, parse_math=False)
+    return figure

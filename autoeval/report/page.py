@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from autoeval.report.cells import Table
+from autoeval.report.tables import Table
 from autoeval.runtime.files import write_text
 
 if TYPE_CHECKING:

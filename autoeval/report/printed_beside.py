@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Section
+from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
 
 CELL = "own (printed, own less printed)"

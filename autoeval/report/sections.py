@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.runtime.writers import write_figure, write_json
+from autoeval.report.tables import format_cells, to_markdown
+from autoeval.runtime.files import write_text
+from autoeval.runtime.writers import write_figure, write_json, write_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,3 +109,74 @@ def printed_text(report: Report, written: Iterable[Path], *, as_json: bool = Fal
 def written_files(paths: Iterable[Path]) -> str:
     """Tell on the terminal which files a command wrote."""
     return "written:\n" + "\n".join(f"  {path}" for path in paths)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table of a report.
+
+    Parameters
+    ----------
+    name : str
+        Of its files.
+    table : DataFrame
+        Written in full to CSV and JSON.
+    shown : DataFrame, optional
+        What people see of it, on the page and in Markdown; `table` by default.
+    formats : mapping of str to str
+        How to print the columns of `shown`; see `autoeval.report.tables.format_cells`.
+    """
+
+    name: str
+    table: pd.DataFrame
+    shown: pd.DataFrame | None = None
+    formats: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def for_people(self) -> pd.DataFrame:
+        """What people see."""
+        return self.table if self.shown is None else self.shown
+
+    def show(self, page: Page, caption: str = "", **options: Any) -> None:
+        """Add the table to a page; the options are those of `Page.add_table`."""
+        page.add_table(self.for_people, caption, formats=self.formats, **options)
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write ``NAME.csv``, ``NAME.json`` (a list of rows) and ``NAME.md``; return them."""
+        files = [folder / f"{self.name}.{suffix}" for suffix in ("csv", "json", "md")]
+        write_table(files[0], self.table)
+        rows = self.table.to_json(orient="records", indent=1, double_precision=15)
+        write_text(files[1], rows)
+        write_text(files[2], to_markdown(format_cells(self.for_people, self.formats)) + "\n")
+        return files
+
+
+@dataclass(frozen=True)
+class Remarks(Section):
+    """What a report says in words.
+
+    Parameters
+    ----------
+    name : str
+        Its key among the plain values.
+    heading : str
+    lines : sequence of str
+    """
+
+    name: str
+    heading: str
+    lines: Sequence[str]
+
+    def text(self) -> str:
+        """Return the lines below the heading; nothing where there is no line."""
+        return "\n".join([self.heading, *(f"  {line}" for line in self.lines)] * bool(self.lines))
+
+    def show(self, page: Page) -> None:
+        """Add the lines to a page."""
+        if self.lines:
+            page.add_heading(self.heading)
+            page.add_text(*self.lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the lines."""
+        return {self.name: list(self.lines)}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
 from autoeval.runtime.files import write_text
 from autoeval.runtime.writers import write_figure, write_table

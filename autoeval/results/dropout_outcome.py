@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from autoeval.estimation.dropout_search.dropout_file import write_dropout_config
 from autoeval.estimation.dropout_search.search import SearchResult
 from autoeval.estimation.dropout_search.workbench import Workbench
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
-from autoeval.results.dropout_map import plot_dropout_search
 from autoeval.runtime.files import write_text
 from autoeval.runtime.writers import write_figure, write_table
 
@@ -116,3 +119,43 @@ class DropoutOutcome:
             "n_sample_sets": len(bench.usable()),
             "n_images": int(bench.sizes[bench.usable()].sum()),
         }
+
+
+def plot_dropout_search(table: pd.DataFrame, *, score: str = "bos", target: str = "mAP") -> Figure:
+    """Draw the result of a dropout search (Yang et al. 2024, figure 3 a and b)."""
+    figure = Figure(figsize=(11, 8.5), layout="constrained")
+    axes = figure.subplot_mosaic([["map", "map"], ["a", "b"]], height_ratios=[1.6, 1])
+    best = table.iloc[0]
+    grid = table.pivot(index="stages", columns="rate", values="r2")
+    grid = grid.loc[sorted(grid.index, key=lambda stages: (len(stages), stages))]
+    shares = table.pivot(index="stages", columns="rate", values="share").reindex(grid.index)
+    _draw_map(axes["map"], grid, shares.to_numpy(), best)
+    axes["map"].set_title(f"R² between {score} and {target} over sample sets")
+    _draw_cut(axes["a"], grid[best["rate"]], best["stages"])
+    axes["a"].set(xlabel="dropped stages", title=f"(a) at rate {best['rate']:g}")
+    axes["a"].tick_params(axis="x", rotation=60)
+    _draw_cut(axes["b"], grid.loc[best["stages"]], best["rate"])
+    axes["b"].set(xlabel="rate", title=f"(b) at stages [{best['stages']}]")
+    axes["b"].tick_params(axis="x", rotation=60)
+    return figure
+
+
+def _draw_map(ax: Axes, grid: pd.DataFrame, shares: np.ndarray, best: pd.Series) -> None:
+    image = ax.imshow(grid, aspect="auto", cmap="viridis", vmin=0, vmax=1)
+    ax.figure.colorbar(image, ax=ax, label="R²", pad=0.01)
+    ax.set_xticks(range(grid.shape[1]), [f"{rate:g}" for rate in grid.columns])
+    ax.set_yticks(range(grid.shape[0]), [f"[{stages}]" for stages in grid.index])
+    ax.set(xlabel="rate", ylabel="dropped stages")
+    rows, columns = np.nonzero(shares < 1)
+    ax.scatter(columns, rows, s=6, color="white", lw=0)
+    at = grid.columns.get_loc(best["rate"]), grid.index.get_loc(best["stages"])
+    corner = (at[0] - 0.5, at[1] - 0.5)
+    ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="red", lw=2.5))
+
+
+def _draw_cut(ax: Axes, values: pd.Series, at: object) -> None:
+    names = [f"{name:g}" if isinstance(name, float) else f"[{name}]" for name in values.index]
+    colors = ["tab:red" if name == at else "tab:blue" for name in values.index]
+    ax.bar(names, values, color=colors)
+    ax.set(ylim=(0, 1), ylabel="R²")
+    ax.grid(axis="y", alpha=0.25)

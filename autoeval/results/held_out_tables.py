@@ -15,25 +15,7 @@ def source_table(
     scale: float = 100.0,
     digits: int = 1,
 ) -> pd.DataFrame:
-    """Lay methods side by side, one row a source; by default in points of 100.
-
-    Parameters
-    ----------
-    per_source : mapping of method to DataFrame
-        Columns ``source``, ``n_images``, ``true``, ``estimate``, ``std``, ``error``, ``lower``,
-        ``upper``. The interval is that of the first method.
-    target : str
-        What is estimated.
-    scale : float
-        Shown is the value times this.
-    digits : int
-        Decimals of the intervals.
-
-    Returns
-    -------
-    DataFrame
-        The last row is the mean of the errors; `formats_of` says how to print it.
-    """
+    """Lay methods side by side, one row a source; by default in points of 100."""
     first = next(iter(per_source.values()))
     table = first[["source", "n_images"]].rename(columns={"n_images": "images"})
     table[f"true {target}"] = scale * first["true"]

@@ -27,7 +27,7 @@ class MethodComparison:
     text : str
         Markdown: a part for each table and, of several, one for all together.
     tables : mapping of str to DataFrame
-        The `bench_table` of each score table.
+        The `_bench_table` of each score table.
     """
 
     text: str
@@ -47,18 +47,7 @@ def compare_methods(
     target: str = "mAP",
     level: float = 0.9,
 ) -> MethodComparison:
-    """Leave each source out in turn, for every method and every score table.
-
-    Parameters
-    ----------
-    scores : mapping of str to DataFrame
-        Score tables by name.
-    methods : sequence of str
-    target : str
-        Column to estimate, such as ``"mAP50"`` or ``"mAP/car"``.
-    level : float
-        Nominal coverage of the intervals.
-    """
+    """Leave each source out in turn, for every method and every score table."""
     what, parts, results, tables = find_target(target), [], [], {}
     for name, table in scores.items():
         result = bench(table, methods, target=target, level=level)
@@ -70,7 +59,7 @@ def compare_methods(
     return MethodComparison("\n\n".join(parts) + "\n", tables)
 
 
-def bench_table(
+def _bench_table(
     errors: Mapping[str, Mapping[str, float]],
     summaries: Mapping[str, Mapping[str, Any]],
     coverage: Mapping[str, float],
@@ -78,23 +67,7 @@ def bench_table(
     *,
     scale: float = 100.0,
 ) -> pd.DataFrame:
-    """Lay methods out, one row each, the lowest mean error first.
-
-    Parameters
-    ----------
-    errors : mapping of method to mapping of source to float
-        Absolute errors.
-    summaries : mapping of method to mapping
-        See `method_table`.
-    coverage, p_values : mapping of method to float
-    scale : float
-        Errors and widths are shown times this.
-
-    Returns
-    -------
-    DataFrame
-        `bench_formats` says how to print it.
-    """
+    """Lay methods out, one row each, the lowest mean error first."""
     whole = method_table(list(summaries.values()), scale=scale).drop(
         columns=["score R²", "score ρ", "coverage %"]
     )
@@ -105,8 +78,8 @@ def bench_table(
     return table.sort_values("mean abs. error", kind="stable", ignore_index=True)
 
 
-def bench_formats(table: pd.DataFrame, *, digits: int = 1) -> dict[str, str]:
-    """Say how to print each column of a `bench_table`."""
+def _bench_formats(table: pd.DataFrame, *, digits: int = 1) -> dict[str, str]:
+    """Say how to print each column of a `_bench_table`."""
     return {**formats_of(table, digits=digits), "p": "{:.3f}"}
 
 
@@ -118,8 +91,8 @@ def _part(
         for method, held in result.results.items()
     }
     summaries = {method: held.summary() for method, held in result.results.items()}
-    cells = bench_table(errors, summaries, result.coverage, result.p_values(), scale=target.scale)
-    formats = bench_formats(cells, digits=target.digits)
+    cells = _bench_table(errors, summaries, result.coverage, result.p_values(), scale=target.scale)
+    formats = _bench_formats(cells, digits=target.digits)
     repeats = table["repeat"].nunique()
     sets = table[table["repeat"] == table["repeat"].min()].groupby("kind").size()
     head = (

@@ -20,12 +20,6 @@ FLOOR, HIT = 0.5, 0.5
 def box_table(observations: Observations) -> pd.DataFrame:
     """Measure every clean box.
 
-    Parameters
-    ----------
-    observations : Observations
-        With perturbed passes. Only boxes with a score above that of its settings count, on either
-        side of the matching.
-
     Returns
     -------
     DataFrame
@@ -68,13 +62,6 @@ def stability_of_boxes(evidence: Evidence, score_thr: float = 0.05) -> np.ndarra
 
     Partners are those of box stability with IoU: the matching whose sum of overlaps is the largest.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        With perturbed passes.
-    score_thr : float
-        Only boxes with a score above it are matched; clean boxes below it have stability 0.
-
     Returns
     -------
     ndarray of shape (N,)
@@ -105,15 +92,6 @@ def box_level_correlation(
 
     Source: Yang et al. 2024, appendix B, figure 8, which counts boxes whose confidence, or whose
     stability, is above .5.
-
-    Parameters
-    ----------
-    boxes : DataFrame
-        As returned by `box_table`.
-    level : float
-        Nominal coverage of the intervals, which resample sources.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from autoeval.metasets.seeds import named_rng
+from autoeval.metasets.recipe import named_rng
 from autoeval.monitoring.changes.change_model import ChangeModel
+from autoeval.monitoring.changes.condition import bounds_of, fit_image_weights
 from autoeval.monitoring.changes.image_numbers import NUMBERS, image_numbers
-from autoeval.monitoring.changes.image_weights import bounds_of, fit_image_weights
 from autoeval.monitoring.changes.site_change import change_between
 from autoeval.monitoring.changes.site_watch import raise_alarm
 from autoeval.monitoring.changes.slopes import Slopes
@@ -146,7 +146,7 @@ def alarms(
         untouched = stretch.untouched[rng.permutation(n)]
         series = np.concatenate([untouched, stretch.changed[rng.permutation(len(stretch.changed))]])
         for monitor in MONITORS:
-            values = monitored(series, n_baseline, model, monitor)
+            values = _monitored(series, n_baseline, model, monitor)
             at = raise_alarm(values, n_baseline, alpha=alpha, seed=order).at
             late = None if at is None else at - (n - n_baseline)
             yield {
@@ -176,12 +176,12 @@ def false_alarms(
     for order, permutation in enumerate(permutations):
         series, half = numbers[permutation], len(numbers) // 2
         for monitor in MONITORS:
-            values = monitored(series, half, model, monitor)
+            values = _monitored(series, half, model, monitor)
             raised[monitor] += raise_alarm(values, half, alpha=alpha, seed=order).at is not None
     return {monitor: n / len(permutations) for monitor, n in raised.items()}
 
 
-def monitored(series: np.ndarray, n_baseline: int, model: ChangeModel, monitor: str) -> np.ndarray:
+def _monitored(series: np.ndarray, n_baseline: int, model: ChangeModel, monitor: str) -> np.ndarray:
     """Return what a monitor watches: series with one value an image, (W, N)."""
     if monitor == MONITORS[1]:
         boxes, score = (series[:, NUMBERS.index(name)] for name in ("boxes", "score"))

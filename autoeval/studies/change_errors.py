@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from autoeval.monitoring.changes.image_weights import bounds_of
+from autoeval.monitoring.changes.condition import bounds_of
 from autoeval.monitoring.fitting.fit_change import READ, arrays, left_out, widening_of
 from autoeval.monitoring.fitting.known_changes import KnownChanges
 

@@ -36,7 +36,7 @@ def compare_with_first(
         One row a method: ``method``, ``error`` (mean over sources of the absolute error), ``std``
         (mean over sources of its standard deviation over dropout repeats), ``difference`` to the
         first method's error, ``p_runs`` and ``mark`` (paired t-test over repeats, the marks of
-        `significance_mark`), and ``p_sources`` (`paired_p_value` over sources).
+        `_significance_mark`), and ``p_sources`` (`paired_p_value` over sources).
     list of str
         Why a method is not among them, and of how many sources one has no estimate.
 
@@ -70,7 +70,7 @@ def _row(name: str, result: LeaveOneSourceOut, first: LeaveOneSourceOut) -> dict
         "std": float(result.per_source["error_std"].mean()),
         "difference": float(errors.mean() - against.mean()),
         "p_runs": p_runs,
-        "mark": significance_mark(p_runs),
+        "mark": _significance_mark(p_runs),
         "p_sources": np.nan if same else paired_p_value(errors.to_numpy(), against.to_numpy()),
     }
 
@@ -81,11 +81,6 @@ def paired_t_test(one: np.ndarray, other: np.ndarray) -> float:
     Parameters
     ----------
     one, other : ndarray of shape (n,)
-
-    Returns
-    -------
-    float
-        1 where all differences are 0, 0 where all are the same but not 0; NaN with fewer than two.
     """
     difference = np.asarray(one) - np.asarray(other)
     if len(difference) < 2:
@@ -95,12 +90,12 @@ def paired_t_test(one: np.ndarray, other: np.ndarray) -> float:
     return float(stats.ttest_1samp(difference, 0).pvalue)
 
 
-def significance_mark(p: float) -> str:
+def _significance_mark(p: float) -> str:
     """Write a p-value as the caption of figure 3 does; ``***``, under .001, is ours.
 
     Examples
     --------
-    >>> [significance_mark(p) for p in (.2, .03, .005, .0001, float("nan"))]
+    >>> [_significance_mark(p) for p in (.2, .03, .005, .0001, float("nan"))]
     ['n.s.', '*', '**', '***', '']
     """
     if np.isnan(p):

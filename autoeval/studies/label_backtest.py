@@ -68,16 +68,7 @@ class EvaluatedPair:
 def leave_families_out(
     sites: Sequence[LabelledSite], priors: Priors, *, fewest: int = FEWEST_IMAGES
 ) -> Iterator[EvaluatedPair]:
-    """Yield each pair of a site and a category, with what was fitted on other families.
-
-    Parameters
-    ----------
-    sites : sequence of LabelledSite
-    priors : mapping of (site, category) to ValueWithError
-        Label-free estimates by regressions that have not seen the family.
-    fewest : int
-        Images that a site needs to be evaluated.
-    """
+    """Yield each pair of a site and a category, with what was fitted on other families."""
     for family in sorted({site.family for site in sites}):
         own = [s for s in sites if s.family == family and len(s.pool) >= fewest]
         if own:
@@ -92,15 +83,7 @@ def evaluated_pairs(
     *,
     fewest: int = FEWEST_IMAGES,
 ) -> Iterator[EvaluatedPair]:
-    """Yield each pair of a site and a category that has a prior, with a fitted assistance.
-
-    Parameters
-    ----------
-    assistance : LabelAssistance
-        Fitted on other sites.
-    sites, priors, fewest
-        See `leave_families_out`.
-    """
+    """Yield each pair of a site and a category that has a prior, with a fitted assistance."""
     several = len(assistance.sites) > 1
     fitted_on = "other families" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
@@ -125,15 +108,6 @@ def backtest(
     pairs: Sequence[EvaluatedPair], *, sizes: Sequence[int] = SIZES, draws: int = 200, seed: int = 0
 ) -> pd.DataFrame:
     """Draw labelled images repeatedly, by a plan and simply, and evaluate every estimator.
-
-    Parameters
-    ----------
-    pairs : sequence of EvaluatedPair
-    sizes : sequence of int
-        Numbers of labels.
-    draws : int
-        Of each size at each site.
-    seed : int
 
     Returns
     -------
@@ -211,11 +185,6 @@ def effective_labels(evaluated: pd.DataFrame) -> pd.DataFrame:
     """Compute the effective sample size: simply drawn labels whose sample estimate is as good.
 
     The squared error of the sample estimate falls as (1 / k - 1 / N).
-
-    Parameters
-    ----------
-    evaluated : DataFrame
-        From `backtest`.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.pair_table import pair_rows
-from autoeval.monitoring.order.ranks import among_worst, worse_than
+from autoeval.monitoring.order.site_table import among_worst, worse_than
 
 EDGES = np.array([0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0])
 FEWEST_FAMILIES = 6
@@ -28,22 +28,6 @@ def predicted_orders(
     seed: int = 0,
 ) -> pd.DataFrame:
     """Leave out families at random and predict the order of their sites from the others.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Score table of one task.
-    target : str
-        Column of the accuracy.
-    draws : int
-        How often families are drawn.
-    share : float
-        Share of the families that is left out in each draw.
-    k : int
-        Size of the set of worst sites among those left out.
-    samples : int
-        Joint draws behind each probability.
-    seed : int
 
     Returns
     -------

@@ -20,11 +20,6 @@ def mean_interval(values: np.ndarray, *, level: float = 0.9, seed: int = 0) -> t
         Nominal coverage.
     seed : int
 
-    Returns
-    -------
-    lower, upper : float
-        NaN with fewer than two values.
-
     Examples
     --------
     >>> mean_interval(np.array([.5, .5, .5]))

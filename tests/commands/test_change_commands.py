@@ -5,8 +5,8 @@ import pytest
 from fading_sites import FadingDetector, fading_task
 
 from autoeval.cli import main
-from autoeval.monitoring.changes.change_file import read_change_model
-from autoeval.monitoring.signal_names import MEANINGS
+from autoeval.monitoring.changes.change_model import read_change_model
+from autoeval.monitoring.changes.image_numbers import MEANINGS
 
 TASK = """
 name = "boxes"

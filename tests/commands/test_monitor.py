@@ -14,8 +14,8 @@ from monitoring.fake_cameras import estimator, write_camera
 from autoeval.cli import main
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION
+from autoeval.monitoring.changes.image_numbers import MEANINGS
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.signal_names import MEANINGS
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
 BEFORE, AFTER = 30, 24  # hours, an image each

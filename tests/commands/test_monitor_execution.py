@@ -14,10 +14,9 @@ from monitoring import fake_cameras
 from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.data.image_folder import load_image_folder
-from autoeval.monitoring.observing.observing_sites import observe_sites
 from autoeval.monitoring.observing.site_images import site_images
-from autoeval.monitoring.observing.site_pass import SitePass, site_observer
-from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
+from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import Clock
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"

@@ -187,8 +187,7 @@ def slopes(tmp_path):
     """Slopes for boxes at full size: the change of mAP is 0.8 of that of the mean confidence."""
     import numpy as np
 
-    from autoeval.monitoring.changes.change_file import write_change_model
-    from autoeval.monitoring.changes.change_model import ChangeModel
+    from autoeval.monitoring.changes.change_model import ChangeModel, write_change_model
     from autoeval.monitoring.changes.condition import CONDITION
     from autoeval.monitoring.changes.slopes import Slopes
 
@@ -299,7 +298,7 @@ def test_other_settings_are_refused_in_the_same_folder(monitor, capsys):
 
 
 def test_a_python_call_does_the_same(site, monitor, fitted):
-    from autoeval.monitoring.records.record_store import RecordStore
+    from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions
 
     assert monitor() == 0

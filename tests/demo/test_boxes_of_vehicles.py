@@ -5,10 +5,10 @@ import pytest
 
 from autoeval.demo.roadworld.camera import Camera
 from autoeval.demo.roadworld.environments import ENVIRONMENTS
-from autoeval.demo.roadworld.labels import MIN_SIDE, MIN_VISIBLE, projected_box, visible_boxes
+from autoeval.demo.roadworld.ground import Road
 from autoeval.demo.roadworld.light import draw_light
+from autoeval.demo.roadworld.picture import MIN_SIDE, MIN_VISIBLE, projected_box, visible_boxes
 from autoeval.demo.roadworld.rendering import render
-from autoeval.demo.roadworld.roads import Road
 from autoeval.demo.roadworld.scene import Scene, draw_scene
 from autoeval.demo.roadworld.traffic import Vehicle
 

@@ -5,8 +5,7 @@ import pytest
 from pictures import picture, textured
 from scipy import ndimage
 
-from autoeval.metasets.transforms.blur import defocus_blur, zoom_blur
-from autoeval.metasets.transforms.streak import streak
+from autoeval.metasets.transforms.blur import defocus_blur, streak, zoom_blur
 
 RNG = np.random.default_rng(0)
 

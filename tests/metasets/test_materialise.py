@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.metasets.contact_sheet import contact_sheet
-from autoeval.metasets.materialise import materialise
+from autoeval.metasets.materialise import contact_sheet, materialise
 from autoeval.metasets.recipe import draw_recipes, own_images
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import load_seed_set

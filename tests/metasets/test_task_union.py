@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.metasets.task import SeedSetFiles, Task
-from autoeval.metasets.task_union import merge_tasks
+from autoeval.metasets.task import SeedSetFiles, Task, merge_tasks
 
 
 def files(name, word, labels="a.json", family=None):

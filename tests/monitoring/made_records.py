@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from autoeval.detections import Detections
-from autoeval.monitoring.records.record import CameraImage
+from autoeval.monitoring.site_records import CameraImage
 
 START = datetime(2026, 3, 2, 8)
 

@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
 
 # a line break, a cell's end, a tag, a link, an escape sequence

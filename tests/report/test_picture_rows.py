@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autoeval.report.picture_rows import picture_rows
+from autoeval.report.embed import picture_rows
 
 
 def test_a_sheet_takes_any_number_of_pictures_and_any_name(tmp_path):

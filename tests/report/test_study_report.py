@@ -3,10 +3,10 @@ import pandas as pd
 import pytest
 
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
-from autoeval.report.parts import Part
-from autoeval.report.scatter_grid import plot_scatter_grid
+from autoeval.report.scatter import plot_scatter_grid
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
-from autoeval.results.studies.box_scatter import plot_boxes
+from autoeval.results.studies.box_quality import plot_boxes
 from autoeval.targets import find_target
 
 ERRORS = pd.DataFrame(

@@ -16,11 +16,10 @@ from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import draw_recipes, own_images
-from autoeval.monitoring.observing.observing_sites import observe_sites
 from autoeval.monitoring.observing.signals import image_signals
 from autoeval.monitoring.observing.site_images import site_images
-from autoeval.monitoring.observing.site_pass import SitePass, site_observer
-from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
+from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import Clock
 from autoeval.runtime.executors.ray import RayExecutor
 from autoeval.runtime.job import Job

@@ -3,9 +3,8 @@ import pytest
 from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
-from autoeval.studies.correlation import correlation
+from autoeval.studies.correlation import best_thresholds, correlation, thresholds
 from autoeval.studies.score_columns import feature_columns, read_scores
-from autoeval.studies.thresholds import best_thresholds, thresholds
 
 
 def test_planted_correlations_are_found():

@@ -7,8 +7,7 @@ from autoeval.estimation.methods import Fused
 from autoeval.estimation.protocol import leave_one_source_out
 from autoeval.estimation.score_table import Rows
 from autoeval.studies.held_out import StudySettings, estimate_held_out
-from autoeval.studies.meta_set_size import size_of_meta_set
-from autoeval.studies.repeats import dropout_repeats
+from autoeval.studies.sampling_sizes import dropout_repeats, size_of_meta_set
 from autoeval.studies.severity import error_by, held_out_under_corruption
 
 

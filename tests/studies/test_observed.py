@@ -9,9 +9,8 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import SampleSet, draw_recipes, own_images
 from autoeval.runtime.store import RowStore
-from autoeval.studies.box_rows import observed_set, rows_of
-from autoeval.studies.image_subsets import whole_sets
-from autoeval.studies.kept_boxes import observe_sets
+from autoeval.studies.kept_boxes import observe_sets, observed_set, rows_of
+from autoeval.studies.set_sizes import whole_sets
 
 NAMES = {"source": "a", "sample_set": "1", "kind": "seed"}
 

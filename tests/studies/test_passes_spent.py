@@ -3,7 +3,7 @@
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.results.studies.errors_by_passes import passes_report
+from autoeval.results.studies.errors_by_size import passes_report
 from autoeval.studies.passes_spent import errors_by_passes
 from autoeval.studies.transfer import families_left_out, figures
 from tests.estimation.test_estimates_of_pairs import score_table

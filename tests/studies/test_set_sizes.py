@@ -6,8 +6,12 @@ from autoeval.errors import InputError
 from autoeval.estimation.protocol import leave_one_source_out
 from autoeval.studies.examples import examples
 from autoeval.studies.held_out import StudySettings
-from autoeval.studies.image_subsets import subset_table, whole_sets
-from autoeval.studies.set_sizes import size_of_sample_sets, size_of_test_set
+from autoeval.studies.set_sizes import (
+    size_of_sample_sets,
+    size_of_test_set,
+    subset_table,
+    whole_sets,
+)
 
 
 def test_subsets_are_drawn_without_replacement_and_repeatably():

@@ -6,12 +6,12 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.results.studies.transfer import transfer_report
-from autoeval.studies.hindsight import in_hindsight
 from autoeval.studies.transfer import (
     by_labelled_set,
     families_left_out,
     few_families,
     figures,
+    in_hindsight,
     labelled_of,
     places_of,
     strays,

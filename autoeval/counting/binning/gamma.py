@@ -30,10 +30,6 @@ def histogram_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.nd
         Fitted on `train`.
     train, held_out : ndarray of shape (N,), (M,), int64
         Held-out counts outside the range of the training counts are scored as its nearest end.
-
-    Returns
-    -------
-    float
     """
     integers = np.arange(train.min(), train.max() + 1)
     widths = np.bincount(bins.assign(integers), minlength=len(bins))
@@ -55,10 +51,6 @@ def multinomial_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.
         Fitted on `train`.
     train, held_out : ndarray of shape (N,), (M,), int64
         Held-out counts outside the range of the training counts are scored as its nearest end.
-
-    Returns
-    -------
-    float
     """
     from scipy.special import gammaln, xlogy
 

@@ -42,8 +42,8 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
 
     counts = whole_counts(counts)
     low, high = int(counts.min()), int(counts.max())
-    check_range(low, high, gamma)
-    check_number(high - low + 1)
+    _check_range(low, high, gamma)
+    _check_number(high - low + 1)
     values, frequencies = smoothed_frequencies(counts)
     total = _prefix_sum(frequencies)
     of_values = _prefix_sum(xlogy(frequencies, frequencies) - gammaln(frequencies + 1))
@@ -54,7 +54,7 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
         return of_total[total[r] - total[:r]] + (of_values[r] - of_values[:r])
 
     starts = optimal_partition(len(values), score_last_block)
-    edges = cell_edges(values.astype(np.float64))[starts]
+    edges = _cell_edges(values.astype(np.float64))[starts]
     origin = {"method": "paper", "gamma": gamma, "min": low, "max": high, "images": len(counts)}
     return CountBins(tuple(edges), origin)
 
@@ -91,8 +91,8 @@ def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountB
     >>> released_bins(0, 60).edges
     (0.0, 0.5, 2.5, 5.5, 11.5, 20.5, 35.5, 60.0)
     """
-    check_range(low, high, gamma)
-    check_number(high - low + 1)
+    _check_range(low, high, gamma)
+    _check_number(high - low + 1)
     return CountBins(
         _edges(low, high, gamma),
         {"method": "released", "gamma": gamma, "min": low, "max": high},
@@ -109,10 +109,10 @@ def _edges(low: int, high: int, gamma: float) -> tuple[float, ...]:
     constant = np.log(1 - gamma) - np.log(1 - gamma ** max(n // 4, 1))
     log_gamma = np.log(gamma)
     starts = optimal_partition(n, lambda r: fitness[n - r :] + (constant + r * log_gamma))
-    return tuple(cell_edges(values)[starts].tolist())
+    return tuple(_cell_edges(values)[starts].tolist())
 
 
-def check_range(low: int, high: int, gamma: float) -> None:
+def _check_range(low: int, high: int, gamma: float) -> None:
     """Raise `InputError` unless 0 <= low < high and 0 < gamma < 1."""
     if not 0 <= low < high:
         raise InputError(
@@ -153,7 +153,7 @@ def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> 
     >>> optimal_partition(5, lambda r: np.where(np.arange(r) >= r - 2, -1.0, -np.inf))
     array([0, 1, 3, 5])
     """
-    check_number(n)
+    _check_number(n)
     best = np.zeros(n + 1)
     start = np.zeros(n + 1, np.int64)
     for r in range(1, n + 1):
@@ -166,7 +166,7 @@ def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> 
     return np.array(ends[::-1], np.int64)
 
 
-def check_number(n: int) -> None:
+def _check_number(n: int) -> None:
     """Raise `InputError` where ``n`` values are too many, before anything is made of them."""
     if n > MAX_VALUES:
         raise InputError(
@@ -175,7 +175,7 @@ def check_number(n: int) -> None:
         )
 
 
-def cell_edges(values: np.ndarray) -> np.ndarray:
+def _cell_edges(values: np.ndarray) -> np.ndarray:
     """Edges around distinct sorted values (N,): midpoints, and both extremes; shape (N + 1,)."""
     return np.concatenate([values[:1], 0.5 * (values[1:] + values[:-1]), values[-1:]])
 
@@ -206,7 +206,7 @@ def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBi
         ) from error
     counts = whole_counts(counts)
     low, high = int(counts.min()), int(counts.max())
-    check_range(low, high, gamma)
+    _check_range(low, high, gamma)
     edges = bayesian_blocks(counts.astype(float), fitness="events", gamma=gamma)
     origin = {"method": "blocks", "gamma": gamma, "min": low, "max": high, "images": len(counts)}
     return CountBins(tuple(edges), origin)

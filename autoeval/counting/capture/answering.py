@@ -89,13 +89,13 @@ def _shown(
 def _spoken(
     counter: Any, image: np.ndarray, task: CaptureTask, query: Query, options: RunOptions
 ) -> Row:
-    reply = put_question(
+    reply = _put_question(
         counter.ask,
         image,
         query.question,
         task,
         extractor=options.extractor,
-        temperatures=temperatures_of(task, options),
+        temperatures=_temperatures_of(task, options),
         seed=zlib.crc32(query.key.encode()) if task.samples > 1 else None,
     )
     return {
@@ -129,7 +129,7 @@ class RunOptions:
     extractor : callable of str -> Extraction
         Reads counts out of text.
     temperatures : tuple of float or None
-        See `put_question`; sampled tasks without a temperature use 1.
+        See `_put_question`; sampled tasks without a temperature use 1.
     workers : int
         Questions in work at once; a counter that is not ``concurrent`` answers one at a time.
     inpainter : callable of (image, box) -> image, optional
@@ -180,12 +180,12 @@ def make_queries(
         box = None if item.box is None else item.box.tolist()
         for sample in range(task.samples):
             identity = [item.image_file, box, task.name, sample, question, counter.name]
-            content = json.dumps([*identity, list(temperatures_of(task, options))])
+            content = json.dumps([*identity, list(_temperatures_of(task, options))])
             key = hashlib.sha256(content.encode()).hexdigest()[:20]
             yield Query(item, sample, question, context, key)
 
 
-def temperatures_of(task: CaptureTask, options: RunOptions) -> tuple[float | None, ...]:
+def _temperatures_of(task: CaptureTask, options: RunOptions) -> tuple[float | None, ...]:
     """Return the temperatures to try; several samples of one answer would say nothing at 0."""
     return (1.0,) if task.samples > 1 and options.temperatures == (None,) else options.temperatures
 
@@ -212,7 +212,7 @@ class Reply:
     confidence: float | None = None
 
 
-def put_question(
+def _put_question(
     ask: Ask,
     image: np.ndarray,
     question: str,
@@ -222,22 +222,7 @@ def put_question(
     temperatures: tuple[float | None, ...] = (None,),
     seed: int | None = None,
 ) -> Reply:
-    """Ask until an answer can be read or the temperatures are used up.
-
-    Parameters
-    ----------
-    ask : callable
-        ``ask(image, question, **options) -> str``; options are ``temperature`` and ``seed``, given
-        only where they are not None.
-    image : ndarray of shape (H, W, 3), uint8, BGR
-    question : str
-    task : CaptureTask
-    extractor : callable of str -> Extraction
-        Reads counts.
-    temperatures : tuple of float or None
-        One try each, in this order; `BACKOFF` is the paper's.
-    seed : int, optional
-    """
+    """Ask until an answer can be read or the temperatures are used up."""
     attempts: list[dict[str, Any]] = []
     for temperature in temperatures:
         options = {"temperature": temperature, "seed": seed}

@@ -91,7 +91,7 @@ class PatternCompletion:
         InputError
             If the context lacks a fact.
         """
-        if self.centres == "oracle" and hides_nothing(context):
+        if self.centres == "oracle" and _hides_nothing(context):
             points = _visible(context)
             return CountResult(float(len(points)), points=points, context=context or {})
         if self.centres == "detected":
@@ -112,7 +112,7 @@ class PatternCompletion:
         return CountResult(float(len(points)), points=points, context=context)
 
 
-def hides_nothing(context: Mapping[str, Any] | None) -> bool:
+def _hides_nothing(context: Mapping[str, Any] | None) -> bool:
     """Tell whether the context says that there is no box, rather than saying nothing of one."""
     return context is not None and "box" in context and context["box"] is None
 
@@ -138,14 +138,6 @@ def answer_all(
     spec: SyntheticSpec, *, centres: Sequence[str] = CENTRES, every: int = 1
 ) -> pd.DataFrame:
     """Let every baseline count every occluded image of a split.
-
-    Parameters
-    ----------
-    spec : SyntheticSpec
-    centres : sequence of {'oracle', 'detected'}
-        Where pattern completion gets the centres from.
-    every : int
-        Take every so-manieth item only.
 
     Returns
     -------

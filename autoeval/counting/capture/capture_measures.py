@@ -45,7 +45,7 @@ def measure(result: TaskResult, *, n_resamples: int = 1000, seed: int = 0) -> di
         row |= {"accuracy": interval.value, "low": interval.low, "high": interval.high}
     else:
         truth, value = counts(frame)
-        interval = smape_interval(truth, value, n_resamples=n_resamples, seed=seed)
+        interval = _smape_interval(truth, value, n_resamples=n_resamples, seed=seed)
         error = np.abs(value - truth)[~np.isnan(value)]
         row |= {
             "sMAPE": interval.value,
@@ -79,7 +79,7 @@ def by_factor(
     """
     rows = []
     for level, part in result.frame.dropna(subset=[factor]).groupby(factor):
-        interval = smape_interval(*counts(part), n_resamples=n_resamples, seed=seed)
+        interval = _smape_interval(*counts(part), n_resamples=n_resamples, seed=seed)
         ends = {"sMAPE": interval.value, "low": interval.low, "high": interval.high}
         rows.append({"model": result.model, factor: level, "n": len(part), **ends})
     return pd.DataFrame(rows, columns=["model", factor, "n", "sMAPE", "low", "high"])
@@ -207,7 +207,7 @@ def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "confidence", "n", "sMAPE", "exact %"])
 
 
-def smape_interval(
+def _smape_interval(
     truth: np.ndarray, value: np.ndarray, *, n_resamples: int = 1000, seed: int = 0
 ) -> MeasureInterval:
     """Return the sMAPE of counts (N,), NaN for a skipped answer, with its 95 % interval."""

@@ -74,11 +74,6 @@ def build_own(
         Receives ``original/``, ``occluded/``, ``metadata.json`` and ``problems.txt``.
     choice : ImageChoice, optional
 
-    Returns
-    -------
-    Built
-        Its problems say of every candidate that was passed over why.
-
     Raises
     ------
     InputError
@@ -208,13 +203,7 @@ class Candidate:
 def coco_candidates(
     ann_file: str | os.PathLike[str], img_dir: str | os.PathLike[str]
 ) -> tuple[list[Candidate], list[str]]:
-    """List every (image, category) of a COCO file; crowds are left out.
-
-    Returns
-    -------
-    tuple of list of Candidate and list of str
-        The candidates, and what was wrong with the file.
-    """
+    """List every (image, category) of a COCO file; crowds are left out."""
     names = read_coco(ann_file).categories
     seed_set = load_seed_set("own", ann_file, img_dir, names, {name: name for name in names})
     found = []

@@ -10,7 +10,7 @@ FEWEST = 5
 
 
 def regularity(points: np.ndarray) -> float:
-    """Return the larger of `row_regularity` and `ring_regularity`.
+    """Return the larger of `_row_regularity` and `ring_regularity`.
 
     Parameters
     ----------
@@ -36,10 +36,10 @@ def regularity(points: np.ndarray) -> float:
     points = np.unique(np.asarray(points, float).reshape(-1, 2), axis=0)
     if len(points) < FEWEST:
         return 0.0
-    return max(row_regularity(points), ring_regularity(points))
+    return max(_row_regularity(points), ring_regularity(points))
 
 
-def row_regularity(points: np.ndarray) -> float:
+def _row_regularity(points: np.ndarray) -> float:
     """Return the share of steps to a near neighbour that lead on to a further object.
 
     A step goes from a point to one of its four nearest neighbours. It leads on where, repeated

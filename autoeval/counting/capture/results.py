@@ -99,7 +99,7 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
     items = task.items(split.items)
     kept, problems = _one_each(rows, {item.image_file for item in items})
     kept, unread = readable(kept, task)
-    problems += [*unread, *contradictions(kept, items)]
+    problems += [*unread, *_contradictions(kept, items)]
     by_image: dict[str, list[Row]] = {}
     for row in kept:
         by_image.setdefault(row["image_file"], []).append(row)
@@ -238,7 +238,7 @@ def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[st
     return found, problems if bad else []
 
 
-def contradictions(rows: Iterable[Row], items: Sequence[CaptureItem]) -> list[str]:
+def _contradictions(rows: Iterable[Row], items: Sequence[CaptureItem]) -> list[str]:
     """Name the answers that state another true count than the split does."""
     truth = {item.image_file: item.ground_truth for item in items}
     differing = [

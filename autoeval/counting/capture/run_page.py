@@ -77,13 +77,7 @@ def model_table(results: Sequence[TaskResult]) -> pd.DataFrame:
 
 
 def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> FiledPage:
-    """Build the report page of one or more models on one split.
-
-    Parameters
-    ----------
-    split : CaptureSplit
-    results : sequence of TaskResult
-    """
+    """Build the report page of one or more models on one split."""
     kind = split.items[0].split
     page = FiledPage(f"CAPTURe, {kind} split: counting behind an occluder")
     page.add_text(f"{len(split.items)} pairs of images.", ABOUT)
@@ -109,13 +103,7 @@ def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> FiledPag
 def write_report(
     split: CaptureSplit, results: Sequence[TaskResult], folder: str | os.PathLike[str]
 ) -> list[Path]:
-    """Write ``report.html``, its tables as CSV, ``items.csv``, and its figures.
-
-    Returns
-    -------
-    list of Path
-        The files.
-    """
+    """Write ``report.html``, its tables as CSV, ``items.csv``, and its figures."""
     page = capture_page(split, results)
     items = [r.frame.assign(model=r.model, task=r.task.name) for r in results]
     page.tables["items"] = pd.concat(items, ignore_index=True)
@@ -177,12 +165,6 @@ def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
     """Draw the sMAPE of each model by a factor, with 95 % intervals (Fig. 6 and 7).
 
     The number of items stands below each level; one item has no interval.
-
-    Parameters
-    ----------
-    tables : sequence of DataFrame
-        One a model, as `capture_measures.by_factor` returns them.
-    factor : {'num_occluded', 'ground_truth', 'shape'}
     """
     figure = Figure(figsize=(7.2, 3.6), layout="constrained")
     axes = figure.subplots()
@@ -229,13 +211,7 @@ def confusion_chart(table: pd.DataFrame) -> Figure:
 
 
 def reliability_chart(tables: Sequence[pd.DataFrame]) -> Figure:
-    """Draw error against confidence, one mark a step with its number of items (Fig. 9 and 10).
-
-    Parameters
-    ----------
-    tables : sequence of DataFrame
-        One a model, as `capture_measures.reliability` returns them.
-    """
+    """Draw error against confidence, one mark a step with its number of items (Fig. 9 and 10)."""
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     for table in tables:

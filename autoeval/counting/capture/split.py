@@ -61,26 +61,19 @@ def open_split(folder: str | os.PathLike[str]) -> CaptureSplit:
 
 
 def write_synthetic(spec: SyntheticSpec, folder: str | os.PathLike[str]) -> CaptureSplit:
-    """Write both images of every configuration, then the metadata.
-
-    Parameters
-    ----------
-    spec : SyntheticSpec
-    folder : path-like
-        Made where needed. The metadata is written last, so a folder with metadata is complete.
-    """
+    """Write both images of every configuration, then the metadata."""
     records = list(make_records(spec))
     if not records:
         raise InputError("None of these patterns can be made of any of these numbers of objects.")
     with progress_bar(len(records), "Drawing", unit="pair") as bar:
         for record in records:
-            write_pair(folder, record["image_file"], *render_pair(record))
+            _write_pair(folder, record["image_file"], *render_pair(record))
             bar.update()
     write_metadata(folder, records)
     return open_split(folder)
 
 
-def write_pair(
+def _write_pair(
     folder: str | os.PathLike[str], name: str, original: np.ndarray, occluded: np.ndarray
 ) -> None:
     """Write both images of an item."""

@@ -140,11 +140,11 @@ def make_records(spec: SyntheticSpec) -> Iterator[Record]:
 
 def render_pair(record: Record) -> tuple[np.ndarray, np.ndarray]:
     """Draw the original and the occluded image of a record, each (S, S, 3), uint8, BGR."""
-    original = draw_original(record)
+    original = _draw_original(record)
     return original, paint_box(original, box_of(record))
 
 
-def draw_original(record: Record) -> np.ndarray:
+def _draw_original(record: Record) -> np.ndarray:
     """Draw the unoccluded image of a record; released records, which lack a size, are of 200."""
     size = record.get("canvas_size", 200)
     return draw_objects(

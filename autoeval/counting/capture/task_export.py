@@ -30,23 +30,6 @@ def export_lmms_eval(
 ) -> list[str]:
     """Write lmms-eval tasks, for ``lmms-eval --include_path FOLDER --tasks NAME``.
 
-    Parameters
-    ----------
-    split : CaptureSplit
-    tasks : sequence of CaptureTask
-        Inpainted and sampled ones cannot be exported.
-    book : PromptBook
-        Questions are written out with its model's prompts.
-    folder : path-like
-        The YAML files name it by its absolute path: export again after moving it.
-    max_tokens : int
-        Most tokens of an answer.
-
-    Returns
-    -------
-    list of str
-        Names of the tasks.
-
     Raises
     ------
     InputError

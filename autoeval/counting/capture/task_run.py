@@ -73,12 +73,6 @@ def run_task(
         Receives one row an answer, under its field ``key``.
     options : RunOptions, optional
 
-    Returns
-    -------
-    RunCounts
-        Failures (an unreadable image, an endpoint that gave up) are rows too, and asked again by
-        the next run.
-
     Raises
     ------
     InputError

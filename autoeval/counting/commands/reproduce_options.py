@@ -69,8 +69,7 @@ def deliver(
     """Print sections with the mode and what is missing; write page, tables and figures."""
     from autoeval.counting.filed_page import PAGE, write_sections
     from autoeval.counting.reproduce.printed_grid import ModeSection
-    from autoeval.report.remarks import Remarks
-    from autoeval.report.sections import Report, printed_text
+    from autoeval.report.sections import Remarks, Report, printed_text
 
     lacking = [f"{name}: {text}" for name, texts in missing.items() for text in texts]
     sources = [f"Get the {what} from {where}" for what, where in downloads.items()]

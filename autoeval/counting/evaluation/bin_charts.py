@@ -25,13 +25,6 @@ def plot_bins(
     """Draw mean and standard deviation of |error| in each bin, a bar a model.
 
     Of several models the better one of each bin has its mark below the bars.
-
-    Parameters
-    ----------
-    evaluations : sequence of CountEvaluation
-        On the same bins and images.
-    comparison : CountComparison, optional
-        Whose winners to mark.
     """
     table = evaluations[0].table
     figure = Figure(figsize=(max(7.0, 0.55 * len(table) + 2.5), 6.2), layout="constrained")

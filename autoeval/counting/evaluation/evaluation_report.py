@@ -15,7 +15,7 @@ from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_caution
 from autoeval.counting.filed_page import FiledPage, merged_notes
-from autoeval.report.numerals import number_text
+from autoeval.report.tables import number_text
 from autoeval.runtime.files import write_text
 
 SHOWN = ("pooled MAE", "pooled std", "MAE", "std", "RMSE", "bias", "MAPE", "sMAPE")
@@ -38,19 +38,6 @@ def write_files(
     The tables are ``measures.csv``, ``intervals.csv``, ``per_bin.csv``, ``tper.csv``, with a
     comparison ``comparison.csv`` and ``pairs.csv``, with points ``localisation.csv``. There is no
     ``bins.json`` where models have bins of their own, which ``evaluation.json`` holds.
-
-    Parameters
-    ----------
-    folder : Path
-        Made where needed.
-    evaluations : sequence of CountEvaluation
-        At least one.
-    comparison : CountComparison or None
-        Of several models on the same images.
-    notes : sequence of str
-        On the evaluation as a whole.
-    places : sequence of Localisation
-        Of the models that gave points.
     """
     if all(e.bins == evaluations[0].bins for e in evaluations):
         evaluations[0].bins.save(folder / "bins.json")

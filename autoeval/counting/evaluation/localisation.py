@@ -61,10 +61,6 @@ def evaluate_points(
     images : Path, optional
         Folder of the images, whose sizes GAME needs where neither file tells them.
 
-    Returns
-    -------
-    Localisation
-
     Raises
     ------
     InputError

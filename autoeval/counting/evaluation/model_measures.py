@@ -133,7 +133,7 @@ def evaluate_counts(
         "outside the bins": float(_outside(target, bins).sum()),
     }
     intervals = measure_intervals(predictions, rows, bins, mode, n_resamples=n_resamples, seed=seed)
-    notes = predictions.notes + _notes(target, bins, mode) + absurd_predictions(target, pred)
+    notes = predictions.notes + _notes(target, bins, mode) + _absurd_predictions(target, pred)
     return CountEvaluation(predictions, rows, bins, mode, table, measures, intervals, curves, notes)
 
 
@@ -162,7 +162,7 @@ def _notes(target: np.ndarray, bins: CountBins, mode: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def absurd_predictions(target: np.ndarray, pred: np.ndarray) -> tuple[str, ...]:
+def _absurd_predictions(target: np.ndarray, pred: np.ndarray) -> tuple[str, ...]:
     """Count the predictions (N,) that are beyond all measure of the true counts (N,)."""
     absurd = int((pred > ABSURD * max(target.max(), 1)).sum())
     if not absurd:

@@ -76,7 +76,7 @@ def bootstrap_intervals(
     >>> str(bootstrap_intervals(lambda rows: {"mean": values[rows].mean()}, images)["mean"])
     '2 [1, 5]'
     """
-    check_draws(len(images), n_resamples)
+    _check_draws(len(images), n_resamples)
     draw = _RowsOfImages(np.asarray(images))
     rng = np.random.default_rng(seed)
     drawn = []
@@ -88,7 +88,7 @@ def bootstrap_intervals(
     return percentiles(own, pd.DataFrame(drawn), level=level, n_images=len(draw.sizes))
 
 
-def check_draws(n_rows: int, n_resamples: int) -> None:
+def _check_draws(n_rows: int, n_resamples: int) -> None:
     """Raise `InputError` where there is nothing to draw from, or nothing is drawn."""
     if not n_rows:
         raise InputError("A bootstrap interval needs at least one image: got none.")
@@ -173,7 +173,7 @@ def bootstrap_sums(
     >>> str(bootstrap_sums(mean, values, ["a", "a", "b", "c"])["mean"])
     '2 [1, 5]'
     """
-    check_draws(len(images), n_resamples)
+    _check_draws(len(images), n_resamples)
     groups = np.zeros(len(values), np.int64) if groups is None else groups
     _, image_of, sizes = np.unique(np.asarray(images), return_inverse=True, return_counts=True)
     order = groups.argsort(kind="stable")

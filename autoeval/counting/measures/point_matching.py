@@ -175,22 +175,7 @@ def neighbour_distance(points: np.ndarray, size: tuple[int, int], k: int = 3) ->
 def true_positives(
     target: np.ndarray, pred: np.ndarray, scores: np.ndarray, reach: np.ndarray
 ) -> np.ndarray:
-    """Walk predictions from the highest score down and give each the nearest free true point.
-
-    Parameters
-    ----------
-    target, pred : ndarray of shape (N, 2), (M, 2)
-        Points as xy, pixels.
-    scores : ndarray of shape (M,)
-        Confidence of the predictions; of equal ones, the first goes first.
-    reach : ndarray of shape (N,)
-        Distance below which a prediction may take a true point, pixels.
-
-    Returns
-    -------
-    ndarray of shape (M,), bool
-        Whether each prediction took one.
-    """
+    """Walk predictions from the highest score down and give each the nearest free true point."""
     hit = np.zeros(len(pred), bool)
     free = np.ones(len(target), bool)
     if not len(target):

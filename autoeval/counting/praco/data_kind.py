@@ -136,17 +136,6 @@ def load_coco_classes(
 ) -> CountingSet:
     """Read images with the centres of their boxes, by class.
 
-    Parameters
-    ----------
-    parts : sequence of CocoPart
-        Read one after another.
-    name : str
-        Name of the set.
-    prompt_only : sequence of str
-        Classes to ask for that no image holds.
-    need_images : bool
-        Whether images without a file are left out.
-
     Returns
     -------
     CountingSet

@@ -69,23 +69,7 @@ def praco_page(
     panels: Panels,
     notes: Sequence[str] = (),
 ) -> FiledPage:
-    """Build the page.
-
-    Parameters
-    ----------
-    results : sequence of PracoResult
-        All in one mode.
-    counting_set : CountingSet
-        What was counted.
-    intervals : mapping of str to mapping of str to MeasureInterval
-        Each measure with its interval, by model.
-    differences : DataFrame
-        As `compare` returns it.
-    panels : mapping of str to sequence of (image, caption)
-        Mosaics to show, by model.
-    notes : sequence of str
-        On the data as a whole.
-    """
+    """Build the page."""
     mode = results[0].mode
     page = FiledPage(f"PrACo on {counting_set.name}")
     for result in results:
@@ -205,14 +189,14 @@ def plus_plus_page(
         table = result.by_class()
         page.file_figure(
             f"classes_{folder_name(result.name)}",
-            class_chart(table),
+            _class_chart(table),
             "Right: error where the class is there. Left: what is counted where it is not.",
         )
         page.add_table(table, "By class")
     return page
 
 
-def class_chart(table: pd.DataFrame) -> Figure:
+def _class_chart(table: pd.DataFrame) -> Figure:
     """Draw, by class, the mean count where it is absent to the left and the MAE to the right."""
     figure = Figure(figsize=(8, 1.2 + 0.24 * len(table)), layout="constrained")
     axes = figure.subplots()

@@ -45,10 +45,6 @@ def load_mucca(
     need_images : bool
         Whether images without a file are left out.
 
-    Returns
-    -------
-    CountingSet
-
     Raises
     ------
     InputError

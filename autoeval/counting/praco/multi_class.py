@@ -170,12 +170,6 @@ def tiles_on_file(
     divisions : int
         d; there are 2^d x 2^d tiles.
 
-    Returns
-    -------
-    tuple of dict and list of str
-        4^d counts by image id and class, and a sentence on maps that are not there; both empty
-        where there is no such folder.
-
     Raises
     ------
     InputError

@@ -50,11 +50,6 @@ def export_praco(
     max_tokens : int
         Most tokens of an answer.
 
-    Returns
-    -------
-    str
-        Name of the task.
-
     Raises
     ------
     InputError

@@ -28,26 +28,7 @@ def write_outcome(
     *,
     n_resamples: int = 1000,
 ) -> str:
-    """Write ``report.html`` with its figures and tables, and the tables of each model.
-
-    Parameters
-    ----------
-    folder : Path
-        Made where needed; a model's tables go into a folder of its name.
-    results : sequence of PracoResult
-        All in one mode.
-    counting_set : CountingSet
-        What was counted.
-    panels : mapping of str to sequence of (image, caption)
-        Mosaics to show, by model.
-    n_resamples : int
-        Of the bootstrap.
-
-    Returns
-    -------
-    str
-        The measures and all notes, for the terminal.
-    """
+    """Write ``report.html`` with its figures and tables, and the tables of each model."""
     notes = data_notes(counting_set)
     for result in results:
         own = folder / folder_name(result.name)

@@ -21,13 +21,6 @@ HIGHER_IS_BETTER = ("PCCN", *(f"localised {m}" for m in ("TP", "precision", "rec
 def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.DataFrame:
     """Measure each image; its positive classes are those with a true count above 0.
 
-    Parameters
-    ----------
-    counts : DataFrame
-        Predicted counts, images (index) by classes (columns); NaN where there is none.
-    class_counts : DataFrame
-        True counts of the same images and classes, as `CountingSet.class_counts` gives them.
-
     Returns
     -------
     DataFrame
@@ -68,21 +61,8 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
     )
 
 
-def localised_by_image(localised: pd.DataFrame, images: pd.Index) -> pd.DataFrame:
-    """Sum the localised measures of the classes of each image, for `plus_plus`.
-
-    Parameters
-    ----------
-    localised : DataFrame
-        ``image`` and the columns of `autoeval.counting.praco.mosaic.localised`, a row a class.
-    images : Index
-        Images to return, in this order.
-
-    Returns
-    -------
-    DataFrame
-        ``sum of <measure>`` and ``n of <measure>`` (classes where it is defined).
-    """
+def _localised_by_image(localised: pd.DataFrame, images: pd.Index) -> pd.DataFrame:
+    """Sum the localised measures of the classes of each image, for `plus_plus`."""
     groups = localised.groupby("image")[list(LOCALISED)]
     sums = groups.sum().add_prefix("sum of ")
     return sums.join(groups.count().add_prefix("n of ")).reindex(images, fill_value=0)
@@ -94,7 +74,7 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
     Parameters
     ----------
     by_image : DataFrame or mapping of str to ndarray of shape (N,)
-        As `plus_plus_by_image` returns it, with `localised_by_image` where there is that.
+        As `plus_plus_by_image` returns it, with `_localised_by_image` where there is that.
     mode : {"released", "paper"}
         An image without negative classes, because it holds every class of the set: ``"released"``
         counts it as 0 in the macro MNP and NMN and as a failure in PCCN, as the authors' code
@@ -205,7 +185,7 @@ class PlusPlusResult:
         """Values of the images that the measures are made of, shape (N,) each."""
         table = self.by_image
         if self.localised is not None:
-            table = table.join(localised_by_image(self.localised, table.index))
+            table = table.join(_localised_by_image(self.localised, table.index))
         return {name: table[name].to_numpy(np.float64) for name in table}
 
     @property

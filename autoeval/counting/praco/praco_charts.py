@@ -82,15 +82,7 @@ def _write_values(axes: Axes, values: np.ndarray) -> None:
 
 
 def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
-    """Choose mosaics of different upper images: the worst precisions, then a spread.
-
-    Parameters
-    ----------
-    measured : DataFrame
-        As `autoeval.counting.praco.praco_measures.measure_mosaics` returns it.
-    n : int
-        How many; the first third are those with the lowest precision.
-    """
+    """Choose mosaics of different upper images: the worst precisions, then a spread."""
     ordered = measured.dropna(subset=["precision"]).sort_values("precision", kind="stable")
     ordered = ordered.drop_duplicates("positive")
     n_worst = min(len(ordered), n // 3)
@@ -106,14 +98,6 @@ def mosaic_panels(
     read: Callable[[Path], np.ndarray] = read_image,
 ) -> list[tuple[np.ndarray, str]]:
     """Count in mosaics again and draw the results.
-
-    Parameters
-    ----------
-    prompted : PromptedCounter
-    counting_set : CountingSet
-        Holds the images.
-    chosen : DataFrame
-        Rows of the table of mosaics.
 
     Returns
     -------

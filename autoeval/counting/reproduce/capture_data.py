@@ -20,8 +20,8 @@ from autoeval.counting.reproduce.printed_grid import beside, not_as_printed
 from autoeval.counting.truth import read_truth
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.report.parts import Part
 from autoeval.report.printed_beside import Beside
+from autoeval.report.sections import Part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,12 +64,6 @@ class CaptureData:
 def read_capture_data(folder: PathLike | None) -> CaptureData:
     """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it.
 
-    Parameters
-    ----------
-    folder : path-like, optional
-        With the metadata under their released names. Records of the real split that have no points
-        get those of ``annotation_FSC147_384.json``.
-
     Raises
     ------
     InputError
@@ -98,13 +92,6 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
 
     The images of FSC-147's test split are counted among the measured items, which the paper's
     comparison with CountGD is on.
-
-    Parameters
-    ----------
-    name : str
-    entry : mapping
-        The table in ``configs/papers/capture.py``.
-    data : CaptureData
     """
     own: dict[tuple[str, str], float] = {}
     counts, notes = [], []
@@ -130,21 +117,7 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
 def histogram_figure(
     name: str, entry: Mapping[str, Any], data: CaptureData
 ) -> tuple[DrawnFigure, list[str]]:
-    """Count images by their number of objects, or of occluded ones (figures 3 and 4).
-
-    Parameters
-    ----------
-    name : str
-    entry : mapping
-        The figure in ``configs/papers/capture.py``: ``split``, ``value``, the ``step`` of the bars,
-        where the ``last`` one starts, and the range ``usual`` of most images in print.
-    data : CaptureData
-
-    Returns
-    -------
-    figure : DrawnFigure
-    missing : list of str
-    """
+    """Count images by their number of objects, or of occluded ones (figures 3 and 4)."""
     items = data.of(entry["split"])
     read = (i.ground_truth if entry["value"] == "objects" else i.num_occluded for i in items)
     values = np.array([value for value in read if value is not None])

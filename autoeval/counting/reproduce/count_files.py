@@ -47,18 +47,7 @@ class CountFile:
 
 
 def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list[CountFile]:
-    """Find the files of all networks in folders and the folders within them.
-
-    Parameters
-    ----------
-    folders : sequence of path-like
-        With files such as ``jhu_unbinned_tar_pred_error.txt`` (data set, then ``unbinned``, ``rr``
-        or ``rs``), or with a folder of them for each network, called ``MODEL`` or ``MODEL_txt``.
-        Files in the folder itself, unless it has the name of a network in print, are those of the
-        authors' repository: ``*_tar_pred_error.txt`` is BL's, ``DATASET_SCHEME.txt`` DM-Count's.
-    models : iterable of str
-        The networks in print.
-    """
+    """Find the files of all networks in folders and the folders within them."""
     known = dict.fromkeys(models)
     return [
         CountFile(_model(path, Path(folder), known, match), match[1], match[2], path)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Section
+from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from autoeval.counting.reproduce.drawn_figure import DrawnFigure
 from autoeval.counting.reproduce.printed_grid import Own, beside, not_as_printed, rows_at_hand
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.report.parts import Part
 from autoeval.report.printed_beside import Beside
+from autoeval.report.sections import Part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,13 +38,6 @@ def pooled_figures(
     files : sequence of CountFile
     mode : {"paper", "released"}
         What becomes of true counts outside the bins; see `bin_table`.
-
-    Returns
-    -------
-    own : dict of (str, str) to float
-        By ``"DATASET MODEL"`` and column of Table II.
-    problems : list of str
-        Files that are left out.
     """
     own: dict[tuple[str, str], float] = {}
     problems: list[str] = []
@@ -134,11 +127,6 @@ def tper_figure(
     files : sequence of CountFile
     mode : {"paper", "released"}
         Equation 12, or the error in objects that the authors' code compares.
-
-    Returns
-    -------
-    figure : DrawnFigure
-    missing : list of str
     """
     curves: dict[str, TperCurve] = {}
     problems: list[str] = []

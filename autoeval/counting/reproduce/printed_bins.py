@@ -28,22 +28,7 @@ MAPS = "maps"
 def bins_table(
     name: str, entry: Mapping[str, Any], folder: PathLike | None
 ) -> tuple[Beside, list[str]]:
-    """Bin the true counts of training images, and compare edges.
-
-    Parameters
-    ----------
-    name : str
-    entry : mapping
-        The table in ``configs/papers/binned.py``.
-    folder : path-like, optional
-        With ``Train_DATASET.txt``.
-
-    Returns
-    -------
-    table : Beside
-    missing : list of str
-        Data sets without their file.
-    """
+    """Bin the true counts of training images, and compare edges."""
     rows, missing, notes = [], [], []
     for dataset, printed in entry["edges"].items():
         path = None if folder is None else Path(folder) / f"Train_{dataset}.txt"
@@ -106,11 +91,6 @@ def game_table(
         ``unbinned``, ``rr`` or ``rs``).
     mode : {"paper", "released"}
         Tiles with even edges, or steps of side // 2^L as in the authors' code.
-
-    Returns
-    -------
-    table : Beside
-    missing : list of str
     """
     own: dict[tuple[str, str], float] = {}
     notes: list[str] = []

@@ -122,14 +122,6 @@ def _marks(printed: Mapping[str, int], data: CaptureData, answered: bool) -> str
 def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
     """Read the answers in folders, sorted by split, model, task and back-off.
 
-    Parameters
-    ----------
-    folders : sequence of path-like
-        With ``real`` or ``synthetic``, and in these, at any depth, ``.jsonl`` files as ``autoeval
-        count capture run`` writes them, or JSON lists ``TASK/MODEL.json``; or, at any depth, the
-        files of the authors' scripts, such as ``occ_results/gpt_real_results.json`` and
-        ``unocc_results/gpt_syn_results.json``.
-
     Raises
     ------
     InputError

@@ -21,8 +21,8 @@ from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.reproduce.drawn_figure import DrawnFigure
 from autoeval.counting.reproduce.printed_grid import beside, not_as_printed, printed_name
 from autoeval.errors import InputError
-from autoeval.report.parts import Part
 from autoeval.report.printed_beside import Beside
+from autoeval.report.sections import Part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -187,20 +187,7 @@ def drift_figure(
 
 
 def negative_class_figure(name: str, entry: Mapping[str, Any], models: PracoModels) -> DrawnFigure:
-    """Measure the negative classes that figure 6 shows density maps of, on all images.
-
-    Parameters
-    ----------
-    name : str
-    entry : mapping
-        The figure in ``configs/papers/praco.py``, with its ``classes``.
-    models : PracoModels
-
-    Returns
-    -------
-    DrawnFigure
-        Mean count over true count of each class, over the images that do not hold it.
-    """
+    """Measure the negative classes that figure 6 shows density maps of, on all images."""
     rows = [
         {"model": model, **_by_class(result, entry["classes"])}
         for model, result in models.results.items()

@@ -24,12 +24,6 @@ def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
     category : str, optional
         Counts this one, singular or plural; all categories together by default.
 
-    Returns
-    -------
-    GroundTruth
-        By the file's image ids, with their file names. Boxes that mark a crowd stand for an unknown
-        number of objects and do not count; a note names their images.
-
     Raises
     ------
     InputError

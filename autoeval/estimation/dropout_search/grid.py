@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Protocol
 
 import numpy as np
 
+from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import N_STAGES, DropoutSpec
+from autoeval.estimation.observation.observing import ImageDetector
 
 RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))
 STAGE_SUBSETS = tuple(
@@ -70,3 +73,28 @@ def list_stages(stages: Sequence[int]) -> str:
     '1,2'
     """
     return ",".join(map(str, stages))
+
+
+class SearchableDetector(ImageDetector, Protocol):
+    """A detector that can be observed under several dropouts at once."""
+
+    @property
+    def splits_backbone(self) -> bool:
+        """Whether perturbed passes start where dropout begins."""
+        ...
+
+    def observe_each(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        dropouts: Sequence[DropoutSpec],
+        *,
+        repeats: int = 1,
+        seed: int = 0,
+    ) -> list[dict[DropoutSpec, Evidence]]:
+        """Return the evidence of each image under each dropout."""
+        ...
+
+    def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
+        """Say how the cost of a pass is shared among the parts of the network."""
+        ...

@@ -8,13 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.estimation.dropout_search.confidence import judge
-from autoeval.estimation.dropout_search.objective import correlation, scores_of
-from autoeval.estimation.dropout_search.work import PARTS, executions
+from autoeval.detectors.forward.dropout_spec import N_STAGES, DropoutSpec
+from autoeval.estimation.dropout_search.objective import correlation, judge, scores_of
 from autoeval.estimation.dropout_search.workbench import Workbench
 
 LEAST_IMAGES = 2
+PARTS = ("stem", *(f"stage {stage}" for stage in range(N_STAGES)), "neck and head")
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Trial:
     Attributes
     ----------
     executions : ndarray of shape (6,), int
-        See `autoeval.estimation.dropout_search.work.PARTS`.
+        See `autoeval.estimation.dropout_search.trial.PARTS`.
     found : dict of DropoutSpec to dict
         What was last seen of each dropout: ``r2``, signed ``r``, ``share`` of the images,
         ``undefined`` (sample sets without a score).
@@ -81,14 +80,7 @@ class Trial:
         return LEAST_IMAGES / max(int(self.bench.sizes.max()), LEAST_IMAGES)
 
     def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
-        """Judge dropouts on the first images of each sample set, two at least.
-
-        Parameters
-        ----------
-        specs : sequence of DropoutSpec
-        share : float
-            Of the images of each sample set, in (0, 1].
-        """
+        """Judge dropouts on the first images of each sample set, two at least."""
         sizes = self.bench.sizes
         stops = np.minimum(np.maximum(np.ceil(share * sizes).astype(int), LEAST_IMAGES), sizes)
         self._count(specs, stops)
@@ -128,3 +120,62 @@ class Trial:
             )
         if first:
             self.executions += int((self.bench.sizes - stops).sum()) * np.ones(len(PARTS), int)
+
+
+def executions(
+    specs: Sequence[DropoutSpec], *, repeats: int = 1, splits_backbone: bool = True
+) -> np.ndarray:
+    """Count what observing one image under several dropouts executes, with all sharing.
+
+    A stage runs once for each way in which its input differs: clean, and for each combination of a
+    rate and dropped stages before it. Neck and head run once for each dropout, and once clean.
+
+    Parameters
+    ----------
+    specs : sequence of DropoutSpec
+    repeats : int
+        Perturbed passes for each of them.
+    splits_backbone : bool
+        False for a detector that must run wholly for each pass.
+
+    Returns
+    -------
+    ndarray of shape (6,), int
+        In the order of `PARTS`.
+
+    Examples
+    --------
+    >>> executions([DropoutSpec("after", (0,), 0.1), DropoutSpec("after", (0, 1), 0.1)])
+    array([1, 1, 2, 3, 3, 3])
+    """
+    if not splits_backbone:
+        return naive_executions(len(specs), repeats=repeats, share_clean=True)
+    stages = [1 + repeats * len(_inputs(stage, specs)) for stage in range(N_STAGES)]
+    return np.array([1, *stages, 1 + repeats * len(specs)])
+
+
+def naive_executions(n_dropouts: int, *, repeats: int = 1, share_clean: bool = False) -> np.ndarray:
+    """Count what observing one image costs when nothing is shared.
+
+    Returns
+    -------
+    ndarray of shape (6,), int
+
+    Examples
+    --------
+    >>> naive_executions(285).sum(), naive_executions(285, share_clean=True).sum()
+    (np.int64(3420), np.int64(1716))
+    """
+    clean = 1 if share_clean else n_dropouts
+    return np.full(len(PARTS), clean + n_dropouts * repeats)
+
+
+def _inputs(stage: int, specs: Sequence[DropoutSpec]) -> set[tuple]:
+    """Return the different perturbed inputs of a stage."""
+    found = set()
+    for spec in specs:
+        last = stage if spec.position == "before" else stage - 1
+        dropped = tuple(s for s in spec.stages if s <= last)
+        if dropped:
+            found.add((spec.position, spec.rate, dropped))
+    return found

@@ -2,11 +2,9 @@
 
 from autoeval.metasets.transforms.base import Transform, TransformStep, apply_step, get_transform
 from autoeval.metasets.transforms.blur import BLUR
-from autoeval.metasets.transforms.digital import DIGITAL
-from autoeval.metasets.transforms.geometric import ROTATE, rotate_boxes
+from autoeval.metasets.transforms.digital import DIGITAL, NOISE
 from autoeval.metasets.transforms.imgaug_mix import RELEASED_MIX
-from autoeval.metasets.transforms.noise import NOISE
-from autoeval.metasets.transforms.photometric import PHOTOMETRIC
+from autoeval.metasets.transforms.photometric import PHOTOMETRIC, ROTATE, rotate_boxes
 from autoeval.metasets.transforms.weather import WEATHER
 
 MILD = (*PHOTOMETRIC, ROTATE)

@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 
 from autoeval.metasets.transforms.corruption import register_corruption, rows, to_bytes
-from autoeval.metasets.transforms.streak import streak
 
 
 def defocus_blur(
@@ -42,6 +41,25 @@ def defocus_blur(
     return cv2.GaussianBlur(disc, (3, 3), smooth)
 
 
+def _enlarge_boxes(
+    boxes: np.ndarray, size: tuple[int, int], *, n_steps: int, step: float
+) -> np.ndarray:
+    """Enlarge boxes by the mean factor of `zoom_blur`, about the image's centre.
+
+    Published protocols leave the boxes where they were. There only the least enlarged trace of an
+    object is left in its box, far from the centre none at all.
+
+    Examples
+    --------
+    >>> boxes = np.array([[400., 0., 600., 100.]])
+    >>> _enlarge_boxes(boxes, (200, 600), n_steps=10, step=0.03)
+    array([[413.75, -13.75, 641.25, 100.  ]])
+    """
+    factor = 1 + step * sum(range(n_steps + 1)) / (n_steps + 2)
+    centre = np.array([size[1], size[0]] * 2) / 2
+    return (boxes - centre) * factor + centre
+
+
 def motion_blur(
     image: np.ndarray, rng: np.random.Generator, *, radius: int, sigma: float
 ) -> np.ndarray:
@@ -67,33 +85,6 @@ def zoom_blur(
     return to_bytes(total / np.float32(n_steps + 2))
 
 
-def enlarge_boxes(
-    boxes: np.ndarray, size: tuple[int, int], *, n_steps: int, step: float
-) -> np.ndarray:
-    """Enlarge boxes by the mean factor of `zoom_blur`, about the image's centre.
-
-    Published protocols leave the boxes where they were. There only the least enlarged trace of an
-    object is left in its box, far from the centre none at all.
-
-    Examples
-    --------
-    >>> boxes = np.array([[400., 0., 600., 100.]])
-    >>> enlarge_boxes(boxes, (200, 600), n_steps=10, step=0.03)
-    array([[413.75, -13.75, 641.25, 100.  ]])
-    """
-    factor = 1 + step * sum(range(n_steps + 1)) / (n_steps + 2)
-    centre = np.array([size[1], size[0]] * 2) / 2
-    return (boxes - centre) * factor + centre
-
-
-def _enlarge(image: np.ndarray, factor: float) -> np.ndarray:
-    height, width = image.shape[:2]
-    inner_height, inner_width = math.ceil(height / factor), math.ceil(width / factor)
-    top, left = (height - inner_height) // 2, (width - inner_width) // 2
-    inner = image[top : top + inner_height, left : left + inner_width]
-    return cv2.resize(inner, (width, height), interpolation=cv2.INTER_LINEAR_EXACT)
-
-
 BLUR = (
     register_corruption(
         "defocus_blur",
@@ -107,6 +98,57 @@ BLUR = (
         "zoom_blur",
         zoom_blur,
         rows(n_steps=[10, 15, 10, 12, 10], step=[0.01, 0.01, 0.02, 0.02, 0.03]),
-        move=enlarge_boxes,
+        move=_enlarge_boxes,
     ),
 )
+WHOLE = 256
+"""Weights are whole numbers that sum to this: sums of bytes stay exact in 16 bits."""
+
+
+def _enlarge(image: np.ndarray, factor: float) -> np.ndarray:
+    height, width = image.shape[:2]
+    inner_height, inner_width = math.ceil(height / factor), math.ceil(width / factor)
+    top, left = (height - inner_height) // 2, (width - inner_width) // 2
+    inner = image[top : top + inner_height, left : left + inner_width]
+    return cv2.resize(inner, (width, height), interpolation=cv2.INTER_LINEAR_EXACT)
+
+
+def streak(image: np.ndarray, *, radius: int, sigma: float, degrees: float) -> np.ndarray:
+    """Smear each pixel along a line; the centre of gravity of what it becomes stays in place.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W) or (H, W, C), uint8
+        Continued beyond its edges by its outermost pixels.
+    radius : int
+        The line has ``2 * radius + 1`` pixels.
+    sigma : float
+        Weights fall from the line's start to its end as a normal density of this width, pixels.
+    degrees : float
+        Direction from end to start, counter-clockwise from the right.
+
+    Returns
+    -------
+    ndarray of the shape of ``image``, uint8
+    """
+    height, width = image.shape[:2]
+    edge = 2 * radius
+    padded = cv2.copyMakeBorder(image, edge, edge, edge, edge, cv2.BORDER_REPLICATE)
+    padded = padded.astype(np.uint16)
+    total = np.full(image.shape, WHOLE // 2, np.uint16)
+    weighted = np.empty_like(total)
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    weights = _weights(2 * radius + 1, sigma)
+    centre = np.average(np.arange(len(weights)), weights=weights)
+    for weight, distance in zip(weights, np.arange(len(weights)) - centre, strict=True):
+        x, y = edge + round(distance * cos), edge - round(distance * sin)
+        np.multiply(padded[y : y + height, x : x + width], weight, out=weighted)
+        total += weighted
+    return (total // WHOLE).astype(np.uint8)
+
+
+def _weights(length: int, sigma: float) -> np.ndarray:
+    density = np.exp(-0.5 * (np.arange(length) / sigma) ** 2)
+    # Differences of a rounded running sum sum to the whole, whatever is rounded away.
+    edges = np.rint(WHOLE * np.cumsum(density) / density.sum())
+    return np.diff(edges, prepend=0).astype(np.uint16)

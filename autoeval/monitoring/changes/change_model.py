@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from typing_extensions import Self
 
+from autoeval.data.json_file import read_json
+from autoeval.data.shipped import shipped_config
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.monitoring.changes.condition import AMOUNTS, CONDITION, SCORES, condition
-from autoeval.monitoring.changes.image_weights import image_moves
-from autoeval.monitoring.changes.novelty import novelty
+from autoeval.monitoring.changes.condition import AMOUNTS, CONDITION, SCORES, condition, image_moves
+from autoeval.monitoring.changes.image_numbers import MEANINGS, novelty
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.signal_names import MEANINGS
+from autoeval.runtime.writers import write_json
 
 LEAST_LEVEL = 0.05  # a site estimated at nothing may still have something to lose
+SHIPPED = ("changes", "yolox_nano.json")
+CLEAN = "clean_boxes"
+"""Part of the file: the slopes that read nothing but the boxes at full size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +45,10 @@ class ChangeModel:
     slopes : Slopes
     image_weights : ndarray of shape (W, len(CONDITION))
         Weights of single images, for each of W series; see
-        `autoeval.monitoring.changes.image_weights`. 0 for what is not read.
+        `autoeval.monitoring.changes.condition`. 0 for what is not read.
     whitening : ndarray of shape (len(MEANINGS), len(MEANINGS)), optional
-        How signals vary at a site; see `autoeval.monitoring.changes.novelty`. Without it no novelty
-        of signals is watched.
+        How signals vary at a site; see `autoeval.monitoring.changes.image_numbers`. Without it no
+        novelty of signals is watched.
     origin : str
         Where the slopes come from, a sentence for people.
     """
@@ -173,3 +179,49 @@ def scaled_moves(
     share = np.minimum(np.expm1(np.minimum(chosen, bounds)), bounds)
     relative = np.maximum(np.asarray(level), LEAST_LEVEL)[..., None]
     return relative * np.where(np.isin(names, AMOUNTS), share, bounded)
+
+
+def read_change_model(
+    path: str | os.PathLike[str] | None = None, *, signals: bool = True, half_size: bool = True
+) -> ChangeModel:
+    """Read slopes of change.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        What `write_change_model` wrote; by default the shipped ones, which were fitted with
+        another detector than most will have: their `origin` names it.
+    signals, half_size : bool
+        Whether signals of the images, and boxes at half the input size, are there to be read.
+        Without the latter there are none of the former, either.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or holds something else, or no slopes for boxes at full size alone.
+    """
+    path = path or shipped_config(*SHIPPED)
+    content = read_json(path, "slopes of change")
+    try:
+        model = ChangeModel.from_dict(content)
+        clean = ChangeModel.from_dict(content[CLEAN]) if content.get(CLEAN) else None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"{path} holds no slopes of change ({error!r}): make them with autoeval fit-change."
+        ) from error
+    if half_size:
+        return model if signals else model.without_signals()
+    if clean is None:
+        raise InputError(
+            f"{path} holds no slopes for boxes at full size alone: make it again with autoeval "
+            "fit-change, or give predictions at half the size (--half-size-predictions)."
+        )
+    return clean
+
+
+def write_change_model(
+    path: str | os.PathLike[str], model: ChangeModel, clean_boxes: ChangeModel | None = None
+) -> Path:
+    """Write slopes of change, and those for boxes at full size alone; return the path."""
+    more = {} if clean_boxes is None else {CLEAN: clean_boxes.to_dict()}
+    return write_json(path, {**model.to_dict(), **more})

@@ -12,8 +12,7 @@ import numpy as np
 
 from autoeval.boxes import box_area, box_iou
 from autoeval.detections import Detections
-from autoeval.monitoring.records.record import CameraImage
-from autoeval.monitoring.signal_names import MEANINGS
+from autoeval.monitoring.site_records import CameraImage
 
 LOW, SOME, SURE, CERTAIN, OVERLAP = 0.05, 0.2, 0.3, 0.7, 0.5
 UNKNOWN_SIZE = (480, 640)
@@ -30,12 +29,31 @@ OF_BOXES = (
     "squares",
     "certain",
 )
+MEANINGS = {
+    "detail_1": "log contrast of details of 1 to 2 pixels at 512 pixels",
+    "detail_2": "the same of 2 to 4 pixels",
+    "detail_3": "the same of 4 to 8 pixels",
+    "detail_4": "the same of 8 to 16 pixels",
+    "detail": "log contrast of the finest details, at full size",
+    "edges": "log gradient of the sharpest hundredth, at 512 pixels",
+    "coarse_edges": "the same at 256 pixels",
+    "noise": "log noise level, at full size",
+    "brightness": "mean grey level, 0 to 1",
+    "contrast": "log standard deviation of grey levels",
+    "dark": "share of nearly black pixels",
+    "bright": "share of nearly white pixels",
+    "haze": "mean of the dark channel, 0 to 1",
+    "saturation": "mean saturation of colours, 0 to 1",
+    "blockiness": "log ratio of steps at borders of 8 x 8 blocks to steps elsewhere",
+}
 NUMBERS = (*OF_BOXES, *MEANINGS)
 """Of the boxes: how many are over .05 and the sum of their scores; the share of them over .3;
 whether one is over .2; the best score; how many are over .3 and the sum of the logarithms of their
 relative sizes; how many the pass at half the size has over .3; and how many of those at full size
 it finds again with an overlap over .5; the sum of the squared scores over .05, and how many are
 over .7. Then the signals of the camera. What was not measured is NaN."""
+SHRINKING = 0.1  # of correlations
+MOST = 9.0  # of a squared distance, in each direction
 
 
 def image_numbers(records: Sequence[CameraImage], category: int | None = None) -> np.ndarray:
@@ -94,3 +112,52 @@ def _found_again(sure: Detections, again: Detections) -> float:
     same = sure.labels[:, None] == again.labels
     overlaps = box_iou(sure.boxes.astype(np.float64), again.boxes.astype(np.float64)) * same
     return float((overlaps.max(axis=1, initial=0.0) > OVERLAP).sum())
+
+
+def fit_whitening(sites: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the W of this module.
+
+    Parameters
+    ----------
+    sites : sequence of ndarray of shape (n_images, len(NUMBERS))
+        Untouched images of each site, two or more.
+
+    Returns
+    -------
+    ndarray of shape (len(MEANINGS), len(MEANINGS))
+        0 for a signal that never varies.
+    """
+    apart = np.concatenate([_signals(own) - _signals(own).mean(axis=0) for own in sites])
+    covariance = apart.T @ apart / max(len(apart) - len(sites), 1)
+    spread = np.sqrt(np.diag(covariance))
+    spread[spread == 0] = np.inf
+    correlation = covariance / np.outer(spread, spread)
+    shrunk = (1 - SHRINKING) * correlation + SHRINKING * np.eye(len(spread))
+    values, vectors = np.linalg.eigh(shrunk)
+    return vectors / np.sqrt(values) / spread[:, None]
+
+
+def novelty(
+    before: np.ndarray, after: np.ndarray, whitening: np.ndarray, blocks: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the novelty of each image, those of the baseline first, (N + M,).
+
+    Parameters
+    ----------
+    before, after, blocks
+        As in `ChangeModel.image_series`.
+    whitening : ndarray
+        From `fit_whitening`.
+    """
+    own = _signals(before)
+    blocks = np.arange(len(own)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
+    together = np.zeros((blocks.max() + 1, own.shape[1]))
+    np.add.at(together, blocks, own)
+    n_others = len(own) - np.bincount(blocks)[blocks, None]
+    others = (own.sum(axis=0) - together[blocks]) / np.maximum(n_others, 1)
+    apart = np.concatenate([(own - others) * (n_others > 0), _signals(after) - own.mean(axis=0)])
+    return np.minimum((apart @ whitening) ** 2, MOST).sum(axis=1)
+
+
+def _signals(numbers: np.ndarray) -> np.ndarray:
+    return numbers[:, len(OF_BOXES) :]

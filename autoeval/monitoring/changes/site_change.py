@@ -11,7 +11,7 @@ from scipy.stats import norm
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.image_numbers import image_numbers
-from autoeval.monitoring.records.record import CameraImage
+from autoeval.monitoring.site_records import CameraImage
 from autoeval.scores.resampling import resampled_counts
 
 RESAMPLES = 200

@@ -21,8 +21,7 @@ from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.transforms import TransformStep
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.observing.signals import image_signals
-from autoeval.monitoring.records.record import CameraImage
-from autoeval.monitoring.records.record_rows import record_of, row_of
+from autoeval.monitoring.site_records import CameraImage, record_of, row_of
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.states import OK
@@ -58,13 +57,13 @@ class ChangedImages:
         return len(self.records)
 
 
-def fewer_images(seed_set: SeedSet, n_images: int, seed: int) -> SeedSet:
+def _fewer_images(seed_set: SeedSet, n_images: int, seed: int) -> SeedSet:
     """Draw images of a site without replacement; all of them where it has no more."""
     chosen = set(own_images(seed_set, n_images=n_images, seed=seed).image_ids)
     return replace(seed_set, images=tuple(i for i in seed_set.images if i.image_id in chosen))
 
 
-def change_recipes(
+def _change_recipes(
     seed_set: SeedSet, meta_set: MetaSetConfig, everywhere: Sequence[TransformStep], seed: int
 ) -> list[Recipe]:
     """List what is observed of a site.
@@ -96,7 +95,7 @@ def observe_changes(
     meta_set : MetaSetConfig
         With one transform for each sample set, or with none of these.
     everywhere : sequence of TransformStep
-        See `change_recipes`.
+        See `_change_recipes`.
     untouched : int
         Images of each site, at most, that are observed as they come; those that are changed are
         drawn from them.
@@ -109,8 +108,8 @@ def observe_changes(
         What could not be observed, and why.
     """
     seed = observer.settings.seed
-    seed_sets = [fewer_images(own, untouched, seed) for own in observer.task.load_seed_sets()]
-    each = [change_recipes(own, meta_set, everywhere, seed) for own in seed_sets]
+    seed_sets = [_fewer_images(own, untouched, seed) for own in observer.task.load_seed_sets()]
+    each = [_change_recipes(own, meta_set, everywhere, seed) for own in seed_sets]
     recipes = [recipe for same in zip(*each, strict=True) for recipe in same]
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     store = RowStore(folder)

@@ -13,14 +13,12 @@ from autoeval.monitoring.changes.condition import (
     CONDITION,
     OF_CLEAN_BOXES,
     SCORES,
-    condition,
-)
-from autoeval.monitoring.changes.image_weights import (
     bounds_of,
+    condition,
     fit_image_weights,
     image_products,
 )
-from autoeval.monitoring.changes.novelty import fit_whitening
+from autoeval.monitoring.changes.image_numbers import fit_whitening
 from autoeval.monitoring.changes.slopes import Slopes, fit_deviations, fit_slopes
 from autoeval.monitoring.fitting.known_changes import KnownChanges
 

@@ -71,7 +71,7 @@ def known_changes(
         If no site was observed both untouched and changed, or all are of one family.
     """
     untouched = {images.site: images for images in observed if not images.change}
-    levels = estimated_levels(list(untouched.values()), categories)
+    levels = _estimated_levels(list(untouched.values()), categories)
     numbers_of = cache(lambda site, k: image_numbers(untouched[site].records, k))
     rows, before, untouched_images, changed = [], [], [], []
     for images in observed:
@@ -107,14 +107,10 @@ def positions(base: ChangedImages, images: ChangedImages) -> list[int]:
     return [at[record.file_name] for record in images.records]
 
 
-def estimated_levels(untouched: Sequence[ChangedImages], categories: Sequence[str]) -> pd.DataFrame:
-    """Estimate every untouched site and category by the sites of other families.
-
-    Returns
-    -------
-    DataFrame
-        See `known_changes`. Categories of which a site has no true box are left out.
-    """
+def _estimated_levels(
+    untouched: Sequence[ChangedImages], categories: Sequence[str]
+) -> pd.DataFrame:
+    """Estimate every untouched site and category by the sites of other families."""
     parts = [_site_table(images, categories) for images in untouched]
     table = pd.concat(parts) if parts else pd.DataFrame()
     if table.empty or table["family"].nunique() < 2:

@@ -20,9 +20,7 @@ from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site import Categories, site_of_files
 from autoeval.estimation.site_boxes import SiteBoxes, columns_of
 from autoeval.monitoring.observing.results_files import ResultsFile
-from autoeval.monitoring.records.record import CameraImage
-from autoeval.monitoring.records.record_rows import row_of
-from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.monitoring.times.clock import Clock
 from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.writers import write_json
@@ -155,12 +153,6 @@ def read_results(
     """Read the files that are new or have changed, and keep the images that are.
 
     Images that an earlier version of a file had, and that it no longer names, stay.
-
-    Parameters
-    ----------
-    files : sequence of ResultsFile
-    reader : ResultsReader
-    store : RecordStore
 
     Raises
     ------

@@ -113,11 +113,6 @@ def find_results(
         them, ``NAME.txt``, ``NAME.json`` or a folder ``NAME`` of images; or a single list of file
         names in a folder for each site.
 
-    Returns
-    -------
-    list of ResultsFile
-        In natural order of their names.
-
     Raises
     ------
     InputError

@@ -40,7 +40,7 @@ def image_signals(image: np.ndarray) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        The names of `autoeval.monitoring.signal_names.MEANINGS`, all finite.
+        The names of `autoeval.monitoring.changes.image_numbers.MEANINGS`, all finite.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.monitoring.order.group_scores import digest_of
-from autoeval.monitoring.records.record import CameraImage
-from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.estimation.category_scores import scores_everywhere
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.monitoring.site_records import SIGNAL, CameraImage, RecordStore
 from autoeval.monitoring.times.periods import FOLDER, WHOLE, in_time, periods
 from autoeval.runtime.writers import write_table
 
@@ -28,7 +29,7 @@ def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = ""
     ----------
     store : RecordStore
     score : callable
-        From at least one record to a row; see `autoeval.monitoring.order.group_scores.score_group`.
+        From at least one record to a row; see `autoeval.monitoring.order.group_rows.score_group`.
     by : str
         See `autoeval.monitoring.times.periods.periods`.
     made_with : str
@@ -70,7 +71,7 @@ def _of_site(
 ) -> Iterator[dict[str, Any]]:
     records: dict[str, CameraImage] | None = None
     for period, images in _parts(index, by):
-        digest = digest_of(images, scored.made_with)
+        digest = _digest_of(images, scored.made_with)
         row = scored.before.get((group, period, digest))
         if row is None:
             if records is None:
@@ -106,3 +107,36 @@ def _known(path: Path) -> dict[tuple[str, ...], dict[str, Any]]:
         return {}
     rows = pd.read_parquet(path)
     return {tuple(row[name] for name in KEY): row for row in rows.to_dict("records")}
+
+
+def score_group(
+    records: Iterable[CameraImage],
+    categories: tuple[str, ...],
+    features: Sequence[str],
+    *,
+    score_thr: float,
+) -> dict[str, Any]:
+    """Compute what an estimate is made of, as a pass over the images themselves would.
+
+    Returns
+    -------
+    dict
+        ``n_images``, ``n_boxes``, the features (``score/category`` for several categories; of a
+        single one ``category`` is the name), and ``signal/NAME``, the mean of each signal.
+    """
+    seen = list(records)
+    boxes = SiteBoxes.of_evidence([record.evidence() for record in seen], categories)
+    rows = [of.row() for of in scores_everywhere(boxes, features, score_thr=score_thr)]
+    row: dict[str, Any] = {"n_images": len(seen), "n_boxes": len(boxes.clean)}
+    if len(rows) == 1:
+        row |= {"category": categories[0]} | {name: rows[0][name] for name in features}
+    else:
+        row |= {f"{name}/{of['category']}": of[name] for of in rows for name in features}
+    signals = pd.DataFrame([dict(record.signals) for record in seen]).mean()
+    return row | {f"{SIGNAL}{name}": value for name, value in signals.items()}
+
+
+def _digest_of(index: pd.DataFrame, made_with: str = "") -> str:
+    """Hash which images a group consists of, in which state, and how they are scored."""
+    names = sorted(zip(index["file_name"], index["stamp"], index["unreadable"], strict=True))
+    return hashlib.sha256(repr((made_with, names)).encode()).hexdigest()[:20]

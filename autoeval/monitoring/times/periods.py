@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 
+import numpy as np
 import pandas as pd
 
 from autoeval.data.image_folder import natural_order
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.monitoring.times.clock import FILE, IN_NAME, UNTRUE
-from autoeval.report.numerals import counted
+from autoeval.report.tables import counted
 
 FOLDER, DAY, HOUR, EVERY = "folder", "day", "hour", "every"
 WHOLE = ""
 FORMS = {DAY: "%Y-%m-%d", HOUR: "%Y-%m-%d %H:00"}
 SEVERAL = pd.Timedelta(minutes=1)
 FEW_JUMPS = 0.05
+BLOCK = "h"  # images of one hour are neighbours in time
 
 
 def check_by(by: str) -> None:
@@ -70,21 +74,7 @@ def periods(index: pd.DataFrame, by: str) -> pd.Series:
 
 
 def time_warnings(index: pd.DataFrame, by: str) -> Iterator[str]:
-    """Warn of the times of the images of one site.
-
-    Parameters
-    ----------
-    index : DataFrame
-        Of one site; see `RecordStore.index`.
-    by : str
-        See `periods`.
-
-    Yields
-    ------
-    str
-        A sentence each: images without a time, times that cannot be true, times from the camera
-        for some and from the file for others, a clock that jumps back.
-    """
+    """Warn of the times of the images of one site."""
     untrue = index[index["taken_from"] == UNTRUE]
     if len(untrue):
         yield (
@@ -120,3 +110,62 @@ def _jumps(index: pd.DataFrame) -> Iterator[str]:
 def _by_name(index: pd.DataFrame) -> pd.DataFrame:
     names = [natural_order(name) for name in index["file_name"]]
     return index.iloc[sorted(range(len(index)), key=names.__getitem__)]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The first days, or the first images, of each site; or all before a date.
+
+    Parameters
+    ----------
+    text : str
+        ``"7d"`` for the first seven days of images of each site, ``"200"`` for its first 200
+        images, or a date such as ``"2026-03-01"``, before which everything is the baseline.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> taken = pd.Series(pd.to_datetime(["2026-03-01", "2026-03-02", "2026-03-05"]))
+    >>> [Baseline(text).length(taken) for text in ("2d", "1", "2026-03-02")]
+    [2, 1, 1]
+    """
+
+    text: str = "7d"
+
+    def __post_init__(self) -> None:
+        if re.fullmatch(r"[1-9]\d*d?", self.text):
+            return
+        try:
+            datetime.fromisoformat(self.text)
+        except ValueError as error:
+            raise InputError(
+                f"Expected --baseline as days (7d), images (200) or a date (2026-03-01), but got "
+                f"{self.text!r}."
+            ) from error
+
+    def length(self, taken: pd.Series) -> int:
+        """Return how many of the images, sorted by time, are the baseline.
+
+        Without any time only a number of images can be counted: 0 otherwise.
+        """
+        if self.text.isdecimal():
+            return min(int(self.text), len(taken))
+        if self.text.endswith("d"):
+            end = taken.iloc[0] + pd.Timedelta(days=int(self.text[:-1])) if len(taken) else None
+        else:
+            end = pd.Timestamp(self.text)
+        return int((taken < end).sum()) if len(taken) else 0
+
+
+def blocks_of_time(taken: pd.Series) -> np.ndarray:
+    """Return the number of the hour in which each image was taken, shape (N,), int64.
+
+    Without any time each image has a number of its own.
+    """
+    if taken.isna().all():
+        return np.arange(len(taken))
+    return np.asarray(pd.factorize(taken.dt.floor(BLOCK))[0], np.int64)

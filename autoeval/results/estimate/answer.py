@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from autoeval.estimation.estimate import Estimate
-from autoeval.report.numerals import counted
 from autoeval.report.page import Page
-from autoeval.report.sections import Section
+from autoeval.report.sections import Part, Section
+from autoeval.report.tables import counted
 from autoeval.targets import Target, find_target
 
 TIGHTNESS = (
     "How tightly labellers draw boxes in a place is seen by no score: it moves mAP75 and mAP, and "
     "mAP50 least."
+)
+BOUNDS = ("lower", "upper")
+PAIR, COUNTS = ("category", "source"), ("n_images", "n_boxes")
+ONE_SET = (
+    "One labelled set shows how much categories vary, not how much sites do: the intervals take "
+    "that from what was measured on 41 pairs of site and category (docs/results/transfer.md). "
+    "The set should hold no image that the detector was trained on: its accuracy there is too high."
 )
 
 
@@ -91,3 +100,80 @@ def star(estimate: Estimate, scores: Mapping[str, Any], name: str) -> dict[str, 
     """Return where the estimate stands among the scores, under `name` by its own value."""
     scaled = find_target(estimate.target).scale * estimate.value
     return {**scores, **estimate.features, name: scaled, "value": estimate.value}
+
+
+@dataclass(frozen=True)
+class ByCategory(Section):
+    """One row a category; nothing where there are none.
+
+    Parameters
+    ----------
+    per_category : mapping of str to mapping
+        ``value``, ``lower`` and ``upper`` of each; see `Estimate`.
+    target : Target
+    """
+
+    per_category: Mapping[str, Mapping[str, float]]
+    target: Target
+
+    def show(self, page: Page) -> None:
+        """Add the table."""
+        for part in self.parts():
+            page.add_heading("Category by category")
+            part.show(
+                page, f"Estimated {self.target.name} with its interval, in {self.target.unit}"
+            )
+
+    def parts(self) -> list[Part]:
+        """Return the table."""
+        if not self.per_category:
+            return []
+        table = pd.DataFrame(
+            {
+                "category": list(map(str, self.per_category)),
+                "estimate": [float(of["value"]) for of in self.per_category.values()],
+                **{end: [float(of[end]) for of in self.per_category.values()] for end in BOUNDS},
+            }
+        )
+        numbers = ["estimate", *BOUNDS]
+        shown = table.assign(**{name: self.target.scale * table[name] for name in numbers})
+        return [Part("categories", table, shown, dict.fromkeys(numbers, self.target.format))]
+
+
+@dataclass(frozen=True)
+class LabelledPairs(Section):
+    """One row a pair of source and category, the most accurate first.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Pair table.
+    features : sequence of str
+        Scores shown.
+    target : Target
+    """
+
+    table: pd.DataFrame
+    features: Sequence[str]
+    target: Target
+
+    def show(self, page: Page) -> None:
+        """Add the table."""
+        page.add_heading("What it was fitted on")
+        for part in self.parts():
+            part.show(page, f"Every category is a source; {self.target.name} in {self.target.unit}")
+
+    def text(self) -> str:
+        """Say how many there are, and what a single set cannot tell: each is told when left out."""
+        families = self.table["family"].nunique()
+        text = f"{len(self.table)} pairs of place and category, of {counted(families, 'origin')}."
+        return text if families > 1 else f"{text} {ONE_SET}"
+
+    def parts(self) -> list[Part]:
+        """Return the table."""
+        names = [n for n in (*PAIR, self.target.name, *COUNTS, *self.features) if n in self.table]
+        table = self.table[names].sort_values(self.target.name, ascending=False, ignore_index=True)
+        shown = table.assign(**{self.target.name: self.target.scale * table[self.target.name]})
+        formats = dict.fromkeys(self.features, "{:.3f}") | {self.target.name: self.target.format}
+        formats |= {name: "{:.0f}" for name in COUNTS if name in table}
+        return [Part("pairs", table, shown, formats)]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.report.numerals import counted
+from autoeval.estimation.evaluation import worse_than_constant
+from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.report.page import Page
 from autoeval.report.sections import Report, Section
-from autoeval.results.estimate.answer import Answer, star
-from autoeval.results.estimate.by_category import ByCategory
-from autoeval.results.estimate.estimate_notes import LeftOut, Warnings
+from autoeval.report.tables import counted
+from autoeval.results.estimate.answer import Answer, ByCategory, LabelledPairs, star
 from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
-from autoeval.results.estimate.labelled_pairs import LabelledPairs
-from autoeval.results.estimate.plotted_scores import LEFT_OUT, scores_to_plot
-from autoeval.results.estimate.score_scatter import ScoreScatter
+from autoeval.results.estimate.score_scatter import LEFT_OUT, ScoreScatter, scores_to_plot
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import MissingScores, WhatWasRun, facts, time_table
 from autoeval.targets import find_target
@@ -107,3 +110,55 @@ def _known_error(estimator: AccuracyEstimator) -> str:
         f"Mean absolute error on the {n_sources} sources when each was left out: {error} "
         f"({target.unit}); the report of the fit compares it with other methods."
     )
+
+
+@dataclass(frozen=True)
+class Warnings(Section):
+    """The warnings of an estimate, and that of its evaluation.
+
+    Parameters
+    ----------
+    estimate : Estimate or None
+    results : sequence of LeaveOneSourceOut
+        That of the method in use first.
+    """
+
+    estimate: Estimate | None
+    results: Sequence[LeaveOneSourceOut] = ()
+
+    def show(self, page: Page) -> None:
+        """List them, or say that there are none."""
+        found = dict.fromkeys(self.estimate.warnings if self.estimate else ())
+        found |= dict.fromkeys(worse_than_constant(tuple(self.results)))
+        page.add_warnings(list(found), title="Warnings")
+        if self.estimate is not None and not found:
+            page.add_text("None of the checks of this estimate gives a warning.")
+
+
+@dataclass(frozen=True)
+class LeftOut(Section):
+    """What could not be used, or is odd.
+
+    Parameters
+    ----------
+    problems : sequence of str
+        Of the fit, and of the predictions.
+    unreadable : str
+        Names and reasons of the images that could not be read; empty for none.
+    """
+
+    problems: Sequence[str] = ()
+    unreadable: str = ""
+
+    def show(self, page: Page) -> None:
+        """List it."""
+        page.add_warnings([*self.problems, *filter(None, [self.unreadable])], title="Left out")
+
+    def text(self) -> str:
+        """Return a line each."""
+        lines = [f"note: {problem}" for problem in self.problems]
+        return "\n".join([*lines, *([f"not read: {self.unreadable}"] if self.unreadable else [])])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return both."""
+        return {"unreadable": self.unreadable, "problems": list(self.problems)}

@@ -15,10 +15,9 @@ from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.detections import Detections
 from autoeval.estimation.observation.least_stable import UnstableImage
 from autoeval.estimation.site import Site
-from autoeval.report.numerals import counted
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Section
+from autoeval.report.sections import Part, Section
+from autoeval.report.tables import counted
 from autoeval.results.estimate.tool_files import image_table
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class LeastStableExamples(Section):
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Draw the pictures on one sheet."""
         if self._pictures:
-            from autoeval.report.picture_rows import picture_rows
+            from autoeval.report.embed import picture_rows
             from autoeval.results.thumbnails import LEGEND
 
             yield "least_stable", picture_rows(self._pictures, f"Least stable images; {LEGEND}")

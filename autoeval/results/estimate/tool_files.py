@@ -66,15 +66,7 @@ def image_table(found: Predictions) -> pd.DataFrame:
 
 
 def coco_results(found: Predictions, estimate: Estimate) -> list[dict[str, Any]]:
-    """Return the boxes as COCO results, with what is estimated of their category beside.
-
-    Returns
-    -------
-    list of dict
-        ``image_id``, ``file_name``, ``category_id`` (from 1), ``category``, ``bbox`` (left, top,
-        width, height), ``score``, and ``estimated_mAP`` (named by the target), ``estimated_lower``,
-        ``estimated_upper``; None where the category was not estimated by itself.
-    """
+    """Return the boxes as COCO results, with what is estimated of their category beside."""
     whole = {name: getattr(estimate, name) for name in ("value", "lower", "upper")}
     nothing = dict.fromkeys(whole)
     estimates = [

@@ -10,8 +10,7 @@ import pandas as pd
 
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Section
+from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
 from autoeval.results.held_out_tables import formats_of, method_table, source_table
 from autoeval.targets import Target, find_target

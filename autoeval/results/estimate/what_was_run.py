@@ -14,9 +14,8 @@ from autoeval.detectors.fingerprint import fingerprint
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Section
-from autoeval.results.estimate.plotted_scores import PlottedScores
+from autoeval.report.sections import Part, Section
+from autoeval.results.estimate.score_scatter import PlottedScores
 from autoeval.targets import Target
 from autoeval.version import __version__
 
@@ -169,21 +168,7 @@ def _repeats(estimator: AccuracyEstimator, estimate: Estimate | None) -> str:
 def time_table(
     fitted: pd.DataFrame | None, unlabelled: Mapping[str, Any] | None
 ) -> pd.DataFrame | None:
-    """Add up the seconds of each stage of the pass.
-
-    Parameters
-    ----------
-    fitted : DataFrame, optional
-        Score table, whose seconds stand in each row of a sample set.
-    unlabelled : mapping, optional
-        Row of the pass over unlabelled images.
-
-    Returns
-    -------
-    DataFrame or None
-        Stages and, last, their sum; for each of the two the seconds and the milliseconds an image.
-        None where neither tells of time.
-    """
+    """Add up the seconds of each stage of the pass."""
     passes: dict[str, Mapping[str, Any]] = {}
     if fitted is not None and set(STAGES) <= set(fitted):
         passes["sample sets"] = fitted.drop_duplicates(["source", "sample_set"])[

@@ -13,8 +13,7 @@ from autoeval.labels.estimators import LabelEstimates
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import GOALS, LabelledEstimate
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Report, Section
+from autoeval.report.sections import Part, Report, Section
 
 ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
 

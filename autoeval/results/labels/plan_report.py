@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.prediction_files import PathLike
+from autoeval.estimation.training_set import read_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import USUAL_SIZES
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Report, Section
+from autoeval.report.sections import Part, Report, Section
 
 
 @dataclass(frozen=True)
@@ -110,3 +114,19 @@ class WidthToExpect(Section):
 def plan_report(plan: LabelPlan) -> Report:
     """Compose the page of a plan."""
     return Report("Images to label", [WhatToLabel(plan), WidthToExpect(plan)])
+
+
+def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[str]:
+    """Yield why the labelled images seem to be training images, and what follows."""
+    from autoeval.detectors.building.training_images import trained_on
+
+    detector = estimator.detector_
+    config = getattr(detector, "config", None)
+    if config is None:  # a black box
+        return
+    names = tuple(image.file_name for image in read_labels(Path(labels), None).images)
+    for reason in trained_on(config, labels, names):
+        yield (
+            f"{reason}: the accuracy of a detector on images that it was trained on is too high, "
+            "fit on others"
+        )

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from autoeval.errors import InputError
 from autoeval.monitoring.watched import Watched
-from autoeval.results.monitoring.plain_rows import plain_rows
 from autoeval.runtime.writers import write_json
 
 SENT = "alarms_sent.json"
@@ -22,6 +28,8 @@ SENT_COLUMNS = (
     "alarm_at",
     "moved",
 )
+LEFT_OUT = {"digest"}
+TIMEOUT_S = 10.0
 
 
 class NewAlarms:
@@ -59,3 +67,55 @@ class NewAlarms:
     def remember(self) -> None:
         """Note that the alarms of now were sent."""
         write_json(self._path, self._now)
+
+
+def plain_rows(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield each row as values that JSON knows: times in ISO 8601, what is not there as None."""
+    for row in rows.to_dict("records"):
+        yield {str(k): plain(v) for k, v in row.items() if k not in LEFT_OUT}
+
+
+def json_lines(rows: pd.DataFrame) -> str:
+    """Return one line of JSON a row.
+
+    Examples
+    --------
+    >>> print(json_lines(pd.DataFrame({"group": ["gate"], "estimate": [float("nan")]})))
+    {"group": "gate", "estimate": null}
+    """
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in plain_rows(rows))
+
+
+def plain(value: Any) -> Any:
+    """Return a value that JSON knows."""
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if value is None or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, pd.Timestamp):
+        return value.isoformat()
+    return value.item() if hasattr(value, "item") else value
+
+
+def post_json(url: str, value: Any, *, timeout_s: float = TIMEOUT_S) -> None:
+    """Send a value as JSON to an address (POST).
+
+    Raises
+    ------
+    InputError
+        If the address is none of HTTP.
+    OSError
+        If nothing answers there, or not with success.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise InputError(f"Expected --webhook as an http or https address, but got {url!r}.")
+    body = json.dumps(value, ensure_ascii=False).encode()
+    headers = {"Content-Type": "application/json", "User-Agent": "autoeval"}
+    request = urllib.request.Request(url, data=body, headers=headers, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s):
+            pass
+    except urllib.error.HTTPError as error:
+        raise OSError(f"the webhook {url} answered {error.code} {error.reason}") from error
+    except urllib.error.URLError as error:
+        raise OSError(f"the webhook {url} cannot be reached: {error.reason}") from error

@@ -27,22 +27,7 @@ PREFIX = "autoeval_site_"
 
 
 def prometheus_text(sites: pd.DataFrame, *, target: str, finished_s: float) -> str:
-    """Write the gauges of all sites.
-
-    Parameters
-    ----------
-    sites : DataFrame
-        Rows of whole sites; see `autoeval.monitoring.order.site_table.SiteTable`.
-    target : str
-        What is estimated, such as ``"mAP"``: a label of each sample.
-    finished_s : float
-        When the run ended, in seconds since 1970.
-
-    Returns
-    -------
-    str
-        Values that are not known are left out, as the format requires.
-    """
+    """Write the gauges of all sites."""
     lines = [
         "# HELP autoeval_monitor_finished_seconds When the last run ended, since 1970.",
         "# TYPE autoeval_monitor_finished_seconds gauge",

@@ -11,12 +11,10 @@ import pandas as pd
 from autoeval.data.wording import listed
 from autoeval.monitoring.watched import Watched
 from autoeval.report.board import Board
-from autoeval.report.numerals import counted
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
-from autoeval.report.sections import Report, Section
-from autoeval.report.tables import format_cells, to_terminal
-from autoeval.results.monitoring.plain_rows import plain_rows
+from autoeval.report.sections import Part, Report, Section
+from autoeval.report.tables import counted, format_cells, to_terminal
+from autoeval.results.monitoring.new_alarms import plain_rows
 from autoeval.results.monitoring.site_board import change_text
 from autoeval.targets import find_target
 

@@ -12,11 +12,10 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.report.page import Page
-from autoeval.report.parts import Part
 from autoeval.report.printed_beside import Beside
-from autoeval.report.sections import Section
+from autoeval.report.sections import Part, Section
 from autoeval.report.study_report import StudyReport
-from autoeval.results.reproduce.printed_figure import PrintedFigure, StatedNumber
+from autoeval.results.reproduce.printed import PrintedFigure, StatedNumber
 from autoeval.results.studies.box_quality import box_level_report
 from autoeval.results.studies.errors_by_size import (
     meta_set_size_report,
@@ -26,10 +25,9 @@ from autoeval.results.studies.errors_by_size import (
 from autoeval.results.studies.fused_scores import fusion_report
 from autoeval.results.studies.score_correlation import correlation_report
 from autoeval.results.studies.threshold_curves import thresholds_report
-from autoeval.studies.correlation import correlation
+from autoeval.studies.correlation import best_thresholds, correlation
 from autoeval.studies.observed import Observations
 from autoeval.studies.score_columns import split_threshold
-from autoeval.studies.thresholds import best_thresholds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -145,17 +143,7 @@ def own_figure(
     marks: str = "",
     instead: str = "",
 ) -> OwnFigure:
-    """Make the studies of a figure.
-
-    Parameters
-    ----------
-    printed : PrintedFigure
-    measured : mapping of str to DataFrame or Observations
-        What each detector was seen to do, by its alias: a score table, or boxes where the figure
-        `needs_boxes`.
-    marks, instead : str
-        See `OwnFigure`.
-    """
+    """Make the studies of a figure."""
     reports: dict[Curve, StudyReport] = {}
     notes = [f"{alias} was not run" for alias in printed.detectors if alias not in measured]
     for alias in printed.detectors:

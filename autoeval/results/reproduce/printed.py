@@ -9,6 +9,8 @@ from typing import Any
 from autoeval.data.paper_tables import read_paper
 
 MAIN_DETECTOR = "retinanet_r50"
+OF_SCORES = ("correlation", "thresholds", "meta_set_size", "fusion")
+WITH_SAMPLES = ("sample_set_size", "test_set_size")
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,6 @@ class Printed:
 def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
     """Read what a paper prints.
 
-    Parameters
-    ----------
-    paper : str
-        Name of a file in ``configs/papers``.
-    names : sequence of str
-        Numbers of the tables; all by default.
-
     Raises
     ------
     InputError
@@ -110,3 +105,88 @@ def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
 def _table(name: str, entry: Mapping[str, Any]) -> PrintedTable:
     columns = tuple(Column(**column) for column in entry["columns"])
     return PrintedTable(name, **{**entry, "columns": columns})
+
+
+@dataclass(frozen=True)
+class StatedNumber:
+    """One number that the paper states about a figure.
+
+    Parameters
+    ----------
+    what : str
+    row : mapping
+        Values by column that tell the row of our own study.
+    value : str
+        Column that holds the number.
+    printed : float
+    detector : str
+        Alias; that of the figure by default.
+    scale : float
+        To turn ours into what is printed.
+    decimals : int
+    """
+
+    what: str
+    row: Mapping[str, Any]
+    value: str
+    printed: float
+    detector: str = MAIN_DETECTOR
+    scale: float = 1
+    decimals: int = 2
+
+
+@dataclass(frozen=True)
+class PrintedFigure:
+    """A printed figure.
+
+    Parameters
+    ----------
+    name, title : str
+    study : str
+        Which of our studies draws it: one of `OF_SCORES`, of `WITH_SAMPLES`, or ``"box_level"``.
+    task : str
+        Name of its task file in ``configs/tasks``.
+    words : str
+        What the paper says of it.
+    stated : sequence of StatedNumber
+    detectors : sequence of str
+        Aliases.
+    targets : sequence of str
+        Columns of the accuracy.
+    scores : sequence of str
+        Those that a correlation is drawn of, a thresholded one at its best threshold; of a fusion
+        the methods, each compared with the first.
+    """
+
+    name: str
+    title: str
+    study: str
+    task: str
+    words: str
+    stated: Sequence[StatedNumber] = ()
+    detectors: Sequence[str] = (MAIN_DETECTOR,)
+    targets: Sequence[str] = ("mAP",)
+    scores: Sequence[str] = ("es", "ps", "atc", "bos")
+
+    @property
+    def needs_boxes(self) -> bool:
+        """Whether it takes a pass that keeps boxes, not a score table."""
+        return self.study not in OF_SCORES
+
+    @property
+    def needs_samples(self) -> bool:
+        """Whether that pass is over sample sets, too."""
+        return self.study in WITH_SAMPLES
+
+
+def load_figures(paper: str, names: Sequence[str]) -> tuple[PrintedFigure, ...]:
+    """Read what a paper states about some of its figures; see `read_paper` for what is refused."""
+    if not names:
+        return ()
+    found, _ = read_paper(paper, names, kind="figure")
+    return tuple(_figure(name, entry) for name, entry in found.items())
+
+
+def _figure(name: str, entry: Mapping[str, Any]) -> PrintedFigure:
+    stated = tuple(StatedNumber(**each) for each in entry.get("stated", ()))
+    return PrintedFigure(name, **{**entry, "stated": stated})

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from autoeval.report.parts import Part
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from autoeval.report.scatter import source_legend, source_styles
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport, interval_cells
-from autoeval.results.studies.box_scatter import plot_boxes
 from autoeval.results.studies.captions import R2
 from autoeval.studies.box_level import MEASURES, box_level_correlation, box_table
 from autoeval.studies.observed import Observations
 
+BINS = np.linspace(0, 1, 11)
+
 
 def box_level_report(observations: Observations, *, seed: int = 0) -> StudyReport:
-    """Set the stability of single boxes beside their confidence (Yang et al. 2024, figure 8).
-
-    Parameters
-    ----------
-    observations : Observations
-        Of own images.
-    seed : int
-        Of the bootstrap.
-    """
+    """Set the stability of single boxes beside their confidence (Yang et al. 2024, figure 8)."""
     boxes = box_table(observations)
     result = box_level_correlation(boxes, seed=seed)
     shown = result.assign(**{R2: interval_cells(result, "r2")})
@@ -50,3 +51,31 @@ def box_level_report(observations: Observations, *, seed: int = 0) -> StudyRepor
         [Part("box_level", result, shown.rename(columns=names), formats)],
         observations.problems,
     )
+
+
+def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str], *, most: int = 3000) -> Figure:
+    """Draw the IoU of boxes with the truth against measures in [0, 1], side by side.
+
+    The line is the mean IoU of the boxes in each tenth of the measure.
+    """
+    figure = Figure(figsize=(4.6 * len(titles), 4.6), layout="constrained")
+    axes = figure.subplots(1, len(titles), squeeze=False, sharey=True)[0]
+    styles = source_styles(boxes["source"])
+    drawn = boxes.sample(min(most, len(boxes)), random_state=0)
+    for ax, (measure, title) in zip(axes, titles.items(), strict=True):
+        for source, rows in drawn.groupby("source", sort=False):
+            ax.scatter(rows[measure], rows["iou"], s=7, alpha=0.35, lw=0, **styles[source])
+        _draw_means(ax, boxes[measure], boxes["iou"])
+        ax.set_title(title, fontsize=9)
+        ax.set(xlabel=measure, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        ax.grid(alpha=0.25)
+    axes[0].set_ylabel("IoU with the true box")
+    source_legend(figure, boxes["source"])
+    return figure
+
+
+def _draw_means(ax: Axes, measure: pd.Series, iou: pd.Series) -> None:
+    tenth = np.clip(np.digitize(measure, BINS) - 1, 0, len(BINS) - 2)
+    means = iou.groupby(tenth).mean()
+    centres = (BINS[:-1] + BINS[1:]) / 2
+    ax.plot(centres[means.index], means, color="black", lw=2, marker="o", ms=4)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.metasets.seeds import named_rng
+from autoeval.metasets.recipe import named_rng
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting.changed_images import ChangedImages
 from autoeval.monitoring.fitting.fit_change import (
@@ -19,7 +19,7 @@ from autoeval.monitoring.fitting.fit_change import (
     ChangeInputs,
 )
 from autoeval.monitoring.fitting.known_changes import KnownChanges, known_changes
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.runtime.progress import progress_bar
 from autoeval.studies import change_alarms as alarms
@@ -58,23 +58,7 @@ def changes_report(
     orders: int = 20,
     seed: int = 0,
 ) -> StudyReport:
-    """Evaluate estimated changes and alarms on what was observed of labelled sites.
-
-    Parameters
-    ----------
-    observed : sequence of ChangedImages
-        From `observe_changes`.
-    categories : sequence of str
-        Of the task.
-    problems : sequence of str
-        What could not be observed.
-    alpha : float
-        Nominal rate of false alarms.
-    orders : int
-        Random orders of the images of each stretch.
-    seed : int
-        Of the orders.
-    """
+    """Evaluate estimated changes and alarms on what was observed of labelled sites."""
     changes, levels = known_changes(observed, categories)
     runs = {
         name: _run(observed, changes, levels, categories, inputs, orders, alpha, seed)

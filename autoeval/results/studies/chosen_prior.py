@@ -8,7 +8,7 @@ from textwrap import fill
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.runtime.progress import progress_bar
 from autoeval.studies.choosing import (
@@ -41,15 +41,6 @@ def choose_report(
     seed: int = 0,
 ) -> StudyReport:
     """Choose scores and prior without each detector, evaluate them on it, and choose on all.
-
-    Parameters
-    ----------
-    tables : mapping of str to DataFrame
-        Pair table of each detector: places, and maybe one labelled set.
-    steps : mapping
-        See `autoeval.studies.choosing.STEPS`.
-    draws, seed : int
-        How often few families are drawn, and from which seed.
 
     Raises
     ------

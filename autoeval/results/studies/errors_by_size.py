@@ -6,17 +6,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
 from autoeval.results.studies.captions import HELD_OUT
 from autoeval.studies.held_out import StudySettings
-from autoeval.studies.meta_set_size import size_of_meta_set
 from autoeval.studies.observed import Observations
-from autoeval.studies.repeats import dropout_repeats
+from autoeval.studies.passes_spent import errors_by_passes
+from autoeval.studies.sampling_sizes import dropout_repeats, size_of_meta_set
 from autoeval.studies.set_sizes import size_of_sample_sets, size_of_test_set
 from autoeval.targets import find_target
+
+SHOWN = ("error", "constant", "coverage", "half_width")
+ABOUT = (
+    "Mean absolute error of the default method, each family evaluated by the others, against what "
+    "is observed: passes of the network for each of the sources' own images, those of transformed "
+    "sample sets added. In points; coverage of intervals of nominally 90 %, half-width: the median."
+)
 
 
 def meta_set_size_report(
@@ -28,20 +36,7 @@ def meta_set_size_report(
     draws: int = 20,
     seed: int = 0,
 ) -> StudyReport:
-    """Fit on fewer sample sets (Yang et al. 2024, figure 4 a).
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Score table.
-    methods : sequence of str
-    target : str
-        Column of the accuracy.
-    sizes : sequence of int
-        Numbers of sample sets of each source; a few up to all by default.
-    draws, seed : int
-        How often sample sets are drawn, and from which seed.
-    """
+    """Fit on fewer sample sets (Yang et al. 2024, figure 4 a)."""
     settings = StudySettings(tuple(methods), target, seed=seed)
     result = size_of_meta_set(scores, settings, sizes=sizes, draws=draws)
     return _error_report(
@@ -81,19 +76,7 @@ def sample_set_size_report(
     draws: int = 5,
     seed: int = 0,
 ) -> StudyReport:
-    """Fit on smaller sample sets (Yang et al. 2024, figure 4 b).
-
-    Parameters
-    ----------
-    observations : Observations
-        Of own images and sample sets.
-    methods, target
-        As in `meta_set_size_report`.
-    sizes : sequence of int
-        Numbers of images; a few up to all by default.
-    draws, seed : int
-        How often images are drawn, and from which seed.
-    """
+    """Fit on smaller sample sets (Yang et al. 2024, figure 4 b)."""
     settings = StudySettings(tuple(methods), target, seed=seed)
     return _size_report(
         "sample_set_size",
@@ -176,3 +159,33 @@ def _error_report(
     return StudyReport(
         name, title, about, figure_of(ax), [Part(name, result, shown.rename(columns={x: label}))]
     )
+
+
+def passes_report(
+    scores: pd.DataFrame,
+    *,
+    target: str = "mAP",
+    sizes: Sequence[int] = (),
+    seed: int = 0,
+) -> StudyReport:
+    """Draw the error against the passes.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        See `errors_by_passes`, which states the errors.
+    target : {"mAP", "mAP50", "mAP75"}
+    sizes : sequence of int
+        Numbers of sample sets of each source.
+    seed : int
+        Nothing is drawn.
+    """
+    table = errors_by_passes(scores, sizes or (0, 1, 3, 5), target=target)
+    shown = table.assign(passes=table["passes"].round(2))
+    shown = shown.assign(**{name: (100 * table[name]).round(1) for name in SHOWN})
+    shown = shown.rename(columns=lambda name: name.replace("_", " "))
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    plot_curves(table, x="passes", y="error", group="evidence", scale=100, ax=axes)
+    axes.set(xlabel="passes of the network for each image", ylabel="mean absolute error (points)")
+    return StudyReport("passes", "Error by passes", ABOUT, figure, [Part("passes", table, shown)])

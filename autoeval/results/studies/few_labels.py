@@ -21,7 +21,7 @@ from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.studies.label_backtest import (
     FEWEST_IMAGES,
@@ -63,23 +63,6 @@ def labels_report(
     seed: int = 0,
 ) -> StudyReport:
     """Evaluate estimates with a few labels at sites where all are known, families left out.
-
-    Parameters
-    ----------
-    work_dir : path
-        Of a run of ``estimate-map``, which keeps scores and boxes of the sources' own images.
-    also : sequence of path
-        More of them, of the same detector in other tasks. Sources of equal ``family`` are left out
-        together.
-    pseudo_labels : path, optional
-        Folder with a second detector's boxes on the sources, as a second control variate; see
-        `with_pseudo_labels`.
-    pseudo_words : mapping of str to str, optional
-        Category for each of its words that counts; by default equal words.
-    fewest : int
-        Images that a site needs to be evaluated; with fewer it is still fitted on.
-    draws, seed : int
-        Draws of each size at each site, and the seed of the first.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.studies.fusion import compare_with_first
 from autoeval.targets import Target, find_target
@@ -23,19 +23,7 @@ ABOUT = (
 def fusion_report(
     scores: pd.DataFrame, *, methods: Sequence[str], target: str = "mAP", seed: int = 0
 ) -> StudyReport:
-    """Compare methods with the first of them (Yang et al. 2024, figure 3 c).
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Score table.
-    methods : sequence of str
-        Any two scores are fused as ``A+B``.
-    target : str
-        Column of the accuracy.
-    seed : int
-        Nothing is drawn.
-    """
+    """Compare methods with the first of them (Yang et al. 2024, figure 3 c)."""
     what = find_target(target)
     result, problems = compare_with_first(scores, methods, target=target)
     shown = pd.DataFrame(

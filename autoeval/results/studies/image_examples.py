@@ -9,8 +9,8 @@ import pandas as pd
 
 from autoeval.data.images import read_image
 from autoeval.metasets.task import Task
-from autoeval.report.parts import Part
-from autoeval.report.picture_rows import picture_rows
+from autoeval.report.embed import picture_rows
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.results.thumbnails import LEGEND, draw_boxes
 from autoeval.studies.examples import Example, examples
@@ -25,21 +25,7 @@ def examples_report(
     per_source: int = 1,
     min_boxes: int = 2,
 ) -> StudyReport:
-    """Draw the least and the most stable images (Yang et al. 2024, figures 1 and 5).
-
-    Parameters
-    ----------
-    observations : Observations
-        Of own images.
-    task : Task
-        Of the same sources; says where the images lie.
-    most : int
-        Images of either kind.
-    per_source : int
-        Of one source, at most.
-    min_boxes : int
-        That an image has, at least.
-    """
+    """Draw the least and the most stable images (Yang et al. 2024, figures 1 and 5)."""
     unstable, stable = examples(
         observations, n_images=most, per_source=per_source, min_boxes=min_boxes
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.runtime.progress import progress_bar
 from autoeval.studies.choosing import Choice, check_families, evaluate_all
@@ -28,13 +28,6 @@ def regressors_report(
     tables: Mapping[str, pd.DataFrame], *, draws: int = 2, seed: int = 0
 ) -> StudyReport:
     """Evaluate every regressor on every detector, in every way that its table allows.
-
-    Parameters
-    ----------
-    tables : mapping of str to DataFrame
-        Pair table of each detector: places, and maybe one labelled set.
-    draws, seed : int
-        How often few families are drawn, and from which seed.
 
     Raises
     ------

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from autoeval.report.parts import Part
-from autoeval.report.scatter_grid import plot_scatter_grid
+from autoeval.report.scatter import plot_scatter_grid
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport, interval_cells
 from autoeval.results.studies.captions import OVER_SAMPLE_SETS, R2
 from autoeval.studies.correlation import correlation

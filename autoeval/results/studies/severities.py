@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from autoeval.report.curves import figure_of, plot_curves
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
 from autoeval.studies.held_out import StudySettings
 from autoeval.studies.severity import error_by, held_out_under_corruption
@@ -22,20 +22,7 @@ def severity_report(
     fit_on: pd.DataFrame | None = None,
     seed: int = 0,
 ) -> StudyReport:
-    """Estimate corrupted sample sets, severity by severity.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Score table of a meta-set with one corruption for each sample set.
-    methods : sequence of str
-    target : str
-        Column of the accuracy.
-    fit_on : DataFrame, optional
-        Another score table of the same sources to fit on.
-    seed : int
-        Of the bootstrap.
-    """
+    """Estimate corrupted sample sets, severity by severity."""
     settings, accuracy = StudySettings(tuple(methods), target, seed=seed), find_target(target)
     held_out = held_out_under_corruption(scores, settings, fitted_on=fit_on)
     by_severity, by_corruption = (

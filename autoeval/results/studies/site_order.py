@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.studies.site_order import predicted_orders, related_pairs, reliability, skill
 
@@ -37,15 +37,6 @@ def places_report(
     seed: int = 0,
 ) -> StudyReport:
     """Leave families out and predict the order of their sites.
-
-    Parameters
-    ----------
-    tables : sequence of DataFrame
-        Score tables, one a task: sites are put in order within a task.
-    target : str
-        Column of the accuracy.
-    draws, share, worst, seed
-        See `autoeval.studies.site_order.predicted_orders`.
 
     Raises
     ------

@@ -7,28 +7,16 @@ from collections.abc import Sequence
 import pandas as pd
 
 from autoeval.report.curves import figure_of, plot_curves
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport, interval_cells
 from autoeval.results.studies.captions import OVER_SAMPLE_SETS, R2
-from autoeval.studies.thresholds import PAPER, best_thresholds, thresholds
+from autoeval.studies.correlation import PAPER, best_thresholds, thresholds
 
 
 def thresholds_report(
     scores: pd.DataFrame, *, target: str = "mAP", families: Sequence[str] = (), seed: int = 0
 ) -> StudyReport:
-    """Correlate thresholded scores at every threshold (Yang et al. 2024, figure 6).
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Score table.
-    target : str
-        Column of the accuracy.
-    families : sequence of str
-        Names of thresholded scores such as ``"ps"``; all by default.
-    seed : int
-        Of the bootstrap.
-    """
+    """Correlate thresholded scores at every threshold (Yang et al. 2024, figure 6)."""
     result = thresholds(scores, families, target=target, seed=seed)
     best = best_thresholds(result)
     shown = pd.DataFrame(

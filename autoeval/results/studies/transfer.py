@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from autoeval.errors import InputError
 from autoeval.estimation.pair_table import FEATURES, OF_BOXES, WITH_DROPOUT, WITH_TEACHER
 from autoeval.report.curves import plot_curves
-from autoeval.report.parts import Part
+from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.studies import transfer
-from autoeval.studies.hindsight import in_hindsight
+from autoeval.studies.transfer import in_hindsight
 
 NUMBERS = (0, 1, 2, 3, 5, 8, 12, 16)
 MEASURES = ("error", "by_pair", "constant", "half_width")

@@ -8,7 +8,7 @@ import pytest
 from autoeval.detectors import load_detector
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.dropout_search.grid import RATES, STAGE_SUBSETS, best_of, grid
-from autoeval.estimation.dropout_search.work import executions, naive_executions
+from autoeval.estimation.dropout_search.trial import executions, naive_executions
 
 
 def test_the_grid_of_the_paper():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from autoeval.estimation.dropout_search.confidence import judge
 from autoeval.estimation.dropout_search.objective import (
     correlation,
     gradient,
+    judge,
     r_squared,
     scores_of,
 )

@@ -7,7 +7,7 @@ import pytest
 
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.dropout_search.grid import RATES, STAGE_SUBSETS, grid
-from autoeval.estimation.dropout_search.strategies import coordinate, full, halving
+from autoeval.estimation.dropout_search.search import coordinate, full, halving
 from autoeval.estimation.dropout_search.trial import Standings
 
 

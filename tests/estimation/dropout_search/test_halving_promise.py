@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from autoeval.estimation.dropout_search.grid import grid
-from autoeval.estimation.dropout_search.strategies import full, halving
-from autoeval.estimation.dropout_search.trial import Trial
-from autoeval.estimation.dropout_search.work import naive_executions
+from autoeval.estimation.dropout_search.search import full, halving
+from autoeval.estimation.dropout_search.trial import Trial, naive_executions
 
 N_SETS, N_IMAGES = 30, 24
 

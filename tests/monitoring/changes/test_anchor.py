@@ -7,14 +7,13 @@ import pytest
 from monitoring.made_records import made_record
 
 from autoeval.errors import InputError
-from autoeval.monitoring.changes.anchor import Anchor
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION
+from autoeval.monitoring.changes.image_numbers import MEANINGS
 from autoeval.monitoring.changes.site_change import SiteChange
-from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
+from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings, site_changes
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.signal_names import MEANINGS
-from autoeval.monitoring.times.baseline import Baseline
+from autoeval.monitoring.times.periods import Baseline
 
 BLIND = np.zeros((len(MEANINGS), len(MEANINGS)))  # no image is new
 

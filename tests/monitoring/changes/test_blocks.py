@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from autoeval.monitoring.changes.blocks import Blocks
+from autoeval.monitoring.changes.slopes import Blocks
 
 STDS = np.array([0.3, 0.2, 0.15, 0.1, 0.05])
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.monitoring.changes.change_file import read_change_model, write_change_model
+from autoeval.monitoring.changes.change_model import read_change_model, write_change_model
 from autoeval.monitoring.changes.condition import CONDITION, OF_CLEAN_BOXES, SCORES
-from autoeval.monitoring.changes.image_numbers import NUMBERS, OF_BOXES
-from autoeval.monitoring.signal_names import MEANINGS
+from autoeval.monitoring.changes.image_numbers import MEANINGS, NUMBERS, OF_BOXES
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from autoeval.monitoring.changes.exchangeability import capital, onset, shares_below
-from autoeval.monitoring.changes.site_watch import raise_alarm
+from autoeval.monitoring.changes.site_watch import capital, onset, raise_alarm, shares_below
 
 ALPHA = 0.1
 

@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
-from autoeval.monitoring.changes.image_numbers import NUMBERS, OF_BOXES
-from autoeval.monitoring.changes.novelty import MOST, fit_whitening, novelty
-from autoeval.monitoring.signal_names import MEANINGS
+from autoeval.monitoring.changes.image_numbers import (
+    MEANINGS,
+    MOST,
+    NUMBERS,
+    OF_BOXES,
+    fit_whitening,
+    novelty,
+)
 
 N_SIGNALS = len(MEANINGS)
 MIXING = np.random.default_rng(9).normal(size=(N_SIGNALS, N_SIGNALS))

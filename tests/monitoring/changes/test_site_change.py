@@ -10,11 +10,10 @@ from scipy import stats
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION, condition
-from autoeval.monitoring.changes.image_numbers import NUMBERS, image_numbers
+from autoeval.monitoring.changes.image_numbers import MEANINGS, NUMBERS, image_numbers
 from autoeval.monitoring.changes.site_change import estimate_change
 from autoeval.monitoring.changes.site_watch import watch
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.signal_names import MEANINGS
 
 SLOPE, LEVEL = 0.2, 0.5
 BLIND = np.zeros((len(MEANINGS), len(MEANINGS)))  # no image is new

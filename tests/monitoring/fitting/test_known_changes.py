@@ -12,13 +12,13 @@ from autoeval.estimation.observation.presets import light
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.transforms import TransformStep
 from autoeval.metrics.mean_ap import MeanAP
-from autoeval.monitoring.changes.image_numbers import image_numbers
-from autoeval.monitoring.changes.image_weights import (
+from autoeval.monitoring.changes.condition import (
     bounds_of,
     fit_image_weights,
     image_moves,
     image_products,
 )
+from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting.changed_images import observe_changes, true_precision
 from autoeval.monitoring.fitting.fit_change import ChangeInputs, arrays, fit_change, left_out
 from autoeval.monitoring.fitting.known_changes import known_changes, positions

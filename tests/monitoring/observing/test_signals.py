@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from autoeval.metasets.transforms import get_transform
+from autoeval.monitoring.changes.image_numbers import MEANINGS
 from autoeval.monitoring.observing.signals import image_signals
-from autoeval.monitoring.signal_names import MEANINGS
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from monitoring.fake_cameras import detector, estimator, write_camera
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections, Evidence
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.monitoring.order.group_scores import score_group
-from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.order.group_rows import score_group
+from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import Clock
 from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions, watch_sites
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from autoeval.monitoring.order.ranks import among_worst, worse_than
+from autoeval.monitoring.order.site_table import among_worst, worse_than
 
 
 def test_of_two_normal_sites_the_probability_is_known():

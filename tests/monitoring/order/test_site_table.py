@@ -7,11 +7,10 @@ from monitoring.fake_cameras import detector, estimator, write_camera
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.monitoring.observing.observing_sites import observe_sites
 from autoeval.monitoring.observing.site_images import site_images
-from autoeval.monitoring.observing.site_pass import SitePass, site_observer
+from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
 from autoeval.monitoring.order.site_table import site_table
-from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import Clock
 
 LEVELS = {"gate": 230, "yard/north": 150, "yard/south": 90}

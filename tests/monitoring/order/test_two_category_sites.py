@@ -13,11 +13,10 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.metasets import Task
-from autoeval.monitoring.observing.observing_sites import observe_sites
 from autoeval.monitoring.observing.site_images import site_images
-from autoeval.monitoring.observing.site_pass import SitePass, site_observer
+from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
 from autoeval.monitoring.order.site_table import site_table
-from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import Clock
 
 TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})

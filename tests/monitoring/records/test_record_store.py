@@ -4,8 +4,7 @@ import pytest
 from monitoring.made_records import made_record
 
 from autoeval.errors import InputError
-from autoeval.monitoring.records.record_rows import row_of
-from autoeval.monitoring.records.record_store import RecordStore
+from autoeval.monitoring.site_records import RecordStore, row_of
 
 
 def rows_of(records, *, observed_s=0.0, unreadable=()):

@@ -10,11 +10,9 @@ import pandas as pd
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.sections import Report
-from autoeval.results.estimate.answer import Answer
-from autoeval.results.estimate.by_category import ByCategory
-from autoeval.results.estimate.estimate_notes import Warnings
-from autoeval.results.estimate.plotted_scores import PlottedScores
-from autoeval.results.estimate.score_scatter import ScoreScatter
+from autoeval.results.estimate.answer import Answer, ByCategory
+from autoeval.results.estimate.estimate_page import Warnings
+from autoeval.results.estimate.score_scatter import PlottedScores, ScoreScatter
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import WhatWasRun
 from autoeval.targets import find_target

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.results.monitoring.plain_rows import json_lines
+from autoeval.results.monitoring.new_alarms import json_lines, post_json
 from autoeval.results.monitoring.prometheus import prometheus_text
-from autoeval.results.monitoring.webhook import post_json
 
 SITES = pd.DataFrame(
     {

@@ -4,7 +4,7 @@ import numpy as np
 
 from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.seed_set import ImageRecord, SeedSet
-from autoeval.results.reproduce.cost import Cost, images_to_observe
+from autoeval.results.reproduce.at_hand import Cost, images_to_observe
 
 
 def seed_set(name, n):

@@ -118,11 +118,6 @@ def _take(
 def words_to_number(text: str) -> int:
     """Turn number words into a number.
 
-    Parameters
-    ----------
-    text : str
-        Something that `NUMBER_WORDS` matches.
-
     Examples
     --------
     >>> [words_to_number(w) for w in ("twenty-one", "one hundred and twelve", "two dozen")]

@@ -56,7 +56,7 @@ class Completion:
 def complete(evidence: VisibleEvidence) -> Completion:
     """Continue the visible pattern behind the box, which is taken to hide something."""
     found: dict[int, np.ndarray] = {}
-    for family in (ring_hypotheses, lattice_hypotheses):
+    for family in (_ring_hypotheses, _lattice_hypotheses):
         for sites in family(evidence):
             hidden = hidden_sites(sites, evidence)
             if hidden is not None and len(hidden):
@@ -67,7 +67,7 @@ def complete(evidence: VisibleEvidence) -> Completion:
     return Completion(tuple(found[number] for number in sorted(found)))
 
 
-def lattice_hypotheses(evidence: VisibleEvidence) -> Iterator[np.ndarray]:
+def _lattice_hypotheses(evidence: VisibleEvidence) -> Iterator[np.ndarray]:
     """Yield the sites (N, 2) of every row, block and triangle that may be meant.
 
     The shortest steps between visible objects, and whole fractions of them, may span the lattice.
@@ -78,9 +78,9 @@ def lattice_hypotheses(evidence: VisibleEvidence) -> Iterator[np.ndarray]:
         return
     steps = _short_steps(evidence)
     for lattice in _rows_and_blocks(evidence, steps):
-        yield from extensions(block, lattice, evidence)
+        yield from _extensions(block, lattice, evidence)
     for lattice in _triangular(evidence, steps):
-        yield from extensions(triangle, lattice, evidence)
+        yield from _extensions(triangle, lattice, evidence)
 
 
 def _short_steps(evidence: VisibleEvidence) -> list[np.ndarray]:
@@ -168,7 +168,7 @@ class Lattice:
         return self.origin + cells @ self.steps
 
 
-def extensions(hull: Hull, lattice: Lattice, evidence: VisibleEvidence) -> Iterator[np.ndarray]:
+def _extensions(hull: Hull, lattice: Lattice, evidence: VisibleEvidence) -> Iterator[np.ndarray]:
     """Yield the sites of the smallest hull and of all larger ones that the box can hide.
 
     What the box cannot hide of a hull is part of every larger one, so sides are first grown alone.
@@ -224,7 +224,7 @@ def _hideable(cells: np.ndarray, lattice: Lattice, evidence: VisibleEvidence) ->
     return can_hide(sites[inside], evidence)
 
 
-def ring_hypotheses(evidence: VisibleEvidence) -> Iterator[np.ndarray]:
+def _ring_hypotheses(evidence: VisibleEvidence) -> Iterator[np.ndarray]:
     """Yield the sites (N, 2) of every ring through the visible objects.
 
     The circle is fitted to at least three objects; N runs up to where neighbours would overlap.

@@ -1,4 +1,4 @@
-"""The records of all images that were observed: a folder of Parquet files, one for each batch."""
+"""What is remembered of one image that was observed, so that it is not observed again."""
 
 from __future__ import annotations
 
@@ -7,26 +7,123 @@ import json
 import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
+from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.monitoring.records.record import CameraImage
-from autoeval.monitoring.records.record_rows import record_of
 from autoeval.runtime.row_file import DamagedRowsError, read_row_file
 from autoeval.runtime.states import OK
 from autoeval.runtime.store import RowStore
 from autoeval.runtime.writers import write_json
 
+SIGNAL = "signal/"
+PASSES = ("clean", "half_size")
+TYPES = {"boxes": "<f4", "scores": "<f4", "labels": "<i4"}
 NOTE, ROWS = "observed_with.json", "images"
 INDEX = ("file_name", "stamp", "group", "taken", "taken_from", "unreadable", "observed_s", "number")
 KEPT_OPEN = 8
 SMALL, MANY = 64, 50
+
+
+@dataclass(frozen=True, eq=False)
+class CameraImage:
+    """One observed image.
+
+    Parameters
+    ----------
+    file_name : str
+        Relative to the root of the images, with forward slashes; unique within a store.
+    size : tuple of int
+        Height and width in pixels.
+    taken : datetime or None
+        When, by the camera's own clock, without a time zone; None where that is not known.
+    group : str
+        The site: a folder relative to the root, ``"."`` for the root itself.
+    clean : Detections
+        Boxes of the plain pass as xyxy, pixels, float32 (N, 4), those of the task's categories
+        alone; labels index these.
+    half_size : Detections or None
+        Boxes of the pass at half the size, in the image's own coordinates; None where the
+        estimator does not need it.
+    signals : mapping of str to float
+        Of the pixels; see `autoeval.monitoring.observing.signals`.
+    """
+
+    file_name: str
+    size: tuple[int, int]
+    taken: datetime | None
+    group: str
+    clean: Detections
+    half_size: Detections | None = None
+    signals: Mapping[str, float] = field(default_factory=dict)
+
+    def evidence(self) -> Evidence:
+        """Return what scores are made of."""
+        return Evidence(self.file_name, self.size, self.clean, half_size=self.half_size)
+
+
+def row_of(record: CameraImage) -> dict[str, Any]:
+    """Return a record as plain values; see `record_of`."""
+    boxes = {
+        f"{name}/{part}": _packed(getattr(record, name), part) for name in PASSES for part in TYPES
+    }
+    return {
+        "file_name": record.file_name,
+        "group": record.group,
+        "taken": np.datetime64(record.taken or "NaT", "us"),
+        "height": record.size[0],
+        "width": record.size[1],
+        **boxes,
+        **{f"{SIGNAL}{name}": float(value) for name, value in record.signals.items()},
+    }
+
+
+def record_of(row: Mapping[str, Any]) -> CameraImage:
+    """Read what `row_of` wrote.
+
+    Examples
+    --------
+    >>> one = Detections(np.array([[0., 1., 2., 3.]]), np.array([.5]), np.array([0]))
+    >>> record = record_of(row_of(CameraImage("a/1.jpg", (4, 6), None, "a", one)))
+    >>> record.clean.boxes, record.half_size, record.size
+    (array([[0., 1., 2., 3.]], dtype=float32), None, (4, 6))
+    """
+    clean, half_size = (_unpacked(row, name) for name in PASSES)
+    assert clean is not None
+    return CameraImage(
+        row["file_name"],
+        (int(row["height"]), int(row["width"])),
+        None if pd.isna(row["taken"]) else pd.Timestamp(row["taken"]).to_pydatetime(),
+        row["group"],
+        clean,
+        half_size,
+        {
+            name.removeprefix(SIGNAL): float(value)
+            for name, value in row.items()
+            if name.startswith(SIGNAL) and not pd.isna(value)
+        },
+    )
+
+
+def _packed(found: Detections | None, part: str) -> bytes | None:
+    return None if found is None else getattr(found, part).astype(TYPES[part]).tobytes()
+
+
+def _unpacked(row: Mapping[str, Any], name: str) -> Detections | None:
+    packed = {part: row[f"{name}/{part}"] for part in TYPES}
+    if packed["scores"] is None:
+        return None
+    arrays = {part: np.frombuffer(packed[part], kind) for part, kind in TYPES.items()}
+    return Detections(arrays["boxes"].reshape(-1, 4), arrays["scores"], arrays["labels"])
 
 
 class RecordStore:

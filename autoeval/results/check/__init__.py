@@ -1,1 +1,0 @@
-"""What a dry run over a task has to tell."""
