@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 SCORES = {
     "correlation": ("score_correlation", "R² and ρ of every score with the accuracy"),
-    "thresholds": ("threshold_curves", "R² of thresholded scores at every threshold"),
+    "thresholds": ("score_correlation", "R² of thresholded scores at every threshold"),
     "meta-set-size": ("errors_by_size", "error by the number of sample sets"),
-    "fusion": ("fused_scores", "does a second score help the first, beyond chance"),
+    "fusion": ("score_correlation", "does a second score help the first, beyond chance"),
     "repeats": ("errors_by_size", "error by the number of dropout repeats"),
     "severity": ("severities", "error by severity of a corruption"),
     "labels": ("few_labels", "error, coverage and width with a few labels"),

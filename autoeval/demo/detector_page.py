@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.demo.roadworld.dataset import CATEGORY
+from autoeval.demo.roadworld.dataset import CATEGORY, make_picture
 from autoeval.demo.roadworld.environments import ENVIRONMENTS
-from autoeval.demo.roadworld.picture import make_picture
 from autoeval.detectors import Detector
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings

@@ -12,7 +12,6 @@ import pandas as pd
 
 from autoeval.estimation.bench import BenchResult, bench
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.results.held_out_tables import formats_of, method_table
 from autoeval.runtime.files import write_text
 from autoeval.runtime.writers import write_table
 from autoeval.targets import Target, find_target
@@ -127,3 +126,70 @@ def _overall(results: Sequence[BenchResult], target: Target, level: float) -> st
     table = pd.DataFrame(rows).sort_values("mean abs. error", kind="stable")
     cells = format_cells(table, {"mean abs. error": target.format, "coverage %": "{:.0f}"})
     return f"## All tables together (nominal coverage {level:.0%})\n\n{to_markdown(cells)}"
+
+
+def source_table(
+    per_source: Mapping[str, pd.DataFrame],
+    *,
+    target: str = "mAP",
+    scale: float = 100.0,
+    digits: int = 1,
+) -> pd.DataFrame:
+    """Lay methods side by side, one row a source; by default in points of 100."""
+    first = next(iter(per_source.values()))
+    table = first[["source", "n_images"]].rename(columns={"n_images": "images"})
+    table[f"true {target}"] = scale * first["true"]
+    for method, results in per_source.items():
+        table[method] = scale * results["estimate"]
+        table[f"error {method}"] = scale * results["error"]
+    interval = [
+        f"{scale * low:.{digits}f} to {scale * high:.{digits}f}" if low == low else None
+        for low, high in zip(first["lower"], first["upper"], strict=True)
+    ]
+    table.insert(4, "interval", interval)
+    errors = {name: table[name].mean() for name in table if name.startswith("error ")}
+    return pd.concat([table, pd.DataFrame([{"source": "mean", **errors}])], ignore_index=True)
+
+
+def method_table(summaries: Sequence[Mapping[str, Any]], *, scale: float = 100.0) -> pd.DataFrame:
+    """Lay out the summaries of methods, one row each; errors by default in points of 100.
+
+    Parameters
+    ----------
+    summaries : sequence of mapping
+        Keys ``method``, ``mean_absolute_error``, ``std``, ``pooled_rmse``, ``r2``, ``spearman``,
+        ``coverage``, ``width``, and ``missing``, ``score_r2``, ``score_spearman`` where they exist.
+    scale : float
+        Errors and widths are shown times this.
+
+    Returns
+    -------
+    DataFrame
+        `formats_of` says how to print it. Where a method has no estimate of some source, and the
+        constant's stands there, the last column counts those.
+    """
+    table = pd.DataFrame(
+        {
+            "method": [s["method"] for s in summaries],
+            "mean abs. error": [scale * s["mean_absolute_error"] for s in summaries],
+            "± repeats": [scale * s["std"] for s in summaries],
+            "pooled RMSE": [scale * s["pooled_rmse"] for s in summaries],
+            "R²": [s["r2"] for s in summaries],
+            "ρ": [s["spearman"] for s in summaries],
+            "score R²": [s.get("score_r2") for s in summaries],
+            "score ρ": [s.get("score_spearman") for s in summaries],
+            "coverage %": [100 * s["coverage"] for s in summaries],
+            "interval width": [scale * s["width"] for s in summaries],
+        }
+    ).astype({"score R²": float, "score ρ": float})
+    missing = [s.get("missing", 0) for s in summaries]
+    return table.assign(**{"no estimate": missing}) if any(missing) else table
+
+
+def formats_of(table: pd.DataFrame, *, digits: int = 1) -> dict[str, str]:
+    """Say how to print each column of a `source_table` or a `method_table`."""
+    exact = {"± repeats": "{:.2f}", "R²": "{:.2f}", "ρ": "{:.2f}"}
+    exact |= {"score R²": "{:.2f}", "score ρ": "{:.2f}", "coverage %": "{:.0f}", "images": "{:.0f}"}
+    exact["no estimate"] = "{:.0f}"
+    text = ("source", "method", "interval")
+    return {name: "{}" if name in text else exact.get(name, f"{{:.{digits}f}}") for name in table}

@@ -7,7 +7,7 @@ from scipy import stats
 from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
-from autoeval.results.studies.fused_scores import fusion_report
+from autoeval.results.studies.score_correlation import fusion_report
 from autoeval.scores.feature_thresholds import feature_names
 from autoeval.studies.fusion import compare_with_first, paired_t_test
 

@@ -6,9 +6,13 @@ from autoeval.errors import InputError
 from autoeval.estimation.methods import Fused
 from autoeval.estimation.protocol import leave_one_source_out
 from autoeval.estimation.score_table import Rows
-from autoeval.studies.held_out import StudySettings, estimate_held_out
+from autoeval.studies.held_out import (
+    StudySettings,
+    error_by,
+    estimate_held_out,
+    held_out_under_corruption,
+)
 from autoeval.studies.sampling_sizes import dropout_repeats, size_of_meta_set
-from autoeval.studies.severity import error_by, held_out_under_corruption
 
 
 def exact(value, *_):

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autoeval.counting.binning.bins import CountBins, load_bins
+from autoeval.counting.binning.bins import CountBins, load_bins, whole_counts
 from autoeval.counting.binning.gamma import GammaChoice, choose_gamma
 from autoeval.counting.binning.paper import (
+    PUBLISHED,
     PUBLISHED_GAMMA,
     bayesian_blocks_bins,
+    find_bins,
     paper_bins,
+    published_bins,
     released_bins,
 )
-from autoeval.counting.binning.published_bins import PUBLISHED, find_bins, published_bins
-from autoeval.counting.binning.smoothing import whole_counts
 from autoeval.errors import InputError
 
 __all__ = [

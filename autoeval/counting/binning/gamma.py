@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.binning.smoothing import smoothed_frequencies, whole_counts
+from autoeval.counting.binning.bins import CountBins, smoothed_frequencies, whole_counts
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
 

@@ -94,8 +94,7 @@ def detector(
     merge_iou_thr : float
         See `MergedCategories`.
     """
-    from autoeval.counting.counters.merging import MergedCategories
-    from autoeval.counting.counters.mmdet import DetectorCounter
+    from autoeval.counting.counters.mmdet import DetectorCounter, MergedCategories
     from autoeval.detectors import load_detector
 
     loaded: Any = load_detector(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoeval.counting.binning import CountBins, find_bins, fit_bins
-from autoeval.counting.binning.smoothing import rounded_counts
-from autoeval.counting.evaluation.localisation import Localisation, evaluate_points
-from autoeval.counting.point_predictions import (
+from autoeval.counting.binning.bins import rounded_counts
+from autoeval.counting.evaluation.localisation import (
     ImagePoints,
+    Localisation,
     counts_of_points,
+    evaluate_points,
     read_point_predictions,
 )
 from autoeval.counting.predictions import CountPredictions, align, predicted_ids, read_predictions

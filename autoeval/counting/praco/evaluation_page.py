@@ -17,15 +17,15 @@ from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.plus_plus import PlusPlusResult
 from autoeval.counting.praco.praco_charts import SIDE, confusion_chart, drift_chart
 from autoeval.counting.praco.praco_measures import confusion, drift
-from autoeval.counting.praco.praco_tables import (
+from autoeval.counting.praco.result import (
     FORMATS,
+    PracoResult,
     class_table,
     difference_table,
     interval_table,
     measures_table,
     undefined_table,
 )
-from autoeval.counting.praco.result import PracoResult
 from autoeval.data.wording import listed
 
 Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]

@@ -14,8 +14,13 @@ from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.evaluation_page import Panels, notes_on, plus_plus_page, praco_page
 from autoeval.counting.praco.evaluation_page import table_of_measures as plus_plus_measures
 from autoeval.counting.praco.plus_plus import PlusPlusResult
-from autoeval.counting.praco.praco_tables import FORMATS, class_table, image_table, measures_table
-from autoeval.counting.praco.result import PracoResult
+from autoeval.counting.praco.result import (
+    FORMATS,
+    PracoResult,
+    class_table,
+    image_table,
+    measures_table,
+)
 from autoeval.report.tables import format_cells, to_terminal
 from autoeval.runtime.writers import write_table
 

@@ -15,8 +15,7 @@ import pandas as pd
 
 from autoeval.counting.capture.real import with_points
 from autoeval.counting.capture.records import CaptureItem, read_records, to_items
-from autoeval.counting.reproduce.drawn_figure import DrawnFigure
-from autoeval.counting.reproduce.printed_grid import beside, not_as_printed
+from autoeval.counting.reproduce.printed_grid import DrawnFigure, beside, not_as_printed
 from autoeval.counting.truth import read_truth
 from autoeval.data.wording import listed
 from autoeval.errors import InputError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.counting.binning.published_bins import PUBLISHED
+from autoeval.counting.binning.paper import PUBLISHED
 from autoeval.counting.predictions import read_predictions
 from autoeval.counting.reproduce.printed_grid import printed_name
 

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from autoeval.counting.binning.published_bins import published_bins
+from autoeval.counting.binning.paper import published_bins
 from autoeval.counting.measures.binned import bin_table, pooled
 from autoeval.counting.measures.overall import absolute_error
 from autoeval.counting.measures.tper import TperCurve, tper_curve
 from autoeval.counting.reproduce.count_files import SCHEMES, CountFile
-from autoeval.counting.reproduce.drawn_figure import DrawnFigure
-from autoeval.counting.reproduce.printed_grid import Own, beside, not_as_printed, rows_at_hand
+from autoeval.counting.reproduce.printed_grid import (
+    DrawnFigure,
+    Own,
+    beside,
+    not_as_printed,
+    rows_at_hand,
+)
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.printed_beside import Beside

@@ -18,8 +18,12 @@ from autoeval.counting.praco.data_kind import load_counting_set
 from autoeval.counting.praco.praco_measures import drift
 from autoeval.counting.praco.released_csv import NEGATIVE, file_name, find_released
 from autoeval.counting.praco.result import PracoResult
-from autoeval.counting.reproduce.drawn_figure import DrawnFigure
-from autoeval.counting.reproduce.printed_grid import beside, not_as_printed, printed_name
+from autoeval.counting.reproduce.printed_grid import (
+    DrawnFigure,
+    beside,
+    not_as_printed,
+    printed_name,
+)
 from autoeval.errors import InputError
 from autoeval.report.printed_beside import Beside
 from autoeval.report.sections import Part

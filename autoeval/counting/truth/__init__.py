@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.counting.count_columns import numbers, read_columns
-from autoeval.counting.truth.coco_counts import read_coco_counts
 from autoeval.counting.truth.ground_truth import (
     GroundTruth,
     ImageTruth,
     image_id_of,
+    read_coco_counts,
     read_mat,
     truth_of_json,
     truth_of_points,

@@ -6,9 +6,8 @@ Rooms of a picture, bottom to top: `camera`, `panels`, `vehicles` and `props` (s
 `dataset`.
 """
 
-from autoeval.demo.roadworld.dataset import CATEGORY, write_environment
+from autoeval.demo.roadworld.dataset import CATEGORY, Picture, make_picture, write_environment
 from autoeval.demo.roadworld.environments import ENVIRONMENTS, Environment
-from autoeval.demo.roadworld.picture import Picture, make_picture
 
 DETECTOR = "roadworld_nano"
 """Name under which `autoeval.detectors.load_detector` knows the detector trained on this world."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from autoeval.demo.roadworld.light import CLEAR, DAY, DUSK, FOG, NIGHT, RAIN, SNOW
+import numpy as np
 
 Range = tuple[float, float]
 
@@ -34,6 +36,12 @@ class Sensor:
     jpeg: int = 100
 
 
+NIGHT_SENSOR = Sensor(defocus=(0.3, 0.9), motion=(0.0, 3.0), noise=(3.0, 8.0))
+CHEAP_SENSOR = Sensor((0.3, 1.1), (0.0, 4.0), (5.0, 14.0), shrink=0.5, jpeg=28)
+DAY, DUSK, NIGHT = "day", "dusk", "night"
+CLEAR, RAIN, FOG, SNOW = "clear", "rain", "fog", "snow"
+
+
 @dataclass(frozen=True)
 class Environment:
     """Ranges from which every image of an environment is drawn.
@@ -55,7 +63,7 @@ class Environment:
     clutter : float
         Mean number of distractors.
     time, weather : str
-        See `autoeval.demo.roadworld.light`.
+        See `autoeval.demo.roadworld.environments`.
     sensor : Sensor
         Camera quality.
     """
@@ -71,9 +79,6 @@ class Environment:
     weather: str = CLEAR
     sensor: Sensor = Sensor()
 
-
-NIGHT_SENSOR = Sensor(defocus=(0.3, 0.9), motion=(0.0, 3.0), noise=(3.0, 8.0))
-CHEAP_SENSOR = Sensor((0.3, 1.1), (0.0, 4.0), (5.0, 14.0), shrink=0.5, jpeg=28)
 
 ENVIRONMENTS: dict[str, Environment] = {
     environment.name: environment
@@ -93,3 +98,107 @@ ENVIRONMENTS: dict[str, Environment] = {
     )
 }  # fmt: skip
 """Name to environment; the first four are clear, the rest are shifted."""
+COLOURS = ("direct", "ambient", "zenith", "horizon")
+
+
+@dataclass(frozen=True, eq=False)
+class Light:
+    """How a scene is lit; colours are BGR in [0, 1], float32.
+
+    Parameters
+    ----------
+    sun : ndarray of shape (3,)
+        Unit vector towards the sun.
+    direct, ambient : ndarray of shape (3,)
+        Light from the sun and from everywhere.
+    zenith, horizon : ndarray of shape (3,)
+        Colours of the sky.
+    haze : float
+        Extinction per metre.
+    lamps : float
+        How strongly vehicle and street lamps shine, 0 to 1.
+    lamp_share : float
+        Share of vehicles whose lamps are on.
+    wet, snow : float
+        Cover of the ground, 0 to 1.
+    """
+
+    sun: np.ndarray
+    direct: np.ndarray
+    ambient: np.ndarray
+    zenith: np.ndarray
+    horizon: np.ndarray
+    haze: float = 0.0015
+    lamps: float = 0.0
+    lamp_share: float = 0.0
+    wet: float = 0.0
+    snow: float = 0.0
+
+
+def draw_light(time: str, weather: str, rng: np.random.Generator) -> Light:
+    """Draw the light of one image for a time of day and a weather."""
+    turn = rng.uniform(0, 2 * np.pi)
+    low, high = {DAY: (0.5, 1.1), DUSK: (0.10, 0.22), NIGHT: (0.6, 1.0)}[time]
+    rise = rng.uniform(low, high)
+    sun = np.array([np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), np.sin(rise)])
+    options = {DAY: _day, DUSK: _dusk, NIGHT: _night}[time](rng)
+    if weather != CLEAR:
+        options = _overcast(options, weather, time, rng)
+    direct, ambient, zenith, horizon = (
+        np.asarray(options.pop(name), np.float32) for name in COLOURS
+    )
+    return Light(sun, direct, ambient, zenith, horizon, **options)
+
+
+def _day(rng: np.random.Generator) -> dict[str, Any]:
+    power = rng.uniform(0.85, 1.1)
+    return {
+        "direct": power * np.array([0.50, 0.55, 0.58]),
+        "ambient": power * np.array([0.52, 0.48, 0.46]),
+        "zenith": np.array([0.86, 0.62, 0.38]) * rng.uniform(0.85, 1.1),
+        "horizon": np.array([0.95, 0.88, 0.80]),
+    }
+
+
+def _dusk(rng: np.random.Generator) -> dict[str, Any]:
+    colours = {
+        "direct": (0.10, 0.20, 0.34),
+        "ambient": (0.34, 0.28, 0.27),
+        "zenith": (0.50, 0.34, 0.28),
+        "horizon": (0.38, 0.55, 0.85),
+    }
+    return _dimmed(colours, rng.uniform(0.75, 1.1)) | {"lamps": 0.6, "lamp_share": 0.6}
+
+
+def _night(rng: np.random.Generator) -> dict[str, Any]:
+    colours = {
+        "direct": (0.03, 0.025, 0.02),
+        "ambient": (0.11, 0.095, 0.085),
+        "zenith": (0.07, 0.04, 0.03),
+        "horizon": (0.13, 0.11, 0.11),
+    }
+    return _dimmed(colours, rng.uniform(0.7, 1.3)) | {"lamps": 1.0, "lamp_share": 0.95}
+
+
+def _dimmed(colours: Mapping[str, tuple[float, ...]], power: float) -> dict[str, Any]:
+    dimmed: dict[str, Any] = {name: power * np.array(c) for name, c in colours.items()}
+    return dimmed | {"haze": 0.003}
+
+
+def _overcast(
+    options: dict[str, Any], weather: str, time: str, rng: np.random.Generator
+) -> dict[str, Any]:
+    bright = options["horizon"].mean()
+    grey = bright * np.array([0.80, 0.78, 0.76]) * rng.uniform(0.85, 1.1)
+    grey = grey * (1.15 if weather in (SNOW, FOG) else 0.85)
+    sky = {"zenith": grey * 0.92, "horizon": grey, "direct": options["direct"] * 0.12}
+    ambient = options["ambient"] + 0.6 * options["direct"].mean()
+    if weather == RAIN:
+        more = {"ambient": ambient * 0.72, "haze": rng.uniform(0.006, 0.016), "wet": 1.0,
+                "lamp_share": 0.8}  # fmt: skip
+    elif weather == FOG:
+        more = {"ambient": ambient, "haze": rng.uniform(0.008, 0.028), "lamp_share": 0.5}
+    else:
+        more = {"ambient": ambient * 0.95, "haze": rng.uniform(0.004, 0.012), "lamp_share": 0.4,
+                "snow": rng.uniform(0.4, 0.9)}  # fmt: skip
+    return options | sky | {"lamps": max(options.get("lamps", 0), 0.45)} | more

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from autoeval.demo.roadworld.camera import Camera
-from autoeval.demo.roadworld.light import Light
+from autoeval.demo.roadworld.environments import Light
 from autoeval.demo.roadworld.panels import HEADLIGHT, LAMP, TAILLIGHT
 from autoeval.demo.roadworld.props import street_lamp
 from autoeval.demo.roadworld.scene import Scene

@@ -9,9 +9,9 @@ import numpy as np
 
 from autoeval.demo.roadworld.air import FARTHEST_HILLS, sky_colour
 from autoeval.demo.roadworld.camera import Camera
+from autoeval.demo.roadworld.environments import Light
 from autoeval.demo.roadworld.ground import ground_albedo
 from autoeval.demo.roadworld.lamps import Flame, add_glow, ground_light
-from autoeval.demo.roadworld.light import Light
 from autoeval.demo.roadworld.panels import DARK, HEADLIGHT, LAMP, TAILLIGHT, Panels
 from autoeval.demo.roadworld.scene import Scene
 

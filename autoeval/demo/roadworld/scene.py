@@ -8,9 +8,8 @@ import numpy as np
 
 from autoeval.demo.roadworld import props
 from autoeval.demo.roadworld.camera import Camera
-from autoeval.demo.roadworld.environments import Environment
+from autoeval.demo.roadworld.environments import Environment, Light, draw_light
 from autoeval.demo.roadworld.ground import CONCRETE, DIRT, GRASS, Road
-from autoeval.demo.roadworld.light import Light, draw_light
 from autoeval.demo.roadworld.panels import Panels
 from autoeval.demo.roadworld.traffic import Vehicle, draw_traffic
 

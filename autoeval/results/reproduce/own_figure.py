@@ -22,9 +22,11 @@ from autoeval.results.studies.errors_by_size import (
     sample_set_size_report,
     test_set_size_report,
 )
-from autoeval.results.studies.fused_scores import fusion_report
-from autoeval.results.studies.score_correlation import correlation_report
-from autoeval.results.studies.threshold_curves import thresholds_report
+from autoeval.results.studies.score_correlation import (
+    correlation_report,
+    fusion_report,
+    thresholds_report,
+)
 from autoeval.studies.correlation import best_thresholds, correlation
 from autoeval.studies.observed import Observations
 from autoeval.studies.score_columns import split_threshold

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
-from autoeval.results.studies.captions import HELD_OUT
+from autoeval.results.studies.score_correlation import HELD_OUT
 from autoeval.studies.held_out import StudySettings
 from autoeval.studies.observed import Observations
 from autoeval.studies.passes_spent import errors_by_passes

@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from matplotlib.figure import Figure
 
+from autoeval.report.curves import figure_of, plot_curves
 from autoeval.report.scatter import plot_scatter_grid
 from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport, interval_cells
-from autoeval.results.studies.captions import OVER_SAMPLE_SETS, R2
-from autoeval.studies.correlation import correlation
+from autoeval.studies.correlation import PAPER, best_thresholds, correlation, thresholds
+from autoeval.studies.fusion import compare_with_first
 from autoeval.studies.score_columns import mean_over_repeats
-from autoeval.targets import find_target
+from autoeval.targets import Target, find_target
+
+ABOUT = (
+    "Mean absolute error on the own images of a source that had no part in the fit, and its "
+    "standard deviation over dropout repeats, mean over sources. The mark is that of a paired "
+    "t-test over dropout repeats against the first method: it says whether the noise of dropout "
+    "explains the difference, not whether other sources would show it, as *p over sources* does."
+)
+R2 = "R² (90 %)"
+OVER_SAMPLE_SETS = (
+    "Over all sample sets, scores averaged over dropout repeats; in brackets the 90 % bootstrap "
+    "interval over sources."
+)
+HELD_OUT = (
+    "Mean absolute error on the own images of a source that had no part in the fit; in brackets "
+    "the 90 % bootstrap interval over sources."
+)
 
 
 def correlation_report(
@@ -63,4 +81,77 @@ def correlation_report(
         "which flatters it.",
         plot_scatter_grid(points, titles, target=accuracy),
         [Part("correlation", result, shown, {"ρ": "{:.2f}", "R² within sources": "{:.2f}"})],
+    )
+
+
+def fusion_report(
+    scores: pd.DataFrame, *, methods: Sequence[str], target: str = "mAP", seed: int = 0
+) -> StudyReport:
+    """Compare methods with the first of them (Yang et al. 2024, figure 3 c)."""
+    what = find_target(target)
+    result, problems = compare_with_first(scores, methods, target=target)
+    shown = pd.DataFrame(
+        {
+            "method": result["method"],
+            f"error ({what.unit})": what.scale * result["error"],
+            "± repeats": what.scale * result["std"],
+            f"less {result['method'].iloc[0]}": what.scale * result["difference"],
+            "p over repeats": result["p_runs"],
+            "": result["mark"],
+            "p over sources": result["p_sources"],
+        }
+    )
+    formats = dict.fromkeys(shown.columns[1:4], f"{{:.{what.digits}f}}")
+    formats |= dict.fromkeys(("p over repeats", "p over sources"), "{:.3f}")
+    return StudyReport(
+        "fusion",
+        f"Single and fused scores for {target}",
+        ABOUT,
+        _bars(result, what),
+        [Part("fusion", result, shown, formats)],
+        problems,
+    )
+
+
+def _bars(result: pd.DataFrame, what: Target) -> Figure:
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes = figure.subplots()
+    heights = what.scale * result["error"]
+    bars = axes.bar(
+        result["method"], heights, yerr=what.scale * result["std"], color="0.7", capsize=3
+    )
+    axes.bar_label(bars, result["mark"], padding=2)
+    axes.set_ylabel(f"mean absolute error ({what.unit})")
+    axes.tick_params(axis="x", labelsize=8, labelrotation=20)
+    return figure
+
+
+def thresholds_report(
+    scores: pd.DataFrame, *, target: str = "mAP", families: Sequence[str] = (), seed: int = 0
+) -> StudyReport:
+    """Correlate thresholded scores at every threshold (Yang et al. 2024, figure 6)."""
+    result = thresholds(scores, families, target=target, seed=seed)
+    best = best_thresholds(result)
+    shown = pd.DataFrame(
+        {
+            "score": best["score"],
+            "best τ": best["best"],
+            R2: interval_cells(best, "r2"),
+            "ρ": best["spearman"],
+            "sample sets": best["sample_sets"],
+            "paper's τ": best["paper"],
+            "R² there": best["r2_paper"],
+        }
+    )
+    ax = plot_curves(result, x="threshold", y="r2", group="score", marks=PAPER)
+    ax.set(xlabel="threshold τ (ringed: the paper's)", ylabel=f"R² with {target}", ylim=(0, 1))
+    formats = dict.fromkeys(("best τ", "ρ", "paper's τ", "R² there"), "{:.2f}")
+    return StudyReport(
+        "thresholds",
+        f"R² of thresholded scores with {target}, by threshold",
+        f"{OVER_SAMPLE_SETS} Where no box is over a threshold, a sample set has no value, and R² "
+        "is over the others alone: `sample_sets` in the CSV file says how many. A threshold that "
+        "leaves out more than one in ten is not called the best.",
+        figure_of(ax),
+        [Part("thresholds", result, shown, formats)],
     )

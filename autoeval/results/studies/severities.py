@@ -9,8 +9,7 @@ import pandas as pd
 from autoeval.report.curves import figure_of, plot_curves
 from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
-from autoeval.studies.held_out import StudySettings
-from autoeval.studies.severity import error_by, held_out_under_corruption
+from autoeval.studies.held_out import StudySettings, error_by, held_out_under_corruption
 from autoeval.targets import Target, find_target
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multinomial
 
 from autoeval.counting.binning import fit_bins, paper_bins
-from autoeval.counting.binning.smoothing import smoothed_frequencies
+from autoeval.counting.binning.bins import smoothed_frequencies
 from autoeval.errors import InputError
 
 

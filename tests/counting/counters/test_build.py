@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from autoeval.counting.counters.build import load_counter
-from autoeval.counting.counters.merging import MergedCategories
-from autoeval.counting.counters.mmdet import DetectorCounter
+from autoeval.counting.counters.mmdet import DetectorCounter, MergedCategories
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 

@@ -9,10 +9,9 @@ import pytest
 
 from autoeval import cli
 from autoeval.counting.binning import released_bins
-from autoeval.counting.binning.published_bins import PUBLISHED, published_bins
-from autoeval.counting.evaluation.localisation import evaluate_points
+from autoeval.counting.binning.paper import PUBLISHED, published_bins
+from autoeval.counting.evaluation.localisation import evaluate_points, read_point_predictions
 from autoeval.counting.measures.tper import tper_curve
-from autoeval.counting.point_predictions import read_point_predictions
 from autoeval.counting.truth import read_truth
 from autoeval.errors import InputError
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from autoeval.counting.evaluation.compare import compare_paired
 from autoeval.counting.measures.bootstrap import bootstrap_intervals
-from autoeval.counting.measures.paired_comparison import compare_paired
 from autoeval.errors import InputError
 
 

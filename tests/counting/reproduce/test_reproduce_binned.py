@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.cli import main
-from autoeval.counting.binning.published_bins import published_bins
+from autoeval.counting.binning.paper import published_bins
 from autoeval.counting.measures.binned import pooled
 from autoeval.counting.predictions import read_predictions
 from autoeval.data.paper_tables import read_paper
