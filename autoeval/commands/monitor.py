@@ -294,7 +294,7 @@ def _pictures(args: argparse.Namespace, watched: Watched, files: dict[str, Path]
     if not files:
         return lambda site: ()
     from autoeval.monitoring.site_records import RecordStore
-    from autoeval.results.monitoring.site_board import SitePictures
+    from autoeval.results.monitoring.site_pictures import SitePictures
 
     return SitePictures(watched, RecordStore(args.work_dir), files)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.metasets.seed_set import ImageRecord, SeedSet
+from autoeval.metasets.seeds import named_rng
 from autoeval.metasets.transforms import MILD, TransformStep, get_transform
 from autoeval.runtime.files import write_text
 
@@ -251,17 +252,3 @@ def _check_numbers(
 
 def _line(recipe: Recipe) -> str:
     return json.dumps(recipe.to_dict(), separators=(",", ":"))
-
-
-def named_rng(*key: int | str) -> np.random.Generator:
-    """Make a generator from a key of numbers and names.
-
-    Equal keys give equal generators on every machine and in every process.
-
-    Examples
-    --------
-    >>> float(named_rng(0, "city", 3).random()) == float(named_rng(0, "city", 3).random())
-    True
-    """
-    digest = hashlib.sha256(repr(key).encode()).digest()
-    return np.random.default_rng(np.frombuffer(digest, "<u4").tolist())

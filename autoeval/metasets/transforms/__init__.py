@@ -2,7 +2,7 @@
 
 from autoeval.metasets.transforms.base import Transform, TransformStep, apply_step, get_transform
 from autoeval.metasets.transforms.blur import BLUR
-from autoeval.metasets.transforms.corruption import DIGITAL, NOISE
+from autoeval.metasets.transforms.digital import DIGITAL, NOISE
 from autoeval.metasets.transforms.imgaug_mix import RELEASED_MIX
 from autoeval.metasets.transforms.photometric import PHOTOMETRIC, ROTATE, rotate_boxes
 from autoeval.metasets.transforms.weather import WEATHER

@@ -8,7 +8,8 @@ from chromium import LAPTOP, PHONE, Visit, chromium
 from autoeval.monitoring.order.site_table import SiteTable
 from autoeval.monitoring.watched import Watched
 from autoeval.report.embed import thumbnail_uri
-from autoeval.results.monitoring.site_board import MOST, OF_SITE, site_board
+from autoeval.results.monitoring.site_board import site_board
+from autoeval.results.monitoring.site_pictures import MOST, OF_SITE
 from autoeval.results.monitoring.sites_report import sites_report
 
 HOSTILE = "<img src=x onerror=alert(1)>/gate"
