@@ -1,4 +1,4 @@
-"""Several counting runs side by side: who is how good in which, ranked by one measure each."""
+"""Several counting runs on one page, ranked by one measure each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading every image once, without a detector, to see what a run would meet."""
+"""Reading every image once without a detector: sizes, copies, damage and overlap."""
 
 from __future__ import annotations
 

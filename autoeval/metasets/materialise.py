@@ -1,4 +1,4 @@
-"""Writing a sample set to disk as a COCO data set, for other programs and for the eye."""
+"""Writing a sample set to disk: a COCO data set and a contact sheet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks: what is to be detected, the seed sets that show it, and the detector's words for it."""
+"""Tasks: categories, seed sets and the detector's words; several tasks joined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of one image that was observed, so that it is not observed again."""
+"""Records of observed images: their rows, and the store on disk."""
 
 from __future__ import annotations
 

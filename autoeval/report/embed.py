@@ -1,4 +1,4 @@
-"""Pictures as data URIs, so that a page needs no file beside it."""
+"""Pictures as data URIs, and sheets of pictures."""
 
 from __future__ import annotations
 

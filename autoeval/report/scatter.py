@@ -1,4 +1,4 @@
-"""Accuracy against a score: one point a sample set, one colour a source."""
+"""Accuracy against a score, and grids of such scatter plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result as a list of sections, told on a page, on the terminal, as files and as JSON."""
+"""A result as a list of sections: page, terminal, files and JSON."""
 
 from __future__ import annotations
 

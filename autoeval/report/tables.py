@@ -1,4 +1,4 @@
-"""Tables as text: for the terminal and for Markdown."""
+"""Tables as text and as cells of a page, and the numerals in them."""
 
 from __future__ import annotations
 

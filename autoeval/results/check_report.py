@@ -1,4 +1,4 @@
-"""What a run would take, and what it could say at best."""
+"""A dry run over a task: its sources, and what a run would take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dropout search has to tell: on the terminal and as files."""
+"""The result of a dropout search: terminal, files and a map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods against sources: the error of each, what they come to, and whether it is chance."""
+"""Errors of methods on sources left out, their means and significance."""
 
 from __future__ import annotations
 

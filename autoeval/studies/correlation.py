@@ -1,4 +1,4 @@
-"""How closely each score follows the accuracy over sample sets."""
+"""R² and ρ of every score with the accuracy, and of thresholded scores."""
 
 from __future__ import annotations
 

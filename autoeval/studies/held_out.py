@@ -1,4 +1,4 @@
-"""Estimates of rows whose source had no part in the fit: what every study of errors rests on."""
+"""Errors on sources left out of the fit, also by severity of a corruption."""
 
 from __future__ import annotations
 

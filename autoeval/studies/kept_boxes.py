@@ -1,4 +1,4 @@
-"""A pass that keeps the boxes of every image, so that it is made once.
+"""A pass that keeps the boxes of every image, so that it runs once.
 
 Studies of single boxes, of images, and of subsets of images start from them.
 """

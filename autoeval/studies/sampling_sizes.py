@@ -1,4 +1,4 @@
-"""How many sample sets of each source a regressor needs."""
+"""How many sample sets, and how many dropout repeats, a regressor needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many images a sample set needs, and how many the test set."""
+"""Errors by the number of images in a sample set and in the test set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far do pairs of place and category tell of others? Fitted on some, evaluated on the rest.
+"""Errors at other sites and categories: fitted on some pairs, evaluated on the rest.
 
 All functions take pair tables (`autoeval.estimation.pair_table`), one of places and one of
 the categories of a labelled set, and return evaluated pairs: the columns of `evaluate`.

@@ -1,4 +1,4 @@
-"""Bins of the true count: a list of edges that knows how it was made."""
+"""Bins of the true count: their edges, how they are fitted, smoothed counts and files."""
 
 from __future__ import annotations
 

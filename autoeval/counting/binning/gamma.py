@@ -1,4 +1,4 @@
-"""Choosing gamma by cross-validation (the paper's algorithms 1 and 2)."""
+"""Choosing gamma by cross-validation (the paper's algorithms 1 and 2), and its likelihood."""
 
 from __future__ import annotations
 

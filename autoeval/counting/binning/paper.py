@@ -1,4 +1,4 @@
-"""Bins by the formulas as printed: multinomial likelihood, geometric prior on their number."""
+"""Bins from training counts: as printed, as released, as published, and Bayesian blocks."""
 
 from __future__ import annotations
 

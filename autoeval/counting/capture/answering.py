@@ -1,4 +1,4 @@
-"""One question to one counter, as a row for the journal."""
+"""Queries of a run, and the answer to one query as a row of the journal."""
 
 from __future__ import annotations
 

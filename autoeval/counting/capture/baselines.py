@@ -1,4 +1,4 @@
-"""Counters without a model: what is visible, and what a completed pattern holds."""
+"""Counters without a model, and their errors on the synthetic split."""
 
 from __future__ import annotations
 

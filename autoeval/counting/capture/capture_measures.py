@@ -1,4 +1,4 @@
-"""Measures of CAPTURe with bootstrap intervals, whole and by any factor of the items."""
+"""Measures of CAPTURe with bootstrap intervals, and the published figures."""
 
 from __future__ import annotations
 

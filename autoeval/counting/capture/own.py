@@ -1,4 +1,4 @@
-"""A real split of one's own: images with regular objects, fairly occluded."""
+"""A real split of one's own: candidate images, and those with regular, occluded objects."""
 
 from __future__ import annotations
 

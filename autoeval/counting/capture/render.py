@@ -1,4 +1,4 @@
-"""Drawing synthetic images, painting occluders and contact sheets."""
+"""Drawing synthetic images, and placing and painting their occluders."""
 
 from __future__ import annotations
 

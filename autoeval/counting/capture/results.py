@@ -1,4 +1,4 @@
-"""Answers beside the truth: collecting them, from this program or from elsewhere, and checking."""
+"""Answer files compared with the truth: collecting, reading and checking them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a run: tables, charts, problems."""
+"""The report of a CAPTURe run: tables, charts and warnings."""
 
 from __future__ import annotations
 

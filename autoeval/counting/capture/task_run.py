@@ -1,4 +1,4 @@
-"""Putting a task to a counter, item by item; what was answered before is not asked again."""
+"""Running a counter on a task, item by item; finished items are not run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of an item, what a counter is told, and what the right answer is."""
+"""The tasks: prompt, privileged facts and true answer of an item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that the commands of counting share, so that each means the same in all of them."""
+"""Options that the commands of counting share, those of counters included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vision-language models behind an OpenAI-compatible HTTP endpoint, for `TextCounter`."""
+"""Vision-language models behind an OpenAI-compatible HTTP endpoint, with retries."""
 
 from __future__ import annotations
 

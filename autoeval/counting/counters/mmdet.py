@@ -1,4 +1,4 @@
-"""A detector as a counter: every box above a threshold is one object."""
+"""A detector as a counter, and the merging of its categories."""
 
 from __future__ import annotations
 

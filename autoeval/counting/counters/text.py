@@ -1,4 +1,4 @@
-"""Models that answer in words."""
+"""Language models as counters, from a function or the ``transformers`` library."""
 
 from __future__ import annotations
 

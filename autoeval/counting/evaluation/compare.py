@@ -1,4 +1,4 @@
-"""Several models on the same images: who is better where, and is it more than chance."""
+"""Several models on the same images: differences of their errors, with intervals and tests."""
 
 from __future__ import annotations
 

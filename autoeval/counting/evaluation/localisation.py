@@ -1,4 +1,4 @@
-"""Whether objects are counted where they are: GAME, nAP and matching of points."""
+"""Predicted points and their localisation errors: GAME, nAP and matching."""
 
 from __future__ import annotations
 

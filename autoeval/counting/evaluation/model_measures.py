@@ -1,4 +1,4 @@
-"""All measures of one model's counts, with intervals."""
+"""All measures of one model's counts, with intervals and warnings."""
 
 from __future__ import annotations
 

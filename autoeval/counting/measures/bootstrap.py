@@ -1,4 +1,4 @@
-"""Bootstrap intervals that resample whole images."""
+"""Bootstrap intervals that resample whole images, of any statistic or of sums."""
 
 from __future__ import annotations
 

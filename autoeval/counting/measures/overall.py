@@ -1,4 +1,4 @@
-"""Measures over all images: absolute, squared and relative errors."""
+"""Checked pairs of counts, and absolute, squared and relative errors over all images."""
 
 from __future__ import annotations
 

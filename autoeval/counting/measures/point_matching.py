@@ -1,4 +1,4 @@
-"""Matching predicted points with true ones: precision, recall and F1 at a distance."""
+"""Matching of predicted and true points: precision, recall, F1, and average precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two models on the same images: every measure's difference, with its interval."""
+"""The measures of PrACo's table, and their differences between two models."""
 
 from __future__ import annotations
 

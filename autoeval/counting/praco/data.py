@@ -1,4 +1,4 @@
-"""Counting data sets as PrACo sees them: images with the points of their objects, by class."""
+"""Counting data sets as PrACo needs them: points by class, and the pool of mosaics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding out what kind of data set a path is, and reading it."""
+"""Reading a data set for PrACo, whatever its format, COCO's classes included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report page of an evaluation."""
+"""The report pages of PrACo and PrACo++."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joining two images, and telling the two halves of a counter's answer apart."""
+"""Joining two images, and the counts of their halves and tiles."""
 
 from __future__ import annotations
 

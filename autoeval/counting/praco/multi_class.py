@@ -1,4 +1,4 @@
-"""PrACo++ on images that may hold several classes: counting, or reading files."""
+"""PrACo++ on images of several classes, by a counter or from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PrACo++: the negative-label test for images that hold several classes."""
+"""PrACo++: the negative-label test for images of several classes, and a model's result."""
 
 from __future__ import annotations
 

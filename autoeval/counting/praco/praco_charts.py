@@ -1,4 +1,4 @@
-"""Charts of the two tests: confusion between classes, drift of the count (Fig. 4)."""
+"""Charts of the two tests (Fig. 4), and mosaics with predicted objects (Fig. 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NMN, PCCN, MAE and RMSE: what a counter says to classes that are there and that are not."""
+"""Measures of the negative-label test and of the mosaic test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one model's answers amount to."""
+"""The result of one model in both tests, and the tables of several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables II, IV and V of the paper on binned counting, from files of predicted counts."""
+"""Tables II, IV, V and figures 10, 11 of the paper on binned counting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published bins from the counts of training images."""
+"""The published bins, and table III (GAME) of the paper on binned counting."""
 
 from __future__ import annotations
 

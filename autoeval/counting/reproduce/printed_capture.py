@@ -1,4 +1,4 @@
-"""Tables 2 to 7 of CAPTURe from the answers of models."""
+"""Tables 2 to 7 of CAPTURe from files of answers."""
 
 from __future__ import annotations
 

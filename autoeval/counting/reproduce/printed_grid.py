@@ -1,4 +1,4 @@
-"""A printed table of rows and columns, and our own values for some of its cells."""
+"""Printed tables and figures with our own values for some of their cells."""
 
 from __future__ import annotations
 

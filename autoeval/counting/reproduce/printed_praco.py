@@ -1,4 +1,4 @@
-"""Tables 1 to 3 of PrACo from prediction files."""
+"""Tables 1 to 3 and figures 4 and 6 of PrACo from prediction files."""
 
 from __future__ import annotations
 

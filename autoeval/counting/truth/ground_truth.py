@@ -1,4 +1,4 @@
-"""True counts, and the points they come from where there are any."""
+"""True counts and points, from COCO, MATLAB and JSON files."""
 
 from __future__ import annotations
 

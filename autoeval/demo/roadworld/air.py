@@ -1,4 +1,4 @@
-"""What falls through the air, and what the sensor does to the picture."""
+"""The sky, what falls through the air, and what the sensor does to the picture."""
 
 from __future__ import annotations
 

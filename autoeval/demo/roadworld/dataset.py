@@ -1,4 +1,4 @@
-"""An environment on disk: images and COCO annotations."""
+"""Pictures of an environment with their labels, and their data set on disk."""
 
 from __future__ import annotations
 

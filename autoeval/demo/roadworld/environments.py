@@ -1,4 +1,4 @@
-"""Ten named environments: how a camera is mounted, what stands there, how light and sensor are."""
+"""Ten named environments: mounting of the camera, scenery, light and sensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The colour of the ground at every pixel: terrain, asphalt, markings, each box-filtered."""
+"""Roads, and the colour of the ground at every pixel, box-filtered."""
 
 from __future__ import annotations
 

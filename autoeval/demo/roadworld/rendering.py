@@ -1,4 +1,4 @@
-"""From a scene to pixels: ground and sky per pixel, solids as polygons from far to near."""
+"""From a scene to pixels: ground, sky, shadows, and polygons from far to near."""
 
 from __future__ import annotations
 

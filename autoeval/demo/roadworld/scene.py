@@ -1,4 +1,4 @@
-"""Drawing a scene: a camera, roads, traffic and what stands around."""
+"""Drawing a scene: camera, roads, traffic and scenery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dropouts to choose from, and which of two equally good ones to prefer."""
+"""The dropouts to choose from, in a detector that can take them."""
 
 from __future__ import annotations
 

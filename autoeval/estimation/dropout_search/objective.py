@@ -1,4 +1,4 @@
-"""What the search maximises: how much of the variance of mAP a dropout's score explains."""
+"""The objective of the search: R² of a dropout's score with mAP, and its confidence."""
 
 from __future__ import annotations
 

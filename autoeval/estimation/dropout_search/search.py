@@ -1,4 +1,4 @@
-"""The search from end to end: strategies on one bench, and what each found at what cost."""
+"""The search from end to end: strategies, and what each found at what cost."""
 
 from __future__ import annotations
 

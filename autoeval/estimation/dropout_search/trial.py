@@ -1,4 +1,4 @@
-"""What a strategy sees: dropouts judged on a share of the images; work is counted from zero."""
+"""A trial: dropouts evaluated on a share of the images, with the work counted."""
 
 from __future__ import annotations
 

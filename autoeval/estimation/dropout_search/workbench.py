@@ -1,4 +1,4 @@
-"""Measuring dropouts on sample sets: only what is not yet known, resumable, kept for the next."""
+"""Measuring dropouts on slices of sample sets, resumable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blur of the lens or of a moving camera: defocus, motion and zoom."""
+"""Blur of the lens or of a moving camera: defocus, motion and zoom; streaks."""
 
 from __future__ import annotations
 

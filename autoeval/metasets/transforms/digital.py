@@ -1,4 +1,4 @@
-"""Damage done by processing: contrast, elastic deformation, pixels and JPEG."""
+"""Noise of the sensor and damage by processing: contrast, elastic, pixels, JPEG."""
 
 from __future__ import annotations
 

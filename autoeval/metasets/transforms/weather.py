@@ -1,4 +1,4 @@
-"""Weather before the lens: snow, frost, fog and bright light."""
+"""Weather before the lens: snow, frost, fog and bright light, with their textures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicting the change of a site's mAP from the change of its condition."""
+"""Predicting the change of a site's mAP from that of its condition; the saved model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The condition of a period: what its images have on average, in units that can be compared."""
+"""The condition of a period, and what each image adds to its change."""
 
 from __future__ import annotations
 

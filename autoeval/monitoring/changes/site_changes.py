@@ -1,4 +1,4 @@
-"""Every site against its own baseline: how far it changed, and whether that is an alarm."""
+"""Every site compared with its own baseline: labels as anchor, changes and alarms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The images of sites as they lie on disk, each with the site it belongs to."""
+"""The images of sites on disk, and the passes that their estimates need."""
 
 from __future__ import annotations
 

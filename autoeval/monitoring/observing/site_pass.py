@@ -1,4 +1,4 @@
-"""The pass over the images of many sites, as work that can go to another process."""
+"""The pass over the images of many sites, here or in other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scored rows of all sites and periods; what has not changed is not scored again."""
+"""Scores of all groups (sites and periods), computed again only where images changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every site with its estimate, its interval and its rank, and every period of it."""
+"""Every site and period with its estimate, interval and rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which images of a site belong together in time, and whether its clock can be believed."""
+"""Periods of a site, its baseline, and whether its clock can be trusted."""
 
 from __future__ import annotations
 

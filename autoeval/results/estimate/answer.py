@@ -1,4 +1,4 @@
-"""The estimate itself, on top of everything."""
+"""The estimate, its categories and the labelled pairs, at the top of the page."""
 
 from __future__ import annotations
 

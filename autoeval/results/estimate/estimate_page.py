@@ -1,4 +1,4 @@
-"""The page of a fit, of an estimate, or of both, for every route: it shows what is known."""
+"""The page of a fit, of an estimate, or of both, with its notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as a page: which images to label, and the half-width to expect."""
+"""A label plan as a page, and a warning of images seen in training."""
 
 from __future__ import annotations
 

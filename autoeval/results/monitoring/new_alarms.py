@@ -1,4 +1,4 @@
-"""Which alarms were not sent before, so that a run from cron sends each once."""
+"""Alarms that were not sent before, as JSON lines and by webhook."""
 
 from __future__ import annotations
 

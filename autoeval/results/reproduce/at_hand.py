@@ -1,4 +1,4 @@
-"""Which of a paper's data sets are there, and where the others are had."""
+"""The data sets of a paper that are at hand, and what a run costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures that a paper prints."""
+"""The tables and figures that a paper prints."""
 
 from __future__ import annotations
 

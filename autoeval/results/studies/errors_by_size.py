@@ -1,4 +1,4 @@
-"""How small may it be: the error by sample sets, dropout repeats, and images."""
+"""The error by number of sample sets, repeats, images and passes."""
 
 from __future__ import annotations
 

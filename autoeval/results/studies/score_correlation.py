@@ -1,4 +1,4 @@
-"""How closely each score follows the accuracy, drawn and as a table."""
+"""Correlation of scores with the accuracy: single, thresholded and fused."""
 
 from __future__ import annotations
 

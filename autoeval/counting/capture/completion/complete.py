@@ -1,4 +1,4 @@
-"""From what is visible to a number: all patterns that agree with it, and a choice among them."""
+"""Completing a pattern: rings, lattices and their hulls that agree with what is visible."""
 
 from __future__ import annotations
 

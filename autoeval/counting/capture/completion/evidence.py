@@ -1,4 +1,4 @@
-"""What can be seen of an occluded pattern, and whether a hypothesis agrees with it."""
+"""What is visible of an occluded pattern: objects, fragments and the black box."""
 
 from __future__ import annotations
 
