@@ -42,10 +42,6 @@ class CountingError:
     Boxes that mark a crowd stand for an unknown number of objects and do not count, as in
     `autoeval.counting.truth`.
 
-    Parameters
-    ----------
-    settings : CountingErrorSettings, optional
-
     Examples
     --------
     >>> measure = CountingError()

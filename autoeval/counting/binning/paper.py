@@ -86,10 +86,6 @@ def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountB
     gamma : float
         In (0, 1). Small values make few, wide bins.
 
-    Returns
-    -------
-    CountBins
-
     Raises
     ------
     InputError

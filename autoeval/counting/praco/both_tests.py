@@ -53,10 +53,6 @@ def evaluate_counter(
         Of the measures.
     divisions : int
         d; mosaics are compared tile by tile on a grid of 2^d x 2^d.
-
-    Returns
-    -------
-    PracoResult
     """
     folder = Path(folder)
     table = count_negatives(prompted, counting_set, folder, settings)

@@ -193,14 +193,7 @@ def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class PoolImage:
-    """An image of one class that need not be measured.
-
-    Parameters
-    ----------
-    image_id : str
-    category : str
-    path : Path
-    """
+    """An image of one class that need not be measured."""
 
     image_id: str
     category: str

@@ -66,10 +66,6 @@ def draw_pairs(
         many; the published pairs have one.
     layout : str
         Kept in each recipe.
-
-    Returns
-    -------
-    list of MosaicRecipe
     """
     rng = random.Random(seed)
     pool = counting_set.pool

@@ -44,11 +44,6 @@ def model_table(
     data : CaptureData
     answers : mapping
         As `read_all_answers` returns them.
-
-    Returns
-    -------
-    table : Beside
-    missing : list of str
     """
     results: dict[tuple[str, str], TaskResult] = {}
     for (split, model, task, backoff), rows in answers.items():

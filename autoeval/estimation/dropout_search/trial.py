@@ -54,10 +54,6 @@ class Trial:
 
     Work is counted as if nothing had been measured before, even where the bench remembers it.
 
-    Parameters
-    ----------
-    bench : Workbench
-
     Attributes
     ----------
     executions : ndarray of shape (6,), int

@@ -29,12 +29,7 @@ ONE_SET = (
 
 @dataclass(frozen=True)
 class Answer(Section):
-    """What was estimated, with its interval; nothing where there were no images to estimate on.
-
-    Parameters
-    ----------
-    estimate : Estimate or None
-    """
+    """What was estimated, with its interval; nothing where there were no images to estimate on."""
 
     estimate: Estimate | None
 

@@ -30,12 +30,7 @@ GRAY = np.full((270, 360, 3), 128, np.uint8)
 
 @dataclass(frozen=True)
 class LeastCertainExamples(Section):
-    """The images with the lowest mean score, with their boxes where they are at hand.
-
-    Parameters
-    ----------
-    site : Site
-    """
+    """The images with the lowest mean score, with their boxes where they are at hand."""
 
     site: Site
 
@@ -74,12 +69,7 @@ class LeastCertainExamples(Section):
 
 @dataclass(frozen=True)
 class LeastStableExamples(Section):
-    """The images whose boxes move most under dropout; nothing where there was none.
-
-    Parameters
-    ----------
-    site : Site
-    """
+    """The images whose boxes move most under dropout; nothing where there was none."""
 
     site: Site
 

@@ -22,10 +22,6 @@ def export(folder: Path, estimate: Estimate) -> list[Path]:
     folder : Path
     estimate : Estimate
         With its site.
-
-    Returns
-    -------
-    list of Path
     """
     assert estimate.site is not None
     found = estimate.site.boxes.clean

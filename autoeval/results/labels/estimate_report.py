@@ -35,12 +35,7 @@ def _rows(name: str, of: LabelEstimates, level: float) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Recommended(Section):
-    """The combined estimate, large, and how many more labels a width takes.
-
-    Parameters
-    ----------
-    estimate : LabelledEstimate
-    """
+    """The combined estimate, large, and how many more labels a width takes."""
 
     estimate: LabelledEstimate
 
@@ -74,12 +69,7 @@ class Recommended(Section):
 
 @dataclass(frozen=True)
 class EveryEstimator(Section):
-    """All estimators side by side, for mAP, mAP50 and mAP75.
-
-    Parameters
-    ----------
-    estimate : LabelledEstimate
-    """
+    """All estimators side by side, for mAP, mAP50 and mAP75."""
 
     estimate: LabelledEstimate
 
@@ -98,12 +88,7 @@ class EveryEstimator(Section):
 
 @dataclass(frozen=True)
 class EveryCategory(Section):
-    """The combined estimate of each category; nothing for one.
-
-    Parameters
-    ----------
-    estimate : LabelledEstimate
-    """
+    """The combined estimate of each category; nothing for one."""
 
     estimate: LabelledEstimate
 
@@ -136,12 +121,7 @@ class EveryCategory(Section):
 
 @dataclass(frozen=True)
 class Shrinking(Section):
-    """How the interval shrinks with the number of labels.
-
-    Parameters
-    ----------
-    estimate : LabelledEstimate
-    """
+    """How the interval shrinks with the number of labels."""
 
     estimate: LabelledEstimate
 

@@ -21,12 +21,7 @@ from autoeval.report.sections import Part, Report, Section
 
 @dataclass(frozen=True)
 class WhatToLabel(Section):
-    """How many images were drawn, and how.
-
-    Parameters
-    ----------
-    plan : LabelPlan
-    """
+    """How many images were drawn, and how."""
 
     plan: LabelPlan
 
@@ -61,12 +56,7 @@ class WhatToLabel(Section):
 
 @dataclass(frozen=True)
 class WidthToExpect(Section):
-    """Half-width of the interval by the number of labels.
-
-    Parameters
-    ----------
-    plan : LabelPlan
-    """
+    """Half-width of the interval by the number of labels."""
 
     plan: LabelPlan
 

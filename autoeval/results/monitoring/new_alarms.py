@@ -37,11 +37,6 @@ class NewAlarms:
 
     A site whose alarm has ended is forgotten, so that a second one is sent again.
 
-    Parameters
-    ----------
-    folder : Path
-    watched : Watched
-
     Attributes
     ----------
     rows : list of dict
