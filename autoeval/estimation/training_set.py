@@ -26,7 +26,7 @@ from autoeval.estimation.category_scores import (
 from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.labels.label_warnings import labelled_twice, mismatched_words, overconfident
+from autoeval.labels.label_warnings import label_warnings, mismatched_words
 from autoeval.metrics.by_category import rank_categories
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def training_set(
         ranked=ranked,
         score_thr=score_thr,
     )
-    found = [*warnings, *overconfident(boxes.clean, ranked), *labelled_twice(truth)]
+    found = [*warnings, *label_warnings(boxes.clean, truth, ranked)]
     statistics = statistics or ReferenceStatistics.of(boxes.clean)
     rare = [
         category

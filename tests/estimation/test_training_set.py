@@ -148,7 +148,8 @@ def test_a_training_set_names_itself_in_its_warnings():
     assert set(made.table["category"]) == {"car", "bus", "dog"}
     first, rare = made.problems
     assert first == "a" and rare.endswith("left out: 2 (cat, cow)")
-    (warning,) = made.statistics.warnings
+    warning, unlabelled = made.statistics.warnings
+    assert unlabelled.startswith("val: ") and "are on no labelled object" in unlabelled
     assert warning.startswith("val: ") and "are true positives" in warning
 
 
@@ -161,3 +162,13 @@ def test_labels_of_each_image_become_the_truth_of_a_site():
     assert truth.image.tolist() == [0, 2, 2] and truth.label.tolist() == [0, 3, 3]
     assert truth.crowd.tolist() == [False, True, False]
     np.testing.assert_array_equal(truth.boxes, np.concatenate([car, dog]))
+
+
+def test_a_training_set_warns_of_shifted_labels():
+    sure = random_found(0)
+    sure = sure.where(sure.scores > 0.5)
+    truth = truth_from(sure)
+    assert training_set(SiteBoxes(sure), truth, name="val").statistics.warnings == ()
+    beside = replace(truth, boxes=truth.boxes + [6, 0, 6, 0])
+    (warning,) = training_set(SiteBoxes(sure), beside, name="val").statistics.warnings
+    assert warning.startswith("val: labelled boxes lie +") and "px (to the right)" in warning

@@ -94,6 +94,8 @@ def test_labels_that_confident_boxes_contradict_give_a_warning(plan, site):
     n = len(labels.boxes)
     assert f"{2 * n} of {2 * n} labelled boxes lie" in warnings([*labels.boxes, *labels.boxes])
     assert "do the labels miss objects" in warnings(labels.boxes[::2])
+    left = [replace(b, xywh=(b.xywh[0] - 9, *b.xywh[1:])) for b in labels.boxes]
+    assert "px (to the right)" in warnings(left) and "px" not in warnings(labels.boxes)
     small = np.array([box.xywh for box in labels.boxes]) / SIDE
     assert re.search(
         "0% of the .* are true positives",
