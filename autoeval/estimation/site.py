@@ -14,6 +14,7 @@ from autoeval.data.copied_files import without_copies
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_image_list
+from autoeval.data.predictions.coverage import check_coverage
 from autoeval.data.predictions.same_boxes import copies
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.data.wording import listed
@@ -155,6 +156,8 @@ def site_of_files(
         warnings.append(
             "images without a box are not known, and count as if there were none: list all images"
         )
+    if images is not None:
+        warnings += check_coverage(clean, np.arange(len(found)), "the file")
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):

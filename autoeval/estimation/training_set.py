@@ -14,7 +14,9 @@ from typing_extensions import Self
 
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.splits import of_splits, split_of
 from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions.coverage import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import (
@@ -259,8 +261,16 @@ def _with_files(
     given = content.numbers or tuple(str(k) for k in range(len(content.categories)))
     numbers = dict(zip(given, content.categories, strict=True))
     found = files.read(content.images, where=str(content.path), numbers=numbers)
+    content, found, of_split = _covered_splits(content, found)
     floor = check_floor(found.clean, str(files.clean), truncated=files.truncated)
     truth = Truth.of(content, categories, label_words)
+    uncovered = check_coverage(
+        found.clean,
+        np.unique(truth.image),
+        str(files.clean),
+        what="images with labelled objects",
+        refuse=not files.truncated,
+    )
     made = training_set(
         found.as_categories(categories, words),
         truth,
@@ -268,8 +278,8 @@ def _with_files(
         family=family,
         everywhere=everywhere,
         statistics=ReferenceStatistics.of(found.clean),
-        problems=(*content.problems, *_problems(found), *floor),
-        warnings=() if label_words else mismatched_words(found.clean, truth),
+        problems=(*content.problems, *of_split, *_problems(found), *floor),
+        warnings=(*uncovered, *(() if label_words else mismatched_words(found.clean, truth))),
     )
     if made.table["mAP50"].max() > ALL_WRONG:
         return made
@@ -277,6 +287,24 @@ def _with_files(
         f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "
         "and image ids mean what the labels mean? Write words and file names into it"
     )
+
+
+def _covered_splits(
+    content: LabelSet, found: SiteBoxes
+) -> tuple[LabelSet, SiteBoxes, tuple[str, ...]]:
+    """Keep the splits of a whole data set that the predictions cover."""
+    splits = np.array([split_of(image) for image in content.images])
+    covered = sorted(set(splits[found.clean.image].tolist()))
+    left = {name: int(np.sum(splits == name)) for name in set(splits) - set(covered)}
+    if not left or not covered:
+        return content, found, ()
+    kept = np.flatnonzero(np.isin(splits, covered))
+    others = listed([f"{name or 'no split'} ({n} images)" for name, n in sorted(left.items())])
+    note = (
+        f"the predictions are of the split {listed(covered)} ({len(kept)} images) of "
+        f"{content.path}, and only its labels are used; not of {others}"
+    )
+    return of_splits(content, covered), found.on_images(kept), (note,)
 
 
 def _problems(found: SiteBoxes) -> list[str]:

@@ -169,6 +169,6 @@ def test_a_training_set_warns_of_shifted_labels():
     sure = sure.where(sure.scores > 0.5)
     truth = truth_from(sure)
     assert training_set(SiteBoxes(sure), truth, name="val").statistics.warnings == ()
-    beside = replace(truth, boxes=truth.boxes + [6, 0, 6, 0])
+    beside = replace(truth, boxes=truth.boxes + np.array([6, 0, 6, 0]))
     (warning,) = training_set(SiteBoxes(sure), beside, name="val").statistics.warnings
     assert warning.startswith("val: labelled boxes lie +") and "px (to the right)" in warning

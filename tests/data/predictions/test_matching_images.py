@@ -48,7 +48,15 @@ def test_a_stem_of_two_files_places_none():
     found = [Named(name, None) for name in "abc"]
     place, problems = place_images(found, images, "val.json")
     np.testing.assert_array_equal(place, [-1, 2, 3])
-    assert problems == ("images of the predictions that are not in val.json: 1 (a)",)
+    assert problems == (
+        "images of the predictions that could be several of val.json, left out: 1 (a)",
+    )
+
+
+def test_stems_of_two_splits_are_ambiguous_and_not_missing():
+    images = known(*[(f"{s}/{n}", f"{s}/{n}.jpg") for s in ("train", "val") for n in "abc"])
+    with pytest.raises(InputError, match=r"3 of 3 images .* could each be several of data.yaml"):
+        place_images([Named(n, None) for n in "abc"], images, "data.yaml")
 
 
 def test_other_images():

@@ -1,0 +1,103 @@
+"""Files that were mixed up or are incomplete: refused, or warned of with a number."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+from predicted_world import HEIGHT, WIDTH, write_world
+
+from autoeval.cli import main
+
+
+@pytest.fixture
+def world(tmp_path):
+    return write_world(tmp_path, "val", seed=0, n_categories=4)
+
+
+def fit(folder, labels, predictions, *more):
+    files = ["--labels", str(labels), "--predictions", str(predictions)]
+    return main(["fit", *files, "--work-dir", str(folder / "fit"), *map(str, more)])
+
+
+def said(capsys):
+    """What was printed, by whichever stream."""
+    return "".join(capsys.readouterr())
+
+
+def rewrite(path, change):
+    """Change a JSON file in place."""
+    content = json.loads(path.read_text())
+    changed = change(content)
+    path.write_text(json.dumps(content if changed is None else changed))
+    return path
+
+
+def test_predictions_of_half_of_the_labelled_images(world, tmp_path, capsys):
+    labels, predictions = world
+    rewrite(predictions, lambda entries: [e for e in entries if e["image_id"] >= 54])
+    assert fit(tmp_path, labels, predictions) == 2
+    assert "54 of 60 images with labelled objects have no box" in said(capsys)
+    assert fit(tmp_path, labels, predictions, "--truncated") == 0
+    assert "54 of 60 images with labelled objects" in said(capsys)
+
+
+def test_predictions_of_nearly_all_labelled_images(world, tmp_path, capsys):
+    labels, predictions = world
+    assert fit(tmp_path, labels, predictions) == 0
+    assert "have no box" not in said(capsys)
+    rewrite(predictions, lambda entries: [e for e in entries if e["image_id"] >= 6])
+    assert fit(tmp_path, labels, predictions) == 0
+    assert "6 of 60 images with labelled objects have no box" in said(capsys)
+    new = ["--predictions", str(predictions), "--work-dir", str(tmp_path / "new")]
+    estimator = ["--estimator", str(tmp_path / "fit/estimator.parquet")]
+    assert main(["estimate", *new, *estimator, "--images-list", str(labels)]) == 0
+    assert "6 of 60 images have no box in the file" in said(capsys)
+
+
+@pytest.fixture
+def yolo(world, tmp_path):
+    """The same labels as a YOLO data set, every second image in the split val."""
+    labels = json.loads(world[0].read_text())
+    root = tmp_path / "data"
+    split = {image["id"]: ("train", "val")[image["id"] % 2] for image in labels["images"]}
+    for image in labels["images"]:
+        for kind in ("images", "labels"):
+            (root / kind / split[image["id"]]).mkdir(parents=True, exist_ok=True)
+        pixels = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+        cv2.imwrite(str(root / "images" / split[image["id"]] / image["file_name"]), pixels)
+    lines = {image["id"]: [] for image in labels["images"]}
+    for a in labels["annotations"]:
+        x, y, w, h = a["bbox"]
+        shares = (x + w / 2) / WIDTH, (y + h / 2) / HEIGHT, w / WIDTH, h / HEIGHT
+        number = a["category_id"] - 1
+        lines[a["image_id"]].append(" ".join(map(str, (number, *shares))))
+    for k, text in lines.items():
+        path = root / "labels" / split[k] / f"{k:06}.txt"
+        path.write_text("\n".join(text))
+    names = [category["name"] for category in labels["categories"]]
+    (root / "data.yaml").write_text(json.dumps({"names": names, "val": "images/val"}))
+    return root
+
+
+def test_only_the_split_that_predictions_cover_is_read(yolo, world, tmp_path, capsys):
+    predictions = rewrite(world[1], lambda entries: [e for e in entries if e["image_id"] % 2])
+    assert fit(tmp_path, yolo / "data.yaml", predictions) == 0
+    text = said(capsys)
+    assert "are of the split val (30 images)" in text and "not of train (30 images)" in text
+    assert "have no box" not in text
+    whole = json.loads((tmp_path / "fit/result.json").read_text())
+    assert fit(tmp_path, yolo / "labels/val", predictions) == 0
+    alone = json.loads((tmp_path / "fit/result.json").read_text())
+    assert whole["per_source"] == alone["per_source"]
+
+
+def test_equal_stems_in_two_splits_are_ambiguous(yolo, world, tmp_path, capsys):
+    for image in sorted((yolo / "images/train").glob("*.jpg")):
+        for folder, suffix in (("images", "jpg"), ("labels", "txt")):
+            path = yolo / folder / "train" / f"{image.stem}.{suffix}"
+            path.rename(path.with_stem(f"{int(image.stem) + 1:06}"))
+    predictions = rewrite(world[1], lambda entries: [e for e in entries if e["image_id"] % 2])
+    assert fit(tmp_path, yolo / "data.yaml", predictions) == 2
+    assert "30 of 30 images of the predictions could each be several" in said(capsys)
+    assert fit(tmp_path, yolo / "labels/val", predictions) == 0
