@@ -16,6 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from autoeval.detections import Evidence
+from autoeval.estimation.observation.detector_identity import is_identified, kept_with
 from autoeval.estimation.observation.evidence_bytes import pack_evidence, unpack_evidence
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.pass_log import PassLog
@@ -24,6 +25,7 @@ from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
 from autoeval.metasets.sample_set import FileSamples, Sample
 from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.executors.local import LocalExecutor
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.progress import progress_bar
@@ -138,7 +140,7 @@ class KeptObserver(Observer[D]):
             "version": __version__,
             "repeats": settings.repeats,
             "wants": settings.wants,
-            "file": getattr(self.detector, "file_digest", ""),
+            **kept_with(self.detector),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
@@ -161,7 +163,18 @@ class KeptObserver(Observer[D]):
 
 
 def keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
-    """Return an observer that keeps what it has seen; the same one without a `Keeping`."""
+    """Return an observer that keeps what it has seen; the same one without a `Keeping`.
+
+    What a detector has seen that cannot be told from another one is kept for workers alone.
+    """
+    if keep is not None and not is_identified(observer.detector):
+        _say(
+            f"note: {keep.folder} keeps no observed image for another run: the detector states "
+            "neither its weights nor settings, so that a retrained one could not be told from it "
+            "(BlackBoxDetector(..., weights=PATH))"
+        )
+        if keep.executor is None or isinstance(keep.executor, LocalExecutor):
+            return observer
     return observer if keep is None else KeptObserver(observer, keep)
 
 
