@@ -149,7 +149,7 @@ def site_of_files(
     clean = found.clean
     passes = (clean, found.half_size, found.teacher)
     problems = [problem for of in passes if of is not None for problem in of.problems]
-    warnings = [*statistics.warnings, *statistics.differences(clean)]
+    warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
     warnings += check_floor(clean, "the file", truncated=files.truncated)
     # A file that lists an image without a box lists all of them.
     if images is None and len(np.unique(clean.image)) == len(found):

@@ -271,15 +271,22 @@ def _with_files(
         what="images with labelled objects",
         refuse=not files.truncated,
     )
+    statistics = ReferenceStatistics.of(found.clean)
+    if not label_words:
+        statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
     made = training_set(
         found.as_categories(categories, words),
         truth,
         name=name,
         family=family,
         everywhere=everywhere,
-        statistics=ReferenceStatistics.of(found.clean),
+        statistics=statistics,
         problems=(*content.problems, *of_split, *_problems(found), *floor),
-        warnings=(*uncovered, *(() if label_words else mismatched_words(found.clean, truth))),
+        warnings=(
+            *found.clean.warnings,
+            *uncovered,
+            *(() if label_words else mismatched_words(found.clean, truth)),
+        ),
     )
     if made.table["mAP50"].max() > ALL_WRONG:
         return made
@@ -287,6 +294,13 @@ def _with_files(
         f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "
         "and image ids mean what the labels mean? Write words and file names into it"
     )
+
+
+def _joined_numbers(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """Add the labels' words for numbers to those of the predictions, unless they contradict."""
+    if any(labels.get(number, word) != word for number, word in own.items()):
+        return dict(own)
+    return {**labels, **own}
 
 
 def _covered_splits(

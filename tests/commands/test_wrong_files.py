@@ -101,3 +101,67 @@ def test_equal_stems_in_two_splits_are_ambiguous(yolo, world, tmp_path, capsys):
     assert fit(tmp_path, yolo / "data.yaml", predictions) == 2
     assert "30 of 30 images of the predictions could each be several" in said(capsys)
     assert fit(tmp_path, yolo / "labels/val", predictions) == 0
+
+
+def estimate(folder, predictions, *more, name="new"):
+    """Estimate by the estimator of `fit`; return the status and the result, where there is one."""
+    words = ["--predictions", str(predictions), "--work-dir", str(folder / name), *map(str, more)]
+    status = main(["estimate", *words, "--estimator", str(folder / "fit/estimator.parquet")])
+    path = folder / name / "result.json"
+    return status, json.loads(path.read_text())["estimate"] if path.exists() else None
+
+
+def renumbered(labels, predictions, path, number):
+    """The predictions as an object with its own categories, numbered by a function of the old."""
+    entries = [
+        {**e, "category_id": number(e["category_id"])} for e in json.loads(predictions.read_text())
+    ]
+    named = json.loads(labels.read_text())["categories"]
+    categories = [{"id": number(c["id"]), "name": c["name"]} for c in named]
+    path.write_text(json.dumps({"annotations": entries, "categories": categories}))
+    return path
+
+
+def swapped(labels, predictions, path):
+    """The same numbers as in the labels, for other words."""
+    return renumbered(labels, predictions, path, lambda number: number % 4 + 1)
+
+
+def test_the_categories_of_a_file_go_before_the_numbers_of_the_fit(world, tmp_path, capsys):
+    assert fit(tmp_path, *world) == 0
+    _, plain = estimate(tmp_path, world[1], name="plain")
+    assert "has its own words for numbers" not in said(capsys)
+    _, other = estimate(tmp_path, swapped(*world, tmp_path / "own.json"))
+    assert "2 is thing 0, not thing 1" in said(capsys)
+    assert other["value"] == plain["value"] and other["per_category"] == plain["per_category"]
+
+
+def test_the_categories_of_a_file_go_before_the_numbers_of_the_labels(world, tmp_path, capsys):
+    assert fit(tmp_path, *world) == 0
+    table = json.loads((tmp_path / "fit/result.json").read_text())["per_source"]
+    capsys.readouterr()
+    assert fit(tmp_path, world[0], swapped(*world, tmp_path / "own.json")) == 0
+    assert "2 is thing 0, not thing 1" in said(capsys)
+    assert json.loads((tmp_path / "fit/result.json").read_text())["per_source"] == table
+
+
+def test_an_export_keeps_the_numbers_of_categories(world, tmp_path):
+    assert fit(tmp_path, *world) == 0
+    own = renumbered(*world, tmp_path / "own.json", lambda number: 100 - number)
+    assert estimate(tmp_path, own, "--export", tmp_path / "out")[0] == 0
+    rows = json.loads((tmp_path / "out/predictions.json").read_text())
+    assert {(row["category_id"], row["category"]) for row in rows} == {
+        (99 - k, f"thing {k}") for k in range(4)
+    }
+
+
+def test_numbers_of_the_labels_are_remembered_where_predictions_have_words(world, tmp_path):
+    _, plain = fit(tmp_path, *world), estimate(tmp_path, world[1], name="plain")[1]
+    worded = tmp_path / "worded.json"
+    entries = json.loads(world[1].read_text())
+    for entry in entries:
+        entry["category"] = f"thing {entry.pop('category_id') - 1}"
+    worded.write_text(json.dumps(entries))
+    assert fit(tmp_path, world[0], worded) == 0
+    status, by_number = estimate(tmp_path, world[1])
+    assert status == 0 and by_number["value"] == plain["value"]

@@ -12,8 +12,8 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.box_columns import Predictions
-from autoeval.data.predictions.category_words import find_words
-from autoeval.data.predictions.entries import read_entries
+from autoeval.data.predictions.category_words import find_words, numbering_conflict
+from autoeval.data.predictions.entries import Entries, read_entries
 from autoeval.data.predictions.file_formats import read_columns
 from autoeval.data.predictions.matching_images import Named, place_images
 from autoeval.data.predictions.oddities import oddities
@@ -44,12 +44,12 @@ def read_predictions(
     where : str
         What lists them, for messages.
     numbers : mapping of str to str, optional
-        Word for each number of a category, where the file has no words.
+        Word for each number of a category, where the file has neither words nor `categories`.
 
     Returns
     -------
     Predictions
-        Its problems count what was left out.
+        Its problems count what was left out; it warns where its own `categories` are not `numbers`.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def read_predictions(
     if images is None and own is not None:
         images, where = own, "its own list of images"
     place, known, lost = _place(entries.images, images, where)
-    words = find_words(path, entries.categories, {**given, **(numbers or {})})
+    words = find_words(path, entries.categories, given or numbers or {})
     read = Predictions(
         known,
         words.categories,
@@ -73,11 +73,16 @@ def read_predictions(
         entries.scores,
         words.numbers,
         entries.problems + lost,
+        numbering_conflict(path, given, numbers or {}) if _by_number(entries) else (),
     )
     del entries
     if lost:
         read = read.where(read.image >= 0)
     return replace(read, problems=read.problems + oddities(path, read))
+
+
+def _by_number(entries: Entries) -> bool:
+    return any(word is None for _, word in entries.categories)
 
 
 def _place(
