@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.data.predictions.entries import NoBoxError
+from autoeval.data.predictions.half_size import check_half_size
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -65,23 +67,27 @@ class PredictionFiles:
         Raises
         ------
         InputError
-            As `read_predictions`; if the passes have no word in common.
+            As `read_predictions` and `check_half_size`; if the passes have no word in common.
         """
         numbers = self.names or numbers
         clean = read_predictions(self.clean, images=images, where=where, numbers=numbers)
         half, teacher = (
-            None if path is None else _read_beside(clean, path, str(self.clean), numbers)
-            for path in (self.half_size, self.teacher)
+            None if path is None else _read_beside(clean, path, str(self.clean), numbers, canvas)
+            for path, canvas in ((self.half_size, True), (self.teacher, False))
         )
+        if half is not None:
+            check_half_size(clean, half, Path(str(self.half_size)))
         return SiteBoxes(clean, half, teacher)
 
 
 def _read_beside(
-    clean: Predictions, path: PathLike, where: str, numbers: Mapping[str, str]
+    clean: Predictions, path: PathLike, where: str, numbers: Mapping[str, str], on_canvas: bool
 ) -> Predictions:
     """Read another pass over the same images, in the same words; its file may hold no box."""
     try:
-        found = read_predictions(path, images=clean.images, where=where, numbers=numbers)
+        found = read_predictions(
+            path, images=clean.images, where=where, numbers=numbers, on_canvas=on_canvas
+        )
     except NoBoxError:
         return clean.where(np.zeros(len(clean), bool))
     words = {word: word for word in found.categories if word in clean.categories}

@@ -15,6 +15,7 @@ from autoeval.data.predictions.box_columns import Predictions
 from autoeval.data.predictions.category_words import find_words, numbering_conflict
 from autoeval.data.predictions.entries import Entries, read_entries
 from autoeval.data.predictions.file_formats import read_columns
+from autoeval.data.predictions.half_size import within_images
 from autoeval.data.predictions.matching_images import Named, place_images
 from autoeval.data.predictions.oddities import oddities
 
@@ -25,6 +26,7 @@ def read_predictions(
     images: Sequence[LabelledImage] | None = None,
     where: str = "the list of images",
     numbers: Mapping[str, str] | None = None,
+    on_canvas: bool = False,
 ) -> Predictions:
     """Read what a detector has found on a set of images.
 
@@ -45,6 +47,8 @@ def read_predictions(
         What lists them, for messages.
     numbers : mapping of str to str, optional
         Word for each number of a category, where the file has neither words nor `categories`.
+    on_canvas : bool
+        Whether images were shown on a larger canvas; see `within_images`.
 
     Returns
     -------
@@ -78,6 +82,8 @@ def read_predictions(
     del entries
     if lost:
         read = read.where(read.image >= 0)
+    if on_canvas:
+        read = within_images(read)
     return replace(read, problems=read.problems + oddities(path, read))
 
 
