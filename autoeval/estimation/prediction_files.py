@@ -16,9 +16,11 @@ from autoeval.data.predictions.half_size import check_half_size
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.metrics.coco_matching import MAX_DETECTIONS
 
 PathLike = str | os.PathLike[str]
 LOW_FLOOR, HIGH_FLOOR = 0.05, 0.3
+FEWEST_FULL, MANY_FULL = 3, 0.1
 
 
 @dataclass(frozen=True)
@@ -119,3 +121,24 @@ def check_floor(found: Predictions, name: str, *, truncated: bool = False) -> tu
             "go on."
         )
     return (warning,)
+
+
+def check_limit(found: Predictions, name: str) -> tuple[str, ...]:
+    """Warn of lists that were cut to the best few boxes of each image.
+
+    Returns
+    -------
+    tuple of str
+        One warning where a tenth of the images, and three or more, hold as many boxes as any, and
+        these are fewer than the 100 that average precision counts.
+    """
+    n_boxes = np.bincount(found.image, minlength=len(found.images))
+    n_full = int(np.count_nonzero(n_boxes == found.most_boxes))
+    few = found.most_boxes < MAX_DETECTIONS
+    if not len(found) or not few or n_full < max(FEWEST_FULL, MANY_FULL * len(n_boxes)):
+        return ()
+    return (
+        f"{n_full} of {len(n_boxes)} images in {name} have exactly {found.most_boxes} boxes, the "
+        f"most of any: were only the best {found.most_boxes} kept? That lowers the accuracy that "
+        "is measured and hides low scores; export all boxes from .01 on",
+    )

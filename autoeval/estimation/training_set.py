@@ -25,7 +25,7 @@ from autoeval.estimation.category_scores import (
     SCORE_THR,
     labelled_rows,
 )
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor
+from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor, check_limit
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.labels.label_warnings import label_warnings, mismatched_words
@@ -285,6 +285,7 @@ def _with_files(
         warnings=(
             *found.clean.warnings,
             *uncovered,
+            *check_limit(found.clean, str(files.clean)),
             *(() if label_words else mismatched_words(found.clean, truth)),
         ),
     )

@@ -8,6 +8,8 @@ import pytest
 from predicted_world import HEIGHT, WIDTH, write_world
 
 from autoeval.cli import main
+from autoeval.commands.label_options import translation
+from autoeval.errors import InputError
 
 
 @pytest.fixture
@@ -165,3 +167,95 @@ def test_numbers_of_the_labels_are_remembered_where_predictions_have_words(world
     assert fit(tmp_path, world[0], worded) == 0
     status, by_number = estimate(tmp_path, world[1])
     assert status == 0 and by_number["value"] == plain["value"]
+
+
+def test_the_best_ten_boxes_are_named_at_the_fit(world, tmp_path, capsys):
+    def cut(entries):
+        kept = {}
+        for entry in sorted(entries, key=lambda entry: -entry["score"]):
+            kept.setdefault(entry["image_id"], []).append(entry)
+        return [entry for of in kept.values() for entry in of[:5]]
+
+    rewrite(world[1], cut)
+    assert fit(tmp_path, *world) == 0
+    assert "60 of 60 images in" in said(capsys)
+    estimate(tmp_path, world[1])
+    assert "have exactly 5 boxes, the most of any" in said(capsys)
+
+
+def test_words_of_one_category_that_are_given_apart(world, tmp_path, capsys):
+    assert fit(tmp_path, *world) == 0
+    together = estimate(tmp_path, world[1], "--category", "two=thing 0,thing 1", name="a")[1]
+    apart = ["--category", "two=thing 0", "--category", "two=thing 1"]
+    assert estimate(tmp_path, world[1], *apart, name="b")[1] == together
+    twice = ["--category", "a=thing 0", "--category", "b=thing 0"]
+    assert estimate(tmp_path, world[1], *twice, name="c") == (2, None)
+    assert "'thing 0' is given to two categories, a and b" in said(capsys)
+
+
+def test_a_word_with_two_translations_is_refused():
+    assert translation(["car=vehicle", "bus=vehicle"]) == {"car": "vehicle", "bus": "vehicle"}
+    with pytest.raises(InputError, match="--words gives the word 'car' two categories"):
+        translation(["car=vehicle", "car=person"])
+
+
+def test_one_set_by_two_names_is_not_joined(world, tmp_path, capsys):
+    assert fit(tmp_path, *world) == 0
+    copy = tmp_path / "copy.json"
+    copy.write_bytes(world[0].read_bytes())
+    assert fit(tmp_path / "2", copy, world[1]) == 0
+    join = ["fit", "--join", str(tmp_path / "fit"), str(tmp_path / "2/fit")]
+    assert main([*join, "--work-dir", str(tmp_path / "all")]) == 2
+    text = said(capsys)
+    assert "8 pairs have equal scores and accuracies, such as thing 1 of val_labels, " in text
+    other = write_world(tmp_path, "other", seed=1, n_categories=4)
+    assert fit(tmp_path / "3", *other) == 0
+    join[-1] = str(tmp_path / "3/fit")
+    assert main([*join, "--work-dir", str(tmp_path / "all")]) == 0
+
+
+@pytest.mark.parametrize("level", ["2", "0", "nan"])
+def test_a_level_that_is_none_is_refused_before_anything_is_read(tmp_path, capsys, level):
+    assert fit(tmp_path, tmp_path / "no.json", tmp_path / "no.json", "--level", level) == 2
+    assert "number over 0 and under 1" in said(capsys)
+
+
+def image_list(folder, names):
+    path = folder / "images.txt"
+    path.write_text("\n".join(names))
+    return path
+
+
+def test_a_list_of_another_site(world, tmp_path, capsys):
+    assert fit(tmp_path, *world) == 0
+    whole = image_list(tmp_path, ["# all images", *(f"{k:06}.jpg" for k in range(60))])
+    found = estimate(tmp_path, world[1], "--images-list", whole)[1]
+    assert found["n_images"] == 60 and "is it the list" not in said(capsys)
+    other = image_list(tmp_path, [f"{k:06}.jpg" for k in range(7, 90)])
+    assert estimate(tmp_path, world[1], "--images-list", other)[0] == 0
+    text = said(capsys)
+    assert "warning: 7 images of the predictions are not in" in text
+    assert "warning: 30 of 83 images have no box" in text
+
+
+@pytest.mark.parametrize("change", ["corners", "doubled"])
+def test_pixels_are_checked_with_a_folder_as_with_a_list(world, tmp_path, capsys, change):
+    labels, predictions = world
+    assert fit(tmp_path, labels, predictions) == 0
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for k in range(60):
+        cv2.imwrite(str(folder / f"{k:06}.jpg"), np.zeros((HEIGHT, WIDTH, 3), np.uint8))
+    assert estimate(tmp_path, predictions, "--images-list", folder)[0] == 0
+
+    def spoil(entries):
+        for entry in entries:
+            x, y, w, h = entry["bbox"]
+            corners = [x, y, x + w, y + h]
+            entry["bbox"] = corners if change == "corners" else [2 * side for side in entry["bbox"]]
+
+    rewrite(predictions, spoil)
+    capsys.readouterr()
+    for images in (labels, folder):
+        assert estimate(tmp_path, predictions, "--images-list", images)[0] == 2
+        assert "of the boxes reach out of their images" in said(capsys)

@@ -53,7 +53,9 @@ def test_a_pattern(site):
 
 
 def test_a_text_file_of_paths(site, tmp_path):
-    (tmp_path / "list.txt").write_text("site/a.jpg\n\nsite/b/2.png\nsite/a.jpg\nsite/notes.md\n")
+    (tmp_path / "list.txt").write_text(
+        "# all\nsite/a.jpg\n\nsite/b/2.png\nsite/a.jpg\nsite/notes.md\n"
+    )
     found = find_images(tmp_path / "list.txt")
     assert names(found) == ["a.jpg", "b/2.png"]
     assert found.images[0].path.is_file()

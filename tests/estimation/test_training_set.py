@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.data.predictions import read_predictions
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, scores_everywhere
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.pair_table import OF_BOXES
-from autoeval.estimation.prediction_files import check_floor
+from autoeval.estimation.prediction_files import check_floor, check_limit
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -114,6 +115,32 @@ def test_floors():
     with pytest.raises(InputError, match="--truncated"):
         check_floor(high, "p.json")
     assert len(check_floor(high, "p.json", truncated=True)) == 1
+
+
+def test_lists_cut_to_the_best_few_boxes():
+    found = random_found(0)  # 600 boxes on 22 of 24 images, about 27 each
+    assert check_limit(found, "p.json") == ()
+    rank = np.arange(len(found)) - np.searchsorted(np.sort(found.image), np.sort(found.image))
+    first = found.where(np.argsort(found.image, kind="stable"))
+    (warning,) = check_limit(first.where(rank < 10), "p.json")
+    assert warning.startswith("22 of 24 images in p.json have exactly 10 boxes")
+    assert check_limit(first.where(rank < 0), "p.json") == ()
+    three = first.where((rank < 9) | ((rank < 10) & (np.sort(found.image) < 3)))
+    assert len(check_limit(three, "p.json")) == 1  # 3 of 24
+    two = first.where((rank < 9) | ((rank < 10) & (np.sort(found.image) < 2)))
+    assert check_limit(two, "p.json") == ()
+
+
+def test_no_real_list_is_taken_for_a_cut_one(shared):
+    paths = sorted((shared / "real_predictions").glob("*/*/*.json"))
+    assert len(paths) >= 100
+    for path in paths:
+        found = read_predictions(path)
+        assert check_limit(found, path.name) == (), path
+    order = np.lexsort((-found.scores, found.image))
+    image = found.image[order]
+    best = found.where(order[np.arange(len(order)) - np.searchsorted(image, image) < 10])
+    assert "have exactly 10 boxes" in check_limit(best, path.name)[0]
 
 
 def test_predictions_that_look_like_another_detector():

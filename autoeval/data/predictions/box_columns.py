@@ -37,6 +37,8 @@ class Predictions:
         What was left out on the way or is odd, one sentence each.
     warnings : tuple of str
         Why its boxes may be misread, one sentence each.
+    n_unplaced : int
+        Images of the file that are not among `images`.
     """
 
     images: tuple[LabelledImage, ...]
@@ -48,6 +50,7 @@ class Predictions:
     numbers: dict[str, str]
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    n_unplaced: int = 0
 
     def __len__(self) -> int:
         return len(self.scores)

@@ -19,8 +19,8 @@ def read_image_list(path: str | os.PathLike[str]) -> tuple[LabelledImage, ...]:
     Parameters
     ----------
     path : path-like
-        A text file with a file name or an id a line, a COCO JSON file, whose annotations are not
-        read, or a folder of images.
+        A text file with a file name or an id a line (those that begin with # are comments), a COCO
+        JSON file, whose annotations are not read, or a folder of images.
 
     Raises
     ------
@@ -49,4 +49,4 @@ def _lines(path: Path) -> list[str]:
         raise InputError(f"No list of images {path}: check the path.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the list of images {path}: {error}.") from error
-    return [line.strip() for line in lines if line.strip()]
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

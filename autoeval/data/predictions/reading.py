@@ -78,6 +78,7 @@ def read_predictions(
         words.numbers,
         entries.problems + lost,
         numbering_conflict(path, given, numbers or {}) if _by_number(entries) else (),
+        int(np.count_nonzero(place < 0)),
     )
     del entries
     if lost:
