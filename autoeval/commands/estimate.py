@@ -73,6 +73,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     source = Path(args.predictions or args.images).name
     report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate)
-    more = export(args.export, estimate) if args.export else []
-    print_report(report, args.work_dir, as_json=args.json, more=more)
+    print_report(
+        report,
+        args.work_dir,
+        as_json=args.json,
+        more=lambda: export(args.export, estimate) if args.export else [],
+    )
     return 0

@@ -21,6 +21,7 @@ from autoeval.estimation.joined_pairs import joined_rows
 from autoeval.estimation.label_assistance import assistance_of, site_of_set
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.prediction_files import PathLike, PredictionFiles
@@ -148,19 +149,21 @@ def fit_labelled(
         detector.categories
     )
     samples = SampleSet(seed_set, own_images(seed_set))
-    evidence, truth = [], []
+    evidence, truth, log = [], [], PassLog()
     with observer.begin(samples, len(samples), f"observing {name}") as bar:
-        for sample, seen in observer.each(samples):
+        for sample, seen in observer.each(samples, log=log):
             evidence.append(boxes_alone(seen.relabel(lookup)))
             truth.append((sample.boxes, sample.labels, sample.iscrowd))
             bar.update()
+    log.check(len(evidence))
+    lost = [f"left out: {reason}" for reason in log.unreadable.values()]
     boxes = SiteBoxes.of_evidence(evidence, categories)
     made = training_set(
         boxes,
         truth_of_samples(boxes, truth),
         name=name,
         family=family,
-        problems=seed_set.problems,
+        problems=(*seed_set.problems, *lost),
         score_thr=settings.stability.score_thr,
     )
     statistics = replace(made.statistics, categories=detector.categories)

@@ -246,7 +246,8 @@ def _record(
         raise InputError(f"Image {image.image_id} ({path}) has no height and width; COCO files do.")
     height, width = image.size
     xywh = np.array([box.xywh for box in boxes], np.float64).reshape(-1, 4)
-    given = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
+    with np.errstate(over="ignore"):
+        given = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
     clipped = given.clip(0, [width, height, width, height])
     flat = (xywh[:, 2:] <= 0).any(1)
     outside = ~flat & (clipped[:, 2:] <= clipped[:, :2]).any(1)

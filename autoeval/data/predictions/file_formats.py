@@ -115,6 +115,11 @@ def _document(path: Path) -> Content:
             f"{path} is not a COCO results file: expected a list of boxes, or an object with such "
             "a list as 'annotations'."
         )
-    numbers = {str(c["id"]): str(c["name"]) for c in document.get("categories") or []}
+    try:
+        numbers = {str(c["id"]): str(c["name"]) for c in document.get("categories") or []}
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."
+        ) from error
     images = read_coco(path).images if document.get("images") else None
     return Content(columns_of_list(document["annotations"]), images, numbers)

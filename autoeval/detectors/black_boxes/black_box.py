@@ -15,7 +15,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.detectors.black_boxes.black_box_answers import read_answers
 from autoeval.detectors.inputs.shrinking import on_half, shrink
 from autoeval.detectors.inputs.views import VIEWS, alter
-from autoeval.errors import InputError
+from autoeval.errors import FailedOnImagesError, InputError
 
 GIVEN = ("views", "half_size")
 MISSING = {
@@ -141,8 +141,10 @@ class BlackBoxDetector:
 
         Raises
         ------
+        FailedOnImagesError
+            If the callable raises.
         InputError
-            If the callable raises, answers for another number of images, or with something that is
+            If it answers for another number of images, or with something that is
             no box; or if repeats are asked for.
         """
         if repeats:
@@ -169,7 +171,7 @@ class BlackBoxDetector:
         try:
             answers = self.find(list(images))
         except Exception as error:  # it is a program of somebody else: it can fail in any way
-            raise InputError(
+            raise FailedOnImagesError(
                 f"{self.name} failed on {len(images)} images, from '{image_ids[0]}' on: "
                 f"{type(error).__name__}: {error}"
             ) from error

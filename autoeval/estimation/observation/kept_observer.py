@@ -29,7 +29,7 @@ from autoeval.runtime.executors.local import LocalExecutor
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.progress import progress_bar
-from autoeval.runtime.store import MANIFEST, RowStore
+from autoeval.runtime.store import RowStore
 from autoeval.version import __version__
 
 OBSERVED, CONTENT = "observed", "evidence"
@@ -159,6 +159,7 @@ class KeptObserver(Observer[D]):
         for name, seconds in note["seconds"].items():
             log.seconds[name] += seconds
         evidence = unpack_evidence(rows[CONTENT].iloc[0])
+        log.n_observed += len(evidence)
         return {start + n: one for n, one in zip(note["numbers"], evidence, strict=True)}
 
 
@@ -197,12 +198,12 @@ def _say(line: str) -> None:
 
 def _unused(store: RowStore, jobs: Sequence[Job]) -> str:
     """Say how much the last run into a folder left there that these jobs are not about, and why."""
-    path, now = store.folder / MANIFEST, {job.key for job in jobs}
-    listed = json.loads(path.read_text(encoding="utf-8"))["jobs"] if path.exists() else []
+    manifest, now = store.read_manifest(), {job.key for job in jobs}
+    listed = manifest["jobs"] if manifest else []
     others = {job["key"]: job for job in listed if job["key"] not in now}
     kept = [others[key] for key in store.finished(others)]
     if not kept:
         return ""
-    same = {job.columns["made_with"] for job in jobs} & {job["made_with"] for job in kept}
+    same = {job.columns["made_with"] for job in jobs} & {job.get("made_with") for job in kept}
     why = "not asked for, or as they were before a change" if same else OTHERWISE
     return f"note: {store.folder} also keeps {sum(job['size'] for job in kept)} images {why}"

@@ -20,9 +20,12 @@ class PassLog:
     unreadable : dict of int to str
         Why an image could not be, by its number in the set.
     seconds : dict of str to float
+    n_observed : int
+        Images that the detector has seen.
     """
 
     def __init__(self) -> None:
+        self.n_observed = 0
         self.unreadable: dict[int, str] = {}
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
@@ -36,6 +39,7 @@ class PassLog:
     def merge(self, other: Self) -> None:
         """Take in what ``other`` has seen."""
         self.unreadable |= other.unreadable
+        self.n_observed += other.n_observed
         for name, seconds in other.seconds.items():
             self.seconds[name] += seconds
 
