@@ -20,6 +20,9 @@ from autoeval.errors import InputError
 _UNREAD = frozenset({".arw", ".cr2", ".cr3", ".dng", ".heic", ".heif", ".jxl", ".nef", ".raf"})
 
 
+FILMS_SKIPPED = "films passed over"
+
+
 @dataclass(frozen=True)
 class FoundImages:
     """Images without labels, and what lay beside them.
@@ -119,7 +122,7 @@ def _images(path: Path, name: str, every: str | None) -> Sequence[ImageFile | Fi
 
 def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
     kinds: dict[str, list[str]] = {
-        "films passed over (--every 2s takes their frames)": [],
+        FILMS_SKIPPED: [],
         "images in formats that OpenCV does not read, passed over": [],
         "other files passed over": [],
         "hidden files passed over": [printable(name) for name in hidden],

@@ -31,7 +31,7 @@ def test_a_folder_names_what_is_passed_over(site):
     found = find_images(site)
     assert names(found) == ["a.jpg", "b/2.png", "b/10.png"]
     assert found.skipped == (
-        "films passed over (--every 2s takes their frames): 1 (f.avi)",
+        "films passed over: 1 (f.avi)",
         "images in formats that OpenCV does not read, passed over: 1 (b/photo.heic)",
         "other files passed over: 1 (notes.txt)",
         "hidden files passed over: 1 (.hidden/x.jpg)",
