@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.estimate.tool_files import export
     from autoeval.results.printing import print_report
@@ -72,7 +73,16 @@ def run(args: argparse.Namespace) -> int:
     if estimate is None:
         return 0
     source = Path(args.predictions or args.images).name
-    report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate)
+    spec = estimator.loading_.get("detector") or {}
+    given = about(
+        args.command_line,
+        images=args.images or args.images_list,
+        predictions=args.predictions,
+        detector=args.detector or args.config or spec.get("name"),
+        checkpoint=args.checkpoint or spec.get("checkpoint"),
+        estimator=args.estimator,
+    )
+    report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)
     print_report(
         report,
         args.work_dir,

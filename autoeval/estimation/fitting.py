@@ -6,14 +6,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.category_scores import is_labelled_enough, too_few_labels
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.evaluation import evaluate_pairs, has_families, worse_than_constant
 from autoeval.estimation.fit_result import FitResult
@@ -38,6 +40,9 @@ from autoeval.estimation.training_set import (
 )
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.metasets.task import Task
+
+if TYPE_CHECKING:
+    from autoeval.metasets.seed_set import SeedSet
 
 CONFIDENT = 0.3
 TEACHER = "teacher"
@@ -139,6 +144,7 @@ def fit_labelled(
     categories = _shared(content.categories, detector.categories, content.path)
     name = Path(labels).stem
     seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
+    _refuse_few_labels(seed_set)
     own = {word: [word] for word in detector.categories}
     settings = replace(light(), teacher=teacher)
     observer: Observer = Observer(
@@ -176,6 +182,18 @@ def fit_labelled(
         loading=loading,
         detector=detector,
     )
+
+
+def _refuse_few_labels(seed_set: SeedSet) -> None:
+    """Refuse before the detector is run what would be refused afterwards."""
+    n_true = np.array(
+        [
+            np.bincount(image.labels[~image.iscrowd], minlength=len(seed_set.categories))
+            for image in seed_set.images
+        ]
+    )
+    if not any(map(is_labelled_enough, n_true.T)):
+        raise too_few_labels(seed_set.name)
 
 
 def fit_sets(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.report.numerals import counted
 from autoeval.report.sections import Report, Section
+from autoeval.results.estimate.about import About
 from autoeval.results.estimate.answer import Answer, star
 from autoeval.results.estimate.by_category import ByCategory
 from autoeval.results.estimate.estimate_notes import LeftOut, Warnings
@@ -25,6 +28,7 @@ def estimate_page(
     *,
     estimate: Estimate | None = None,
     detector: str = "",
+    given: Mapping[str, str] | None = None,
 ) -> Report:
     """Compose the page of an estimator, and of what it estimates of a site.
 
@@ -38,6 +42,8 @@ def estimate_page(
         From its `predict`.
     detector : str
         Its name, shown among what was run.
+    given : mapping of str to str, optional
+        What the page is about; see `autoeval.results.estimate.about.about`.
 
     Returns
     -------
@@ -71,6 +77,7 @@ def estimate_page(
     times = time_table(fit.table if fit else None, site.row if site else None)
     sections: list[Section] = [
         Answer(estimate),
+        About(given or {}),
         Warnings(estimate, results),
         LeftOut(problems, unreadable),
         AtAGlance(results),
