@@ -65,6 +65,8 @@ class FailingImages(Generic[Seen]):
             self._n_failed += 1
             if not self._log.n_observed and self._n_failed >= MOST_AT_FIRST:
                 raise
+            if not isinstance(alone, InputError):
+                self._log.failure = self._log.failure or _text(alone)
             why = f"the detector fails on it ({_text(alone)})"
             self._log.unreadable[number] = f"{sample.image_id}: {why}"
         else:
