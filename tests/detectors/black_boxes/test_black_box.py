@@ -135,3 +135,14 @@ def test_its_representation_says_what_it_is():
     assert repr(Observer(detector, Task("street", WORDS, ()))) == (
         "<Observer of 'street' by <BlackBoxDetector 'bright', 2 categories>>"
     )
+
+
+def test_categories_may_hold_a_word_several_times():
+    """As those of torchvision, in which "N/A" stands for each number that COCO does not use."""
+    words = ("N/A", "car", "N/A", "N/A", "bus")
+    answer = [[[1, 2, 3, 4], [1, 2, 5, 6]]], [[0.5, 0.6]], [[4, 2]]
+    (found,) = BlackBoxDetector(lambda images: answer, words).observe([street()], ["a"])
+    assert found.clean.labels.tolist() == [4, 2]
+    named = BlackBoxDetector(lambda images: (*answer[:2], [["bus", "car"]]), words)
+    (found,) = named.observe([street()], ["a"])
+    assert found.clean.labels.tolist() == [4, 1]
