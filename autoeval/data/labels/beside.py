@@ -91,7 +91,7 @@ def folder_of_images(labels: Path) -> Path:
     ]
     beside = [labels.parent / name for name in _SWAPPED.values()]
     for place in (*swapped, labels, *beside):
-        if place.is_dir() and _holds_images(place):
+        if place.is_dir() and holds_images(place):
             return place
     raise InputError(f"Where are the images of {labels}? Name their folder (`img_dir`).")
 
@@ -104,7 +104,8 @@ def without_size(images: list[str]) -> Iterator[str]:
         )
 
 
-def _holds_images(folder: Path) -> bool:
+def holds_images(folder: Path) -> bool:
+    """Say whether a folder or one of its subfolders holds an image."""
     try:
         return bool(load_image_folder(folder))
     except InputError:
