@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autoeval.data.archives import refuse_archive
 from autoeval.data.film import FILMS, FilmFrame, film_frames
 from autoeval.data.image_folder import SUFFIXES, ImageFile, load_image_folder, natural_order
 from autoeval.data.path_lists import LISTS, STANDARD_INPUT, is_pattern, listed_paths
@@ -70,6 +71,7 @@ def find_images(
         return _of_paths(listed_paths(path), every)
     if path.is_file() and suffix in FILMS | SUFFIXES:
         return _of_paths([path], every)
+    refuse_archive(path)
     return FoundImages(load_image_folder(path, img_dir))
 
 

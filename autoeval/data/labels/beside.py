@@ -13,6 +13,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
 _SWAPPED = {"labels": "images", "Annotations": "JPEGImages"}
+_BESIDE = (*_SWAPPED.values(), "data")  # FiftyOne's name
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def folder_of_images(labels: Path) -> Path:
     Raises
     ------
     InputError
-        If neither the folder itself nor the ``images`` or ``JPEGImages`` beside it holds any.
+        If neither the folder itself nor the ``images``, ``JPEGImages`` or ``data`` beside it holds
+        any.
     """
     parts = labels.parts
     swapped = [
@@ -89,7 +91,7 @@ def folder_of_images(labels: Path) -> Path:
         for k, part in reversed(list(enumerate(parts)))
         if part in _SWAPPED
     ]
-    beside = [labels.parent / name for name in _SWAPPED.values()]
+    beside = [labels.parent / name for name in _BESIDE]
     for place in (*swapped, labels, *beside):
         if place.is_dir() and holds_images(place):
             return place

@@ -13,6 +13,9 @@ from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
+BOXES = "instances_"
+"""What names of files with boxes begin with, where a data set has a file for each kind of label."""
+
 
 def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read a COCO file, or the only one of a folder (as CVAT and Label Studio export them).
@@ -23,20 +26,25 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
         JSON file, or a folder with one in it or in its subfolder ``annotations``.
     img_dir : Path, optional
         By default the first of these that holds the file's first image: ``images`` beside the
-        file, its own folder, ``images`` one folder up.
+        file, its own folder, ``data`` in it (FiftyOne), ``images`` one folder up, and for
+        ``instances_SUBSET.json`` the folder ``SUBSET`` in these ``images`` (datumaro and CVAT) or
+        beside them (COCO).
 
     Raises
     ------
     InputError
-        If it is malformed (see `read_coco`), or the folder holds several.
+        If it is malformed (see `read_coco`), or the folder holds several and not one of them is
+        called ``instances_SUBSET.json``.
     """
     content = read_coco(_only_file(path) if path.is_dir() else path)
     return replace(content, img_dir=img_dir or _images_of(content))
 
 
 def _images_of(content: LabelSet) -> Path:
-    own = content.path.parent
-    places = [own / "images", own, own.parent / "images"]
+    own, root = content.path.parent, content.path.parent.parent
+    subset = content.path.stem.rpartition("_")[2]
+    places = [own / "images", own, own / "data", root / "images"]
+    places += [root / "images" / subset, root / subset]
     first = content.images[0].file_name if content.images else ""
     holding = [place for place in places if os.path.isfile(place / first)]
     existing = [place for place in places if place.is_dir()]
@@ -45,8 +53,9 @@ def _images_of(content: LabelSet) -> Path:
 
 def _only_file(folder: Path) -> Path:
     files = _coco_files(folder)
-    if len(files) == 1:
-        return files[0]
+    boxes = [file for file in files if file.stem.startswith(BOXES)]  # not captions, stuff, ...
+    if 1 in (len(files), len(boxes)):
+        return (files if len(files) == 1 else boxes)[0]
     if not files:
         raise InputError(f"No COCO annotation file in {folder}: name the JSON file.")
     names = [str(file.relative_to(folder)) for file in files]

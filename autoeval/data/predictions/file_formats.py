@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, NamedTuple
 
+from autoeval.data.archives import refuse_archive
 from autoeval.data.coco import read_coco
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
@@ -57,6 +58,7 @@ def read_columns(path: Path) -> Content:
         raise InputError(f"No predictions file {name}: check the path.") from None
     except OSError as error:
         raise InputError(f"Cannot read the predictions file {name}: {error.strerror}.") from error
+    refuse_archive(path)
     if start == PARQUET:
         return Content(read_parquet(path))
     zipped = start[:2] == GZIP
