@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from autoeval.data.coco import read_coco
+from autoeval.data.former_names import FormerNames
+from autoeval.data.image_folder import load_image_folder
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
+from autoeval.data.labels.beside import holds_images
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -37,7 +40,7 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
         called ``instances_SUBSET.json``.
     """
     content = read_coco(_only_file(path) if path.is_dir() else path)
-    return replace(content, img_dir=img_dir or _images_of(content))
+    return _as_on_disk(replace(content, img_dir=img_dir or _images_of(content)))
 
 
 def _images_of(content: LabelSet) -> Path:
@@ -46,9 +49,35 @@ def _images_of(content: LabelSet) -> Path:
     places = [own / "images", own, own / "data", root / "images"]
     places += [root / "images" / subset, root / subset]
     first = content.images[0].file_name if content.images else ""
-    holding = [place for place in places if os.path.isfile(place / first)]
+    holding = [place for place in places if _holds(place, first)]
     existing = [place for place in places if place.is_dir()]
     return (holding or existing)[0]
+
+
+def _holds(folder: Path, name: str) -> bool:
+    """Say whether a path leads to a file within a folder; Label Studio writes others, too."""
+    path = PurePath(name)
+    return not path.is_absolute() and ".." not in path.parts and os.path.isfile(folder / path)
+
+
+def _as_on_disk(content: LabelSet) -> LabelSet:
+    """Give images the names that their files have, where Label Studio has other ones."""
+    folder = content.img_dir
+    assert folder is not None
+    lost = [not _holds(folder, image.file_name) for image in content.images]
+    if not any(lost) or not holds_images(folder):
+        return content
+    files = [file.image_id for file in load_image_folder(folder)]
+    former = FormerNames(files)
+    places = [
+        former.find(image.file_name) if missing else None
+        for image, missing in zip(content.images, lost, strict=True)
+    ]
+    images = tuple(
+        image if place is None else replace(image, file_name=files[place])
+        for image, place in zip(content.images, places, strict=True)
+    )
+    return replace(content, images=images)
 
 
 def _only_file(folder: Path) -> Path:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autoeval.data.former_names import former_name, stored_name
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -98,6 +99,14 @@ def _stem(name: str) -> str:
     return PurePath(_base(name) or "").stem
 
 
+def _stored(name: str | None) -> str | None:
+    return name if name is None else stored_name(name)
+
+
+def _former_stem(name: str) -> str:
+    return PurePath(former_name(name)).stem
+
+
 def _number(name: str | None) -> str | None:
     """Drop leading zeros, as a stem loses them that is written as a number."""
     return str(int(name)) if name and name.isdecimal() else name
@@ -109,6 +118,8 @@ WAYS: tuple[tuple[Callable[[Named], str | None], Callable[[LabelledImage], str |
     (lambda image: image.image_id, lambda image: image.image_id),
     (lambda image: _number(image.image_id), lambda image: _number(_stem(image.file_name))),
     (lambda image: _base(image.image_id), lambda image: _base(image.file_name)),
+    (lambda image: _stored(image.file_name), lambda image: former_name(image.file_name)),
+    (lambda image: _number(image.image_id), lambda image: _number(_former_stem(image.file_name))),
 )
 """For each convention the key of an image as found and as known."""
 

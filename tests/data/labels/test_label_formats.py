@@ -62,6 +62,22 @@ def test_an_archive_is_to_be_unpacked(tmp_path, read):
         read(tmp_path / "export.zip")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/data/upload/3/a1b2c3d4-a.png",
+        "../../media/upload/3/a1b2c3d4-a.png",
+        "images/a1b2c3d4__a.png",
+        "/data/local-files/?d=site%2Fa.png",
+    ],
+)
+def test_label_studio_gives_files_other_names(write, name):
+    folder = write({"result.json": COCO.replace("a.png", name), "site/a.png": IMAGE})
+    labels = load_labels(folder / "result.json", folder / "site")
+    assert labels.images[0].file_name == "a.png"
+    assert len(labels.boxes) == 1
+
+
 def test_label_studio_names_files_with_their_folder(write):
     content = COCO.replace("a.png", "images/a.png")
     folder = write({"result.json": content, "images/a.png": IMAGE})
