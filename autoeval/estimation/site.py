@@ -14,6 +14,7 @@ from autoeval.data.copied_files import without_copies
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_image_list
+from autoeval.data.predictions.image_list import with_sizes
 from autoeval.data.predictions.same_boxes import copies
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.data.wording import listed
@@ -142,6 +143,8 @@ def site_of_files(
     if isinstance(images, str | os.PathLike):
         known, where = read_image_list(images), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
+        if folder and Path(files.clean).is_dir():  # boxes as shares of the images
+            known = with_sizes(known, images)
     else:
         known, where = images, "the plan"
     found = files.read(known, where=where, numbers=statistics.numbers)

@@ -3,42 +3,18 @@
 import numpy as np
 import pytest
 
+from tests.clients.torchvision_operators import usable_torchvision
 from tests.doc_pages import snippet
 
 pytestmark = pytest.mark.clients
-torch = pytest.importorskip("torch")
 
 LAST = 90  # toothbrush: beyond the number of distinct words, since "N/A" is there ten times
-NMS = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 
-@pytest.fixture
-def detection(monkeypatch):
-    """torchvision's detectors; beside a torch of another build, with an NMS written in torch."""
-    monkeypatch.setattr(torch, "compile", lambda function, **_: function)  # needs no compiler
-    try:
-        import torchvision
-    except RuntimeError as error:  # "operator torchvision::nms does not exist"
-        assert "nms" in str(error)
-        from autoeval.detectors.ops.hard_nms import nms
-
-        library = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            library.define(name + NMS)
-        # With an offset of 0 ours would call torchvision's.
-        library.impl("nms", lambda *found: nms(*found, offset=1), "CPU")
-        torchvision = pytest.importorskip("torchvision")
-        torchvision.kept_library = library
-    except ImportError:
-        pytest.skip("needs the extra 'clients': torchvision")
-    if not torchvision.extension._has_ops():
-        monkeypatch.setattr(torchvision.ops.boxes, "_assert_has_ops", lambda: None)
+def test_boxes_of_the_snippet(monkeypatch):
+    usable_torchvision()
     from torchvision.models import detection
 
-    return detection
-
-
-def test_boxes_of_the_snippet(detection, monkeypatch):
     def untrained(weights, *args, **kwargs):
         """Return weights that put all boxes into the last category."""
         model = detection.fasterrcnn_resnet50_fpn_v2(weights=None, weights_backbone=None)

@@ -20,6 +20,7 @@ from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
 LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
+PICKLES = (".pkl", ".pickle")
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 SPACE = b" \t\r\n"
 
@@ -59,6 +60,12 @@ def read_columns(path: Path) -> Content:
     except OSError as error:
         raise InputError(f"Cannot read the predictions file {name}: {error.strerror}.") from error
     refuse_archive(path)
+    if path.suffix in PICKLES:
+        raise InputError(
+            f"{name} is a Python dump, as MMDetection's `tools/test.py --out` writes it. Expected "
+            "COCO results: leave --out away, and add `--cfg-options "
+            f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json."
+        )
     if start == PARQUET:
         return Content(read_parquet(path))
     zipped = start[:2] == GZIP

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from autoeval.data.coco import read_coco
 from autoeval.data.image_folder import load_image_folder
+from autoeval.data.image_header import image_size
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -40,6 +42,15 @@ def read_image_list(path: str | os.PathLike[str]) -> tuple[LabelledImage, ...]:
         what = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
         raise InputError(f"{path} {what}: expected a file name or an id a line, each once.")
     return tuple(LabelledImage(name, name, None) for name in names)
+
+
+def with_sizes(
+    images: tuple[LabelledImage, ...], folder: str | os.PathLike[str]
+) -> tuple[LabelledImage, ...]:
+    """Read the sizes of the images of a folder from their headers; None where one has none."""
+    return tuple(
+        replace(image, size=image_size(Path(folder) / image.file_name)) for image in images
+    )
 
 
 def _lines(path: Path) -> list[str]:

@@ -14,9 +14,10 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.box_columns import Predictions
 from autoeval.data.predictions.category_words import find_words
 from autoeval.data.predictions.entries import read_entries
-from autoeval.data.predictions.file_formats import read_columns
+from autoeval.data.predictions.file_formats import Content, read_columns
 from autoeval.data.predictions.matching_images import Named, place_images
 from autoeval.data.predictions.oddities import oddities
+from autoeval.data.predictions.text_folder import read_text_folder
 
 
 def read_predictions(
@@ -37,7 +38,8 @@ def read_predictions(
         such a list as ``annotations``, with ``images`` and ``categories`` as in a COCO annotation
         file. Or a file with one such box a line (``.jsonl``, ``.ndjson``). Lists and lines may be
         compressed by gzip. Or a Parquet file with one row a box, of the same columns or with
-        ``x``, ``y``, ``w`` and ``h`` for ``bbox``. All but the object are read in a stream.
+        ``x``, ``y``, ``w`` and ``h`` for ``bbox``. All but the object are read in a stream. Or a
+        folder of text files, one an image; see `read_text_folder`.
     images : sequence of LabelledImage, optional
         All images that the detector was run on; by default those that the file names, and no image
         is without a box unless the file lists its ``images``.
@@ -58,8 +60,12 @@ def read_predictions(
         its categories have no words; if it holds each object twice.
     """
     path = Path(path)
-    content, own, given = read_columns(path)
-    entries = read_entries(path, content)
+    if path.is_dir():
+        content = Content(read_text_folder(path, images, list(numbers or {})))
+    else:
+        content = read_columns(path)
+    columns, own, given = content
+    entries = read_entries(path, columns)
     if images is None and own is not None:
         images, where = own, "its own list of images"
     place, known, lost = _place(entries.images, images, where)
