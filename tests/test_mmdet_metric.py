@@ -164,7 +164,7 @@ def test_a_counting_estimator_serves_the_metric_too(folder, detector):
         ({"model.test_cfg.score_thr": 0.3}, r"score_thr: fitted with 0\.0, now 0\.3"),
         ({"load_from": None}, "detector.weights: fitted with"),
         ({"default_hooks.label_free.type": "EmptyCacheHook"}, "needs its hook"),
-        ({"test_evaluator.estimator": "nowhere.parquet"}, r"saved estimator at nowhere\.parquet"),
+        ({"test_evaluator.estimator": "nowhere.parquet"}, r"No estimator nowhere\.parquet"),
         ({"test_evaluator.repeats": 3}, "1 to 2 `repeats`"),
     ],
 )

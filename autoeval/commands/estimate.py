@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from autoeval.commands.detector_options import (
@@ -16,6 +17,10 @@ from autoeval.commands.predictions_options import add_image_list_option, add_pre
 from autoeval.commands.site_options import add_category_option, predict_site
 from autoeval.errors import InputError
 
+OF_IMAGES = ("images", "img_dir", "every", "detector", "config", "checkpoint")
+OF_FILES = ("predictions", "half_size_predictions", "images_list", "names", "truncated")
+SAME_SITE = (*OF_IMAGES, *OF_FILES, "category")
+"""Options that `label plan` has, too, and that say which images and boxes are meant."""
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
 
 
@@ -75,4 +80,18 @@ def run(args: argparse.Namespace) -> int:
     report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate)
     more = export(args.export, estimate) if args.export else []
     print_report(report, args.work_dir, as_json=args.json, more=more)
+    if estimate.advice and estimator.label_assistance_ is not None and not args.json:
+        print(f"\nnext step, images to label:\n  {_label_plan(args)}")
     return 0
+
+
+def _label_plan(args: argparse.Namespace) -> str:
+    """Return the command that plans labels for the same images, by the same route."""
+    words = ["autoeval", "label", "plan", "--estimator", args.estimator]
+    for name in SAME_SITE:
+        value = getattr(args, name)
+        if name == "category":
+            words += [word for each in value or () for word in ("--category", each)]
+        elif value:
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
+    return shlex.join(map(str, words))

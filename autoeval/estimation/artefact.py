@@ -45,7 +45,10 @@ def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str,
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"Expected a saved estimator at {path} but there is no such file.")
+        raise InputError(
+            f"No estimator {path}: make one with `autoeval fit --labels val.json --predictions "
+            "val_predictions.json` (or --detector ALIAS), or name another file."
+        )
     try:
         arrow = pyarrow.parquet.read_table(path)
         metadata = json.loads(arrow.schema.metadata[KEY])

@@ -81,7 +81,7 @@ def test_what_does_not_go_together_is_refused(tables, capsys):
         ((one, tables / "other.parquet"), "score_thr"),
         ((one, again), "cup of one"),
         ((one, one), "two work dirs or more"),
-        ((one, tables / "absent"), "there is no such file"),
+        ((one, tables / "absent"), "make one with `autoeval fit"),
     ):
         assert join(*folders, to=to) == 2
         assert words in capsys.readouterr().err
