@@ -167,3 +167,24 @@ def test_python_compiles_and_finds_what_it_imports(page):
                 for name in node.names:
                     if name.name.split(".")[0] not in CLIENTS:
                         import_module(name.name)
+
+
+def test_a_task_of_several_sites(here):
+    """The commands of pages for a task file, and its labels as COCO."""
+    for seed, name in enumerate(("harbour", "tunnel", "market"), 5):
+        labels, found = write_world(here, name, seed=seed, n_images=30, boxes=12)
+        (here / "PREDICTIONS").mkdir(exist_ok=True)
+        found.rename(here / "PREDICTIONS" / f"{name}.json")
+        labels.rename(here / f"{name}.json")
+    sources = [
+        {"name": name, "labels": f"{name}.json", "img_dir": "new_site"}
+        for name in ("harbour", "tunnel", "market")
+    ]
+    task = {"name": "vehicle", "categories": ["thing 2", "thing 3"], "data_root": str(here)}
+    lines = [f"{key} = {value!r}" for key, value in {**task, "seed_sets": sources}.items()]
+    (here / "my_task.py").write_text("\n".join(lines))
+    done = run_block(block("docs/predictions.md", "--images-predictions new.json"))
+    assert len(done) == 1
+    assert len(run_block(block("docs/data.md", "autoeval check"))) == 1
+    assert main(["convert-labels", "val.json", "OUT.json", "--img-dir", "new_site"]) == 0
+    assert len(json.loads((here / "OUT.json").read_text())["images"]) == 40
