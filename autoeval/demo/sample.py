@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.demo.judging import Pictures
+from autoeval.demo.detector_page import Pictures
 from autoeval.demo.roadworld import CATEGORY, DETECTOR
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
