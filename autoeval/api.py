@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_files, fit_labelled, join_fits
+from autoeval.estimation.intervals import check_level
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.teacher_boxes import Teacher, load_teacher
 from autoeval.estimation.plan_folder import plan_in_folder
@@ -128,6 +129,7 @@ def fit(
     InputError
         If the data cannot be read or do not belong together; the message says what to do.
     """
+    check_level(level)
     folder = None if work_dir is None else Path(work_dir)
     if join:
         estimator = _join(join, target, level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -99,6 +100,7 @@ def _main(argv: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(prog=f"autoeval {name}", description=module.__doc__)
     module.add_arguments(parser)
     args = parser.parse_args(words[len(name.split()) :])
+    args.command_line = shlex.join(["autoeval", *words])
     return _run(module.run, args)
 
 

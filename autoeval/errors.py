@@ -6,3 +6,7 @@ class InputError(ValueError):
 
     Command-line programs print its message without a traceback and exit with status 2.
     """
+
+
+class FailedOnImagesError(InputError):
+    """A program of somebody else that failed on some images, and may not fail on others."""

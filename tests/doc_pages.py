@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from textwrap import dedent
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -33,3 +34,14 @@ def shell_of(text):
     """Blocks of commands: fenced ones of a shell or of no language, and indented ones."""
     fenced = [code for language, code in _FENCED.findall(text) if language in SHELL]
     return [*fenced, *_INDENTED.findall(prose_of(text))]
+
+
+def python_of(text):
+    """Blocks of Python, without the indentation of a list that they stand in."""
+    return [dedent(code) for language, code in _FENCED.findall(text) if language == "python"]
+
+
+def snippet(page, holding):
+    """The one block of Python of a page, named by its path from the root, that holds a text."""
+    (block,) = [code for code in python_of((ROOT / page).read_text("utf-8")) if holding in code]
+    return block

@@ -32,6 +32,12 @@ def test_help_gives_the_sizes_of_the_default_meta_set(command, capsys):
         assert f"{what} for each" in shown and f"--metaset, {number} unless" in shown
 
 
+def test_the_package_is_the_program():
+    words = [sys.executable, "-m", "autoeval", "--version"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert ended.stdout == f"autoeval {__version__}\n"
+
+
 def test_the_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"autoeval {__version__}\n"

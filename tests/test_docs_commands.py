@@ -38,8 +38,9 @@ def commands_of_line(line):
             words.append(word)
             continue
         start = next((k for k, w in enumerate(words) if w == "autoeval" or tool_of(w)), None)
-        if start is not None:
-            yield [*tool_of(words[start]), *words[start + 1 :]]
+        command = [] if start is None else [*tool_of(words[start]), *words[start + 1 :]]
+        if command:  # a folder of the name takes no options
+            yield command
         words = []
 
 

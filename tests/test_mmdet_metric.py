@@ -19,6 +19,7 @@ from mmengine.runner import Runner
 
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
+from autoeval.data.predictions import read_image_list, read_predictions
 from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
@@ -163,7 +164,7 @@ def test_a_counting_estimator_serves_the_metric_too(folder, detector):
         ({"model.test_cfg.score_thr": 0.3}, r"score_thr: fitted with 0\.0, now 0\.3"),
         ({"load_from": None}, "detector.weights: fitted with"),
         ({"default_hooks.label_free.type": "EmptyCacheHook"}, "needs its hook"),
-        ({"test_evaluator.estimator": "nowhere.parquet"}, r"saved estimator at nowhere\.parquet"),
+        ({"test_evaluator.estimator": "nowhere.parquet"}, r"No estimator nowhere\.parquet"),
         ({"test_evaluator.repeats": 3}, "1 to 2 `repeats`"),
     ],
 )
@@ -180,6 +181,37 @@ def test_samples_that_do_not_name_their_file(folder, estimator, detector):
     metric.borrow(detector)
     with pytest.raises(InputError, match=r"img_path.*meta_keys"):
         metric.process(None, [{"img_id": 1}])
+
+
+def test_the_metric_of_mmdet_writes_what_is_read_here(folder, detector, tmp_path):
+    """The options of docs/predictions.md: a new site without labels, with the words of the fit."""
+    content = json.loads((folder / "images.json").read_text())
+    content["categories"] = [{"id": 4, "name": "bus"}, {"id": 7, "name": "van"}]
+    (tmp_path / "new.json").write_text(json.dumps(content))
+    name, prefix = str(tmp_path / "new.json"), str(tmp_path / "new")
+    evaluator = {"_delete_": True, "type": "CocoMetric", "metric": "bbox", "ann_file": name}
+    evaluator |= {"format_only": True, "outfile_prefix": prefix}
+    changes = {"test_evaluator": evaluator, "test_dataloader.dataset.ann_file": name}
+    weights = torch.load(folder / "a.pth", weights_only=False)
+    torch.save({key: weights[key] for key in ("state_dict", "meta")}, tmp_path / "plain.pth")
+    run_test(
+        folder,
+        work_dir=str(tmp_path),
+        load_from=str(tmp_path / "plain.pth"),
+        **{"test_dataloader.dataset.metainfo": {"classes": ("bus", "van")}},
+        **changes,
+    )
+    images = read_image_list(tmp_path / "new.json")
+    numbers = {"4": "bus", "7": "van"}
+    found = read_predictions(tmp_path / "new.bbox.json", images=images, numbers=numbers)
+    for k, file in enumerate(load_image_folder(folder / "images.json")):
+        (seen,) = detector.observe([file.read()], [file.image_id])
+        rows = found.image == k
+        np.testing.assert_allclose(
+            np.sort(found.scores[rows]), np.sort(seen.clean.scores), atol=1e-4
+        )
+        words = [found.categories[label] for label in found.label[rows]]
+        assert sorted(words) == sorted(detector.categories[label] for label in seen.clean.labels)
 
 
 @pytest.mark.slow

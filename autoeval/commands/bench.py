@@ -16,7 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="mAP", metavar="NAME", help="such as mAP50 or mAP/car")
     parser.add_argument("--level", type=float, default=0.9, help="of the intervals (%(default)s)")
     parser.add_argument(
+        "--work-dir",
         "--out",
+        dest="out",
         type=Path,
         default=Path("work_dirs/bench"),
         metavar="DIR",

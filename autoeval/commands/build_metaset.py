@@ -45,7 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_size_options(parser)
     parser.add_argument("--n-transforms", type=int, metavar="N", help="transforms for each")
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where to write")
+    parser.add_argument(
+        "--work-dir",
+        "--out",
+        dest="out",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="where to write",
+    )
     parser.add_argument(
         "--materialise", action="store_true", help="write the images, too: OUT/images/..."
     )

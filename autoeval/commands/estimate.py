@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from autoeval.commands.detector_options import (
@@ -16,6 +17,10 @@ from autoeval.commands.predictions_options import add_image_list_option, add_pre
 from autoeval.commands.site_options import add_category_option, predict_site
 from autoeval.errors import InputError
 
+OF_IMAGES = ("images", "img_dir", "every", "detector", "config", "checkpoint")
+OF_FILES = ("predictions", "half_size_predictions", "images_list", "names", "truncated")
+SAME_SITE = (*OF_IMAGES, *OF_FILES, "category")
+"""Options that `label plan` has, too, and that say which images and boxes are meant."""
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
 
 
@@ -61,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.estimate.tool_files import export
     from autoeval.results.printing import print_report
@@ -72,7 +78,34 @@ def run(args: argparse.Namespace) -> int:
     if estimate is None:
         return 0
     source = Path(args.predictions or args.images).name
-    report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate)
-    more = export(args.export, estimate) if args.export else []
-    print_report(report, args.work_dir, as_json=args.json, more=more)
+    spec = estimator.loading_.get("detector") or {}
+    given = about(
+        args.command_line,
+        images=args.images or args.images_list,
+        predictions=args.predictions,
+        detector=args.detector or args.config or spec.get("name"),
+        checkpoint=args.checkpoint or spec.get("checkpoint"),
+        estimator=args.estimator,
+    )
+    report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)
+    print_report(
+        report,
+        args.work_dir,
+        as_json=args.json,
+        more=lambda: export(args.export, estimate) if args.export else [],
+    )
+    if estimate.advice and estimator.label_assistance_ is not None and not args.json:
+        print(f"\nnext step, images to label:\n  {_label_plan(args)}")
     return 0
+
+
+def _label_plan(args: argparse.Namespace) -> str:
+    """Return the command that plans labels for the same images, by the same route."""
+    words = ["autoeval", "label", "plan", "--estimator", args.estimator]
+    for name in SAME_SITE:
+        value = getattr(args, name)
+        if name == "category":
+            words += [word for each in value or () for word in ("--category", each)]
+        elif value:
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
+    return shlex.join(map(str, words))

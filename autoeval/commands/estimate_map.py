@@ -39,7 +39,7 @@ from autoeval.commands.meta_set_options import (
     work_dir,
 )
 from autoeval.commands.predictions_options import add_predictions_options
-from autoeval.commands.site_options import predict_site
+from autoeval.commands.site_options import add_category_option, predict_site
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
@@ -84,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="use a saved one instead of fitting, with its detector; needs --images alone",
     )
+    add_category_option(method)
     add_counting_options(parser)
     add_pass_options(parser, light=True)
     add_execution_options(parser)
@@ -114,6 +115,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
+    from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.printing import print_report
 
@@ -125,7 +127,18 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     estimate = _estimate(args, estimator, shards)
     if not shards.leads:
         return 0
-    report = estimate_page(f"{name} on {task}", estimator, estimate=estimate, detector=name)
+    given = about(
+        args.command_line,
+        images=args.images,
+        predictions=args.images_predictions or args.predictions,
+        task=args.task,
+        detector=name,
+        checkpoint=args.checkpoint,
+        estimator=args.estimator,
+    )
+    report = estimate_page(
+        f"{name} on {task}", estimator, estimate=estimate, detector=name, given=given
+    )
     if args.labels and estimate:
         from autoeval.report.sections import Report
         from autoeval.results.labels.estimate_report import label_report

@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fit, evaluate on what was left out, and save."""
     from autoeval.api import fit
+    from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.labels.plan_report import seen_in_training
     from autoeval.results.printing import print_report
@@ -97,7 +98,17 @@ def run(args: argparse.Namespace) -> int:
             print(f"warning: {warning}", file=sys.stderr)
         problems = (*estimator.fit_result_.problems, *warnings)
         estimator.fit_result_ = replace(estimator.fit_result_, problems=problems)
-    report = estimate_page(_title(args), estimator, detector=detector.name if detector else "")
+    name = detector.name if detector else ""
+    known = about(
+        args.command_line,
+        labels=args.labels,
+        task=args.task,
+        joined=", ".join(map(str, args.join or ())),
+        predictions=args.predictions,
+        detector=name,
+        checkpoint=args.checkpoint,
+    )
+    report = estimate_page(_title(args), estimator, detector=name, given=known)
     print_report(report, args.work_dir, estimator.fit_result_, as_json=args.json)
     return 0
 

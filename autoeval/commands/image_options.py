@@ -39,11 +39,12 @@ def named_images(args: argparse.Namespace) -> Sequence[ImageFile | FilmFrame] | 
     InputError
         See `find_images`.
     """
-    from autoeval.data.find_images import find_images
+    from autoeval.data.find_images import FILMS_SKIPPED, find_images
 
     if not args.images:
         return None
     found = find_images(args.images, args.img_dir, every=args.every)
     for skipped in found.skipped:
-        print(f"note: {skipped}", file=sys.stderr)
+        hint = ": --every 2s takes their frames" if skipped.startswith(FILMS_SKIPPED) else ""
+        print(f"note: {skipped}{hint}", file=sys.stderr)
     return found.images

@@ -83,12 +83,13 @@ def run(args: argparse.Namespace) -> int:
         planned=args.plan is not None,
     )
     report = label_report(estimate)
-    written = report.write(args.work_dir)
     if args.json:
-        print(json.dumps(report.to_dict(), indent=2))
+        print(json.dumps(report.to_dict(), indent=2), flush=True)
+        report.write(args.work_dir)
         return 0
     until = f"\n\n{_until(estimate, args.until / 100)}" if args.until else ""
-    print(f"{report.text()}{until}\n\n{written_files(written)}")
+    print(f"{report.text()}{until}", flush=True)
+    print(f"\n{written_files(report.write(args.work_dir))}")
     return 0
 
 

@@ -48,9 +48,14 @@ def translation(texts: Sequence[str], option: str = "--words") -> dict[str, str]
     Raises
     ------
     InputError
-        If one is something else.
+        If one is something else, or a word has two categories.
     """
-    return dict(_word(text, option) for text in texts) or None
+    pairs = [_word(text, option) for text in texts]
+    found = dict(pairs)
+    twice = [word for word, category in pairs if found[word] != category]
+    if twice:
+        raise InputError(f"{option} gives the word '{twice[0]}' two categories: expected one.")
+    return found or None
 
 
 def _word(text: str, option: str) -> tuple[str, str]:

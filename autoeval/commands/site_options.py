@@ -32,9 +32,15 @@ def add_category_option(group: argparse._ActionsContainer) -> None:
 
 
 def named_categories(given: list[str] | None) -> dict[str, list[str]]:
-    """Read ``vehicle=car,bus`` as a category and the detector's words for it."""
-    pairs = [text.partition("=") for text in given or []]
-    return {name: [w for w in words.split(",") if w] or [name] for name, _, words in pairs}
+    """Read ``vehicle=car,bus`` as a category and the detector's words for it.
+
+    Words of a category that is given several times are joined.
+    """
+    categories: dict[str, list[str]] = {}
+    for name, _, words in (text.partition("=") for text in given or []):
+        known = categories.setdefault(name, [])
+        known += [w for w in words.split(",") or [name] if w and w not in known]
+    return {name: words or [name] for name, words in categories.items()}
 
 
 def predict_site(

@@ -64,7 +64,7 @@ def image_path(img_dir: Path, file_name: str) -> Path:
     if outside or not Path(os.path.realpath(path)).is_relative_to(root):
         raise InputError(
             f"file_name {file_name!r} leaves the image folder {printable(img_dir)}: refused. "
-            "Expected a path inside the folder, relative to it."
+            "Expected a path inside the folder, relative to it, or a file of this name in it."
         )
     return path
 
@@ -103,8 +103,9 @@ def _each(path: Path, document: dict[str, Any], name: str, parse: Callable[[Any]
 
 def _image(entry: dict[str, Any]) -> LabelledImage:
     size = None
-    if "height" in entry and "width" in entry:
-        size = (int(entry["height"]), int(entry["width"]))
+    sides = [entry[side] for side in ("height", "width") if side in entry]
+    if len(sides) == 2 and None not in sides:  # Label Studio writes null for unlabelled images
+        size = (int(sides[0]), int(sides[1]))
         if min(size) < 1:
             raise ValueError(f"height and width must be positive, got {size}")
     return LabelledImage(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autoeval.data.archives import refuse_archive
 from autoeval.data.film import FILMS, FilmFrame, film_frames
 from autoeval.data.image_folder import SUFFIXES, ImageFile, load_image_folder, natural_order
 from autoeval.data.path_lists import LISTS, STANDARD_INPUT, is_pattern, listed_paths
@@ -18,6 +19,9 @@ from autoeval.errors import InputError
 
 # Formats of photographs that OpenCV does not read, so that they are not taken for other files.
 _UNREAD = frozenset({".arw", ".cr2", ".cr3", ".dng", ".heic", ".heif", ".jxl", ".nef", ".raf"})
+
+
+FILMS_SKIPPED = "films passed over"
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ def find_images(
         return _of_paths(listed_paths(path), every)
     if path.is_file() and suffix in FILMS | SUFFIXES:
         return _of_paths([path], every)
+    refuse_archive(path)
     return FoundImages(load_image_folder(path, img_dir))
 
 
@@ -119,7 +124,7 @@ def _images(path: Path, name: str, every: str | None) -> Sequence[ImageFile | Fi
 
 def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
     kinds: dict[str, list[str]] = {
-        "films passed over (--every 2s takes their frames)": [],
+        FILMS_SKIPPED: [],
         "images in formats that OpenCV does not read, passed over": [],
         "other files passed over": [],
         "hidden files passed over": [printable(name) for name in hidden],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -41,7 +42,18 @@ class ImageHeader:
 
 
 class TooLargeError(ValueError):
-    """More pixels than Pillow agrees to look at (`PIL.Image.MAX_IMAGE_PIXELS`, twice)."""
+    """More pixels than Pillow agrees to look at (`PIL.Image.MAX_IMAGE_PIXELS`, twice).
+
+    Attributes
+    ----------
+    n_pixels : int
+        As far as Pillow says.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        known = [int(number) for number in re.findall(r"(\d+) pixels", message)]
+        self.n_pixels = max([2 * (Image.MAX_IMAGE_PIXELS or 0), *known])
 
 
 def read_header(source: str | os.PathLike[str] | bytes) -> ImageHeader | None:

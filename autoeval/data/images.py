@@ -7,7 +7,6 @@ import stat
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from autoeval.data.image_header import TooLargeError, foreign_format, read_header
 from autoeval.data.wording import printable
@@ -126,8 +125,8 @@ def _why_not_decoded(content: bytes) -> str:
 def _megapixels(content: bytes) -> float:
     try:
         header = read_header(content)
-    except TooLargeError:
-        return 2e-6 * (Image.MAX_IMAGE_PIXELS or 0)
+    except TooLargeError as error:
+        return 1e-6 * error.n_pixels
     return 1e-6 * header.height * header.width if header else 0.0
 
 

@@ -20,8 +20,9 @@ def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
     Parameters
     ----------
     source : path-like
-        A text file with a path on each line, relative to the file's folder or else to the current
-        one; ``-`` for the same on standard input; or a pattern such as ``site/**/*.jpg``.
+        A text file with a path on each line (those that begin with # are comments), relative to the
+        file's folder or else to the current one; ``-`` for the same on standard input; or a pattern
+        such as ``site/**/*.jpg``.
 
     Raises
     ------
@@ -58,4 +59,4 @@ def _nearest(beside: Path, from_here: Path) -> Path:
 
 
 def _lines(lines: Iterable[str]) -> list[str]:
-    return [line.strip() for line in lines if line.strip()]
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

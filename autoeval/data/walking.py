@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from autoeval.data.wording import printable
+from autoeval.errors import InputError
+
 
 def walk(folder: Path) -> Iterator[str]:
     """Yield the files of a folder, as paths relative to it with forward slashes, in no order.
@@ -13,12 +16,22 @@ def walk(folder: Path) -> Iterator[str]:
     Linked subfolders are entered as others are, each folder once: a link to a folder further up
     does not loop. Links that lead nowhere or around in a circle are yielded as the files that they
     stand for, and reading them says what is wrong.
+
+    Raises
+    ------
+    InputError
+        If a folder cannot be read.
     """
     entered = {os.path.realpath(folder)}
-    for root, folders, files in os.walk(folder, followlinks=True):
+    for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
         folders[:] = sorted(name for name in folders if _is_new(os.path.join(root, name), entered))
         for name in files:
             yield Path(root, name).relative_to(folder).as_posix()
+
+
+def _refuse(error: OSError) -> None:
+    what = printable(str(error.filename))
+    raise InputError(f"Cannot read the folder {what}: {str(error.strerror).lower()}.") from error
 
 
 def _is_new(folder: str, entered: set[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -14,8 +15,9 @@ import pyarrow.parquet
 
 from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path
+from autoeval.runtime.row_file import rows_digest
 
-KEY, FORMAT = b"autoeval", 2
+KEY, DIGEST, FORMAT = b"autoeval", b"autoeval.digest", 3
 EXPECTED: dict[str, type | tuple[type, ...]] = {
     "estimator.method": str,
     "estimator.target": str,
@@ -27,10 +29,11 @@ EXPECTED: dict[str, type | tuple[type, ...]] = {
 def write_artefact(
     path: str | os.PathLike[str], table: pd.DataFrame, metadata: Mapping[str, Any]
 ) -> None:
-    """Write a table and JSON metadata into one Parquet file, atomically."""
+    """Write a table and JSON metadata with a checksum of both into one Parquet file, atomically."""
     arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
     note = json.dumps({"format": FORMAT, **metadata}, sort_keys=True).encode()
-    arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), KEY: note})
+    notes = {KEY: note, DIGEST: _digest(arrow.to_pandas(), note)}
+    arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), **notes})
     with atomic_path(path) as temporary:
         pyarrow.parquet.write_table(arrow, temporary)
 
@@ -41,22 +44,39 @@ def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str,
     Raises
     ------
     InputError
-        If the file is missing, or is not an estimator of a known format.
+        If the file is missing, is not an estimator of a known format, or has changed since it was
+        written.
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"Expected a saved estimator at {path} but there is no such file.")
+        raise InputError(
+            f"No estimator {path}: make one with `autoeval fit --labels val.json --predictions "
+            "val_predictions.json` (or --detector ALIAS), or name another file."
+        )
     try:
         arrow = pyarrow.parquet.read_table(path)
-        metadata = json.loads(arrow.schema.metadata[KEY])
+        note = arrow.schema.metadata[KEY]
+        metadata = json.loads(note)
         table = arrow.to_pandas()
-    except (pyarrow.ArrowException, KeyError, TypeError, ValueError, RecursionError) as error:
+        unchanged = arrow.schema.metadata.get(DIGEST) == _digest(table, note)
+    except PermissionError as error:
+        raise InputError(f"Cannot read the estimator {path}: permission denied.") from error
+    except Exception as error:  # a changed byte may make any part of the readers fail in any way
         raise InputError(
             f"Expected {path} to be an estimator saved by autoeval but it cannot be read as one "
             f"({type(error).__name__}: {error})."
         ) from error
     _check(metadata, path)
+    if not unchanged:
+        raise InputError(
+            f"{path} does not match its checksum: its content has changed on disk. Fit again, or "
+            "copy it again from where it was made."
+        )
     return table, metadata
+
+
+def _digest(table: pd.DataFrame, note: bytes) -> bytes:
+    return hashlib.sha256(rows_digest(table).encode() + note).hexdigest().encode()
 
 
 def _check(metadata: Any, path: Path) -> None:

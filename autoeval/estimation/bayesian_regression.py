@@ -16,7 +16,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.advice import advice
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.intervals import MIN_SOURCES, check_level
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
     FEATURES,
@@ -334,8 +334,7 @@ def _check(target: str, level: float) -> None:
             f"The method '{DEFAULT_METHOD}' regresses mAP on scores, not {target}: use one of the "
             "other methods for it."
         )
-    if not 0 < level < 1:
-        raise InputError(f"Expected a level over 0 and under 1, such as 0.9, but got {level}.")
+    check_level(level)
 
 
 def _present(rows: pd.DataFrame) -> tuple[str, ...]:

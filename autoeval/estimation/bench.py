@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from autoeval.errors import InputError
+from autoeval.estimation.intervals import check_level
 from autoeval.estimation.methods import methods
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 
@@ -102,8 +103,9 @@ def bench(
     Raises
     ------
     InputError
-        If there are fewer than three sources, or no method can be judged.
+        If there are fewer than three sources, no method can be judged, or the level is none.
     """
+    check_level(level)
     results, absent, coverage = {}, {}, {}
     for method in methods:
         try:

@@ -138,6 +138,19 @@ def scores_where_found(
     return scores
 
 
+def is_labelled_enough(n_true: np.ndarray) -> bool:
+    """Whether a category with so many labelled boxes in each image can be a source of a fit."""
+    return bool(np.count_nonzero(n_true) >= FEWEST_IMAGES and n_true.sum() >= FEWEST_BOXES)
+
+
+def too_few_labels(source: str) -> InputError:
+    """Return the error of a labelled set none of whose categories is labelled enough."""
+    return InputError(
+        f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
+        "more images."
+    )
+
+
 def labelled_rows(
     boxes: SiteBoxes,
     truth: Truth,
@@ -185,16 +198,13 @@ def labelled_rows(
         n_boxes = int(ranking.n_true.sum())
         if everywhere:
             images = np.arange(len(boxes))
-        elif len(images) < FEWEST_IMAGES or n_boxes < FEWEST_BOXES:
+        elif not is_labelled_enough(ranking.n_true):
             continue
         scores = CategoryScores(boxes, k, images, LABELLED_FEATURES, score_thr=score_thr)
         precision = coco_summary(ranking.take(images).average_precision())
         rows.append({**scores.row(), "n_boxes": n_boxes, **precision})
     if not rows:
-        raise InputError(
-            f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
-            "more images."
-        )
+        raise too_few_labels(source)
     named = {"source": source, "family": source if family is None else family}
     kind = SEED if everywhere else CATEGORY
     return pd.DataFrame(rows).assign(**named, kind=kind, sample_set=source, repeat=0)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
+from autoeval.regression.prediction_interval import WIDEST
 from autoeval.report.tables import counted
 from autoeval.targets import find_target
 
@@ -47,8 +48,8 @@ class Estimate:
     std : float
         Standard deviation over the repeats; 0 for one repeat, NaN where nothing is repeated.
     lower, upper : float
-        Prediction interval, NaN where none can be formed: that by source, widened by the sampling
-        error of the images where it is known.
+        Prediction interval, NaN where none can be formed: from the errors on left-out sources,
+        widened by the sampling error of the images where it is known.
     level : float
         Nominal coverage of the interval.
     interval_method : str
@@ -66,7 +67,7 @@ class Estimate:
     sampling_std : float
         Standard deviation over draws of the images with replacement; NaN where it is not known.
     source_lower, source_upper : float
-        The interval by source alone.
+        The interval without the sampling error of the images.
     per_category : dict of str to dict
         ``value``, ``lower`` and ``upper`` of each category of a task that has several, rare ones
         partly pooled with the others; see `estimate_categories`.
@@ -113,7 +114,7 @@ class Estimate:
             interval = self.interval_method
         lines = [
             *self.advice,
-            f"{head}, from {self.n_images} images by '{self.method}'",
+            f"{head}, from {counted(self.n_images, 'image')} (method: {self.method})",
             f"{self.level:.0%} interval: {interval}",
             *self._two_parts(),
             *self._beside(),
@@ -171,7 +172,11 @@ class Estimate:
     def _by_category(self) -> Iterator[str]:
         text = find_target(self.target).text
         for category, of in self.per_category.items():
-            around = "no interval: it needs three sources that hold the category"
+            if of["value"] != of["value"]:
+                widest = f"±{100 * WIDEST:.0f} points"
+                yield f"{category}: no estimate, its interval would be wider than {widest}"
+                continue
+            around = "no interval: fewer than three sources hold the category"
             if of["lower"] == of["lower"]:
                 around = f"{text(of['lower'])} to {text(of['upper'])}"
             yield f"{category}: {text(of['value'])} ({around})"
@@ -207,7 +212,7 @@ class Estimate:
         else:
             self._draw_among(ax, training)
         warnings = f", warnings: {len(self.warnings)}" if self.warnings else ""
-        ax.set_title(f"{counted(self.n_images, 'image')} by '{self.method}'{warnings}")
+        ax.set_title(f"{counted(self.n_images, 'image')} (method: {self.method}){warnings}")
         ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return ax
 

@@ -22,6 +22,7 @@ from autoeval.estimation.estimator_passes import EstimatorPasses
 from autoeval.estimation.fit_result import FitResult
 from autoeval.estimation.label_free_prior import priors_of_targets
 from autoeval.estimation.label_planning import plan_site
+from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.source_domain import SourceDomain
@@ -240,7 +241,8 @@ class AccuracyEstimator(EstimatorPasses):
             )
             self.check_context(observer.context())
             site = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
-        return self._predict_with(site.warned(self._warnings_of_fit()), labels, words)
+        site = site.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
+        return self._predict_with(site, labels, words)
 
     def plan_labels(
         self,

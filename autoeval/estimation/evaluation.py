@@ -69,9 +69,10 @@ def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ..
     if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
         return ()
     return (
-        f"the mean absolute error on left-out sources is {100 * errors[used]:.1f} points, that of "
-        f"a constant that ignores the images {100 * errors[BASELINE]:.1f}: either all sources are "
-        "equally accurate, or these scores do not predict accuracy here, as where labels are wrong",
+        "on sources that were left out of the fit the mean absolute error is "
+        f"{100 * errors[used]:.1f} points; the mean accuracy of the others as the estimate of "
+        f"each gives {100 * errors[BASELINE]:.1f}. Either all sources are about equally accurate, "
+        "or these scores do not predict accuracy here, as where labels are wrong",
     )
 
 

@@ -6,14 +6,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.category_scores import is_labelled_enough, too_few_labels
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.evaluation import evaluate_pairs, has_families, worse_than_constant
 from autoeval.estimation.fit_result import FitResult
@@ -21,6 +23,7 @@ from autoeval.estimation.joined_pairs import joined_rows
 from autoeval.estimation.label_assistance import assistance_of, site_of_set
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.prediction_files import PathLike, PredictionFiles
@@ -37,6 +40,9 @@ from autoeval.estimation.training_set import (
 )
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.metasets.task import Task
+
+if TYPE_CHECKING:
+    from autoeval.metasets.seed_set import SeedSet
 
 CONFIDENT = 0.3
 TEACHER = "teacher"
@@ -138,6 +144,7 @@ def fit_labelled(
     categories = _shared(content.categories, detector.categories, content.path)
     name = Path(labels).stem
     seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
+    _refuse_few_labels(seed_set)
     own = {word: [word] for word in detector.categories}
     settings = replace(light(), teacher=teacher)
     observer: Observer = Observer(
@@ -148,19 +155,21 @@ def fit_labelled(
         detector.categories
     )
     samples = SampleSet(seed_set, own_images(seed_set))
-    evidence, truth = [], []
+    evidence, truth, log = [], [], PassLog()
     with observer.begin(samples, len(samples), f"observing {name}") as bar:
-        for sample, seen in observer.each(samples):
+        for sample, seen in observer.each(samples, log=log):
             evidence.append(boxes_alone(seen.relabel(lookup)))
             truth.append((sample.boxes, sample.labels, sample.iscrowd))
             bar.update()
+    log.check(len(evidence))
+    lost = [f"left out: {reason}" for reason in log.unreadable.values()]
     boxes = SiteBoxes.of_evidence(evidence, categories)
     made = training_set(
         boxes,
         truth_of_samples(boxes, truth),
         name=name,
         family=family,
-        problems=seed_set.problems,
+        problems=(*seed_set.problems, *lost),
         score_thr=settings.stability.score_thr,
     )
     statistics = replace(made.statistics, categories=detector.categories)
@@ -173,6 +182,18 @@ def fit_labelled(
         loading=loading,
         detector=detector,
     )
+
+
+def _refuse_few_labels(seed_set: SeedSet) -> None:
+    """Refuse before the detector is run what would be refused afterwards."""
+    n_true = np.array(
+        [
+            np.bincount(image.labels[~image.iscrowd], minlength=len(seed_set.categories))
+            for image in seed_set.images
+        ]
+    )
+    if not any(map(is_labelled_enough, n_true.T)):
+        raise too_few_labels(seed_set.name)
 
 
 def fit_sets(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autoeval.errors import InputError
 from autoeval.estimation.meta_set import seed_set_digest
+from autoeval.estimation.observation.detector_identity import kept_with
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.observing_domain import observe_source_domain
 from autoeval.estimation.observation.source_domain import SourceDomain
@@ -87,5 +88,6 @@ def _key(observer: Observer, seed_set: SeedSet) -> str:
         "task": context["task"],
         "score_thr": observer.settings.stability.score_thr,
         "data": seed_set_digest(seed_set),
+        **kept_with(observer.detector),
     }
     return hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()[:16]

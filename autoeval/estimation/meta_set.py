@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.estimation.observation.detector_identity import kept_with
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.score_table import SAMPLE, SEED
@@ -71,7 +72,7 @@ def sample_set_jobs(
     by_name = {seed_set.name: seed_set for seed_set in seed_sets}
     made_with: dict[str, Any] = {"version": __version__, "scores": revisions()}
     made_with |= {"repeats": observer.settings.repeats, "wants": observer.settings.wants}
-    made_with |= observer.context()
+    made_with |= {**observer.context(), **kept_with(observer.detector)}
     digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
     return [
         _job(by_name[recipe.seed_set], recipe, {**made_with, "data": digests[recipe.seed_set]})

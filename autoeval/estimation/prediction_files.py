@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.data.predictions.entries import NoBoxError
+from autoeval.data.predictions.half_size import check_half_size
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.metrics.coco_matching import MAX_DETECTIONS
 
 PathLike = str | os.PathLike[str]
 LOW_FLOOR, HIGH_FLOOR = 0.05, 0.3
+FEWEST_FULL, MANY_FULL = 3, 0.1
 
 
 @dataclass(frozen=True)
@@ -65,23 +69,27 @@ class PredictionFiles:
         Raises
         ------
         InputError
-            As `read_predictions`; if the passes have no word in common.
+            As `read_predictions` and `check_half_size`; if the passes have no word in common.
         """
         numbers = self.names or numbers
         clean = read_predictions(self.clean, images=images, where=where, numbers=numbers)
         half, teacher = (
-            None if path is None else _read_beside(clean, path, str(self.clean), numbers)
-            for path in (self.half_size, self.teacher)
+            None if path is None else _read_beside(clean, path, str(self.clean), numbers, canvas)
+            for path, canvas in ((self.half_size, True), (self.teacher, False))
         )
+        if half is not None:
+            check_half_size(clean, half, Path(str(self.half_size)))
         return SiteBoxes(clean, half, teacher)
 
 
 def _read_beside(
-    clean: Predictions, path: PathLike, where: str, numbers: Mapping[str, str]
+    clean: Predictions, path: PathLike, where: str, numbers: Mapping[str, str], on_canvas: bool
 ) -> Predictions:
     """Read another pass over the same images, in the same words; its file may hold no box."""
     try:
-        found = read_predictions(path, images=clean.images, where=where, numbers=numbers)
+        found = read_predictions(
+            path, images=clean.images, where=where, numbers=numbers, on_canvas=on_canvas
+        )
     except NoBoxError:
         return clean.where(np.zeros(len(clean), bool))
     words = {word: word for word in found.categories if word in clean.categories}
@@ -113,3 +121,24 @@ def check_floor(found: Predictions, name: str, *, truncated: bool = False) -> tu
             "go on."
         )
     return (warning,)
+
+
+def check_limit(found: Predictions, name: str) -> tuple[str, ...]:
+    """Warn of lists that were cut to the best few boxes of each image.
+
+    Returns
+    -------
+    tuple of str
+        One warning where a tenth of the images, and three or more, hold as many boxes as any, and
+        these are fewer than the 100 that average precision counts.
+    """
+    n_boxes = np.bincount(found.image, minlength=len(found.images))
+    n_full = int(np.count_nonzero(n_boxes == found.most_boxes))
+    few = found.most_boxes < MAX_DETECTIONS
+    if not len(found) or not few or n_full < max(FEWEST_FULL, MANY_FULL * len(n_boxes)):
+        return ()
+    return (
+        f"{n_full} of {len(n_boxes)} images in {name} have exactly {found.most_boxes} boxes, the "
+        f"most of any: were only the best {found.most_boxes} kept? That lowers the accuracy that "
+        "is measured and hides low scores; export all boxes from .01 on",
+    )

@@ -25,7 +25,7 @@ class ReferenceStatistics:
     categories : tuple of str
         Its words.
     numbers : dict of str to str
-        The word of each number, where its files have numbers.
+        The word of each number of a category, where its files or the labels have numbers.
     floor : float
         Lowest score.
     most_boxes : int
@@ -114,9 +114,14 @@ def _used(found: Predictions) -> list[str]:
 
 
 def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatistics:
-    """Describe the files of several labelled sets together."""
+    """Describe the files of several labelled sets together; numbers count where they agree."""
     words = dict.fromkeys(word for part in parts for word in part.categories)
     numbers = {k: word for part in parts for k, word in part.numbers.items()}
+    numbers = {
+        k: word
+        for k, word in numbers.items()
+        if all(part.numbers.get(k, word) == word for part in parts)
+    }
     return ReferenceStatistics(
         tuple(words),
         numbers,

@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 
 from autoeval.data.copied_files import without_copies
-from autoeval.data.image_folder import load_image_folder
+from autoeval.data.image_folder import ImageFile, load_image_folder
+from autoeval.data.image_header import image_size
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_image_list
+from autoeval.data.predictions.coverage import check_coverage
+from autoeval.data.predictions.image_list import with_sizes
+from autoeval.data.predictions.oddities import boxes_beyond
 from autoeval.data.predictions.same_boxes import copies
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.data.wording import listed
@@ -38,6 +42,7 @@ from autoeval.runtime.shards import Shards, Undivided
 
 Categories = Mapping[str, Sequence[str]]
 BLACK_BOX = "black box"
+SIZES_READ = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,24 +142,36 @@ def site_of_files(
         If predictions cannot be read or are of another detector, or a category is none that the
         detector has a word for.
     """
-    folder: Sequence[UnlabelledImage] = ()
+    folder: Sequence[ImageFile] = ()
     known: Sequence[LabelledImage] | None
     if isinstance(images, str | os.PathLike):
         known, where = read_image_list(images), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
+        if folder and Path(files.clean).is_dir():  # boxes as shares of the images
+            known = with_sizes(known, images)
     else:
         known, where = images, "the plan"
     found = files.read(known, where=where, numbers=statistics.numbers)
     clean = found.clean
     passes = (clean, found.half_size, found.teacher)
     problems = [problem for of in passes if of is not None for problem in of.problems]
-    warnings = [*statistics.warnings, *statistics.differences(clean)]
+    warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
     warnings += check_floor(clean, "the file", truncated=files.truncated)
     # A file that lists an image without a box lists all of them.
     if images is None and len(np.unique(clean.image)) == len(found):
         warnings.append(
             "images without a box are not known, and count as if there were none: list all images"
         )
+    if isinstance(images, str | os.PathLike):
+        warnings += check_coverage(clean, np.arange(len(found)), "the file")
+        if clean.n_unplaced:
+            warnings.append(
+                f"{clean.n_unplaced} images of the predictions are not in {where}: is it the list "
+                "of these images?"
+            )
+    if folder:
+        path = Path(str(files.clean))
+        problems += boxes_beyond(path, replace(clean, images=_some_sizes(clean.images, folder)))
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):
@@ -170,6 +187,18 @@ def site_of_files(
         problems=tuple(problems),
         images=folder,
         unseen=max(unseen, statistics.unseen),
+    )
+
+
+def _some_sizes(
+    images: Sequence[LabelledImage], files: Sequence[ImageFile]
+) -> tuple[LabelledImage, ...]:
+    """Read the sizes of some images of a folder, spread over it."""
+    paths = {file.image_id: file.path for file in files}
+    chosen = set(np.linspace(0, len(images) - 1, min(SIZES_READ, len(images))).astype(int).tolist())
+    return tuple(
+        replace(image, size=image_size(paths[image.image_id])) if k in chosen else image
+        for k, image in enumerate(images)
     )
 
 
@@ -276,8 +305,22 @@ def boxes_alone(evidence: Evidence) -> Evidence:
 
 
 def words_of(categories: Categories) -> dict[str, str]:
-    """Return the category of each word of the detector; a category without words is its own."""
-    return {word: name for name, words in categories.items() for word in (words or [name])}
+    """Return the category of each word of the detector; a category without words is its own.
+
+    Raises
+    ------
+    InputError
+        If a word is given to two categories.
+    """
+    found: dict[str, str] = {}
+    for name, words in categories.items():
+        for word in words or [name]:
+            if found.setdefault(word, name) != name:
+                raise InputError(
+                    f"The word '{word}' is given to two categories, {found[word]} and {name}: a "
+                    "box counts for one."
+                )
+    return found
 
 
 def _check_words(categories: Categories, known: set[str]) -> list[str]:

@@ -36,8 +36,9 @@ def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, 
     --------
     >>> rows = pd.DataFrame({"mAP50": [.5, .6, .7, .8], "mAP": [.2, .4, .3, .6]})
     >>> print(*tightness(rows, {"mAP": .4, "mAP50": .6}))
-    scores cannot show how tightly objects are labelled, which changes mAP and hardly mAP50: \
-labelled as at the 4 sources of the most similar mAP50, a mAP50 of 60 goes with a mAP of 25 to 44
+    mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly \
+does. At the 4 sources with the most similar mAP50, mAP is 41 to 72 % of mAP50: 25 to 44 at the \
+estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     >>> tightness(rows.assign(mAP=rows["mAP50"] / 2), {"mAP": .3, "mAP50": .6})
     ()
     """
@@ -46,16 +47,20 @@ labelled as at the 4 sources of the most similar mAP50, a mAP50 of 60 goes with 
     known = rows[rows["mAP50"] > LOWEST]
     if len(known) < FEWEST:
         return (
-            "scores cannot show how tightly objects are labelled, which changes mAP and hardly "
-            "mAP50; with fewer than three sources the effect is unknown, so rely on mAP50",
+            "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly "
+            "does. Fewer than three sources do not show by how much: rely on mAP50",
         )
     at = estimates["mAP50"]
     near = known.iloc[(known["mAP50"] - at).abs().argsort(kind="stable")[:NEAREST]]
-    low, high = at * np.percentile(near["mAP"] / near["mAP50"], TAILS)
+    shares = np.percentile(near["mAP"] / near["mAP50"], TAILS)
+    low, high = at * shares
     if high - low < 2 * MATTERS:
         return ()
+    value = estimates["mAP"]
+    where = "below" if value < low else "above" if value > high else "inside"
     return (
-        "scores cannot show how tightly objects are labelled, which changes mAP and hardly mAP50: "
-        f"labelled as at the {len(near)} sources of the most similar mAP50, a mAP50 of "
-        f"{100 * at:.0f} goes with a mAP of {100 * low:.0f} to {100 * high:.0f}",
+        "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly does. "
+        f"At the {len(near)} sources with the most similar mAP50, mAP is {100 * shares[0]:.0f} to "
+        f"{100 * shares[1]:.0f} % of mAP50: {100 * low:.0f} to {100 * high:.0f} at the estimated "
+        f"mAP50 of {100 * at:.0f}. The estimated mAP of {100 * value:.0f} lies {where} this range",
     )

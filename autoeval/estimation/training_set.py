@@ -14,7 +14,9 @@ from typing_extensions import Self
 
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.splits import of_splits, split_of
 from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions.coverage import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import (
@@ -23,10 +25,10 @@ from autoeval.estimation.category_scores import (
     SCORE_THR,
     labelled_rows,
 )
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor
+from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor, check_limit
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.labels.label_warnings import labelled_twice, mismatched_words, overconfident
+from autoeval.labels.label_warnings import label_warnings, mismatched_words
 from autoeval.metrics.by_category import rank_categories
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ def training_set(
         ranked=ranked,
         score_thr=score_thr,
     )
-    found = [*warnings, *overconfident(boxes.clean, ranked), *labelled_twice(truth)]
+    found = [*warnings, *label_warnings(boxes.clean, truth, ranked)]
     statistics = statistics or ReferenceStatistics.of(boxes.clean)
     rare = [
         category
@@ -259,17 +261,33 @@ def _with_files(
     given = content.numbers or tuple(str(k) for k in range(len(content.categories)))
     numbers = dict(zip(given, content.categories, strict=True))
     found = files.read(content.images, where=str(content.path), numbers=numbers)
+    content, found, of_split = _covered_splits(content, found)
     floor = check_floor(found.clean, str(files.clean), truncated=files.truncated)
     truth = Truth.of(content, categories, label_words)
+    uncovered = check_coverage(
+        found.clean,
+        np.unique(truth.image),
+        str(files.clean),
+        what="images with labelled objects",
+        refuse=not files.truncated,
+    )
+    statistics = ReferenceStatistics.of(found.clean)
+    if not label_words:
+        statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
     made = training_set(
         found.as_categories(categories, words),
         truth,
         name=name,
         family=family,
         everywhere=everywhere,
-        statistics=ReferenceStatistics.of(found.clean),
-        problems=(*content.problems, *_problems(found), *floor),
-        warnings=() if label_words else mismatched_words(found.clean, truth),
+        statistics=statistics,
+        problems=(*content.problems, *of_split, *_problems(found), *floor),
+        warnings=(
+            *found.clean.warnings,
+            *uncovered,
+            *check_limit(found.clean, str(files.clean)),
+            *(() if label_words else mismatched_words(found.clean, truth)),
+        ),
     )
     if made.table["mAP50"].max() > ALL_WRONG:
         return made
@@ -277,6 +295,31 @@ def _with_files(
         f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "
         "and image ids mean what the labels mean? Write words and file names into it"
     )
+
+
+def _joined_numbers(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """Add the labels' words for numbers to those of the predictions, unless they contradict."""
+    if any(labels.get(number, word) != word for number, word in own.items()):
+        return dict(own)
+    return {**labels, **own}
+
+
+def _covered_splits(
+    content: LabelSet, found: SiteBoxes
+) -> tuple[LabelSet, SiteBoxes, tuple[str, ...]]:
+    """Keep the splits of a whole data set that the predictions cover."""
+    splits = np.array([split_of(image) for image in content.images])
+    covered = sorted(set(splits[found.clean.image].tolist()))
+    left = {name: int(np.sum(splits == name)) for name in set(splits) - set(covered)}
+    if not left or not covered:
+        return content, found, ()
+    kept = np.flatnonzero(np.isin(splits, covered))
+    others = listed([f"{name or 'no split'} ({n} images)" for name, n in sorted(left.items())])
+    note = (
+        f"the predictions are of the split {listed(covered)} ({len(kept)} images) of "
+        f"{content.path}, and only its labels are used; not of {others}"
+    )
+    return of_splits(content, covered), found.on_images(kept), (note,)
 
 
 def _problems(found: SiteBoxes) -> list[str]:

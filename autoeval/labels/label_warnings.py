@@ -10,12 +10,35 @@ from autoeval.box_pairs import overlapping_pairs
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.data.wording import listed
+from autoeval.labels.displaced_labels import labels_elsewhere, shifted_labels, unlabelled_objects
 from autoeval.metrics.coco_matching import top_detections
 from autoeval.metrics.ranked_detections import RankedDetections
 
 SAME_OBJECT, MANY_TWICE = 0.9, 0.02
 FEWEST_OF_WORD, FEWEST_CONFIDENT = 8, 20
 CONFIDENT, TOO_CONFIDENT = 0.3, 0.1
+
+
+def label_warnings(
+    found: Predictions, truth: Truth, ranked: Sequence[RankedDetections]
+) -> tuple[str, ...]:
+    """Return all warnings of labels that the boxes on their images, or other labels, contradict.
+
+    Parameters
+    ----------
+    found : Predictions
+    truth : Truth
+        Of the same images and categories.
+    ranked : sequence of RankedDetections
+        What `rank_categories` returns for them, one a category.
+    """
+    return (
+        *overconfident(found, ranked),
+        *unlabelled_objects(found, truth),
+        *labels_elsewhere(found, truth),
+        *shifted_labels(found, truth),
+        *labelled_twice(truth),
+    )
 
 
 def labelled_twice(truth: Truth) -> tuple[str, ...]:

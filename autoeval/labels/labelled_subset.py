@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autoeval.data.former_names import FormerNames
 from autoeval.data.labels.content import LabelledImage, LabelSet
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
@@ -43,7 +44,7 @@ def match_labels(
     ----------
     labels : LabelSet
         Images are known by their path in the pool, by their id, or by the file name alone where it
-        is the only one.
+        is the only one, be it with what Label Studio puts before it.
     pool : Predictions
     words : mapping of str to str, optional
         Category of the pool for each word of the labels that counts; by default equal words.
@@ -54,8 +55,8 @@ def match_labels(
         If an image is labelled twice, no labelled image is in the pool, the labels have none of the
         categories, or no labelled image holds an object.
     """
-    index = _index(pool)
-    at = [_find(image, index) for image in labels.images]
+    index, former = _index(pool), FormerNames([image.file_name for image in pool.images])
+    at = [_find(image, index, former) for image in labels.images]
     known = [k for k, found in enumerate(at) if found is not None]
     unknown = [labels.images[k].file_name for k, found in enumerate(at) if found is None]
     if not known:
@@ -96,12 +97,13 @@ def _index(pool: Predictions) -> dict[str, int]:
     return index
 
 
-def _find(image: LabelledImage, index: Mapping[str, int]) -> int | None:
+def _find(image: LabelledImage, index: Mapping[str, int], former: FormerNames) -> int | None:
     name = image.file_name.replace("\\", "/").removeprefix("images/")
-    for key in (name, image.file_name, name.rsplit("/", 1)[-1], image.image_id):
+    for key in (name, image.file_name, name.rsplit("/", 1)[-1]):
         if key in index:
             return index[key]
-    return None
+    renamed = former.find(name)
+    return index.get(image.image_id) if renamed is None else renamed
 
 
 def _words(

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-import numpy as np
 
 from autoeval.data.image_header import read_header
-from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.data.labels.content import LabelledImage, LabelSet
 from autoeval.data.labels.writing import coco_document
 from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.errors import InputError
 from autoeval.labels.annotation_file import name_images
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import save_plan
-from autoeval.runtime.files import atomic_path
+from autoeval.labels.prelabels import label_config, prelabels
+from autoeval.runtime.files import atomic_path, write_text
 from autoeval.runtime.writers import write_json
 
-SURE = 0.3  # boxes of the detector over it are offered
-IMAGES, EMPTY = "images", "annotations.json"
+IMAGES, EMPTY, CONFIG = "images", "annotations.json", "label_config.xml"
 
 
 def write_to_label(
@@ -38,8 +37,8 @@ def write_to_label(
     folder : Path
     prelabel : bool
         Offer the detector's boxes, too: ``prelabels_coco.json`` (CVAT: COCO 1.0) and
-        ``prelabels_label_studio.json`` (Label Studio: tasks with predictions). People who are
-        shown boxes leave more of them as they are than they should.
+        ``prelabels_label_studio.json`` (Label Studio: tasks with predictions); see `prelabels`.
+        People who are shown boxes leave more of them as they are than they should.
 
     Returns
     -------
@@ -58,11 +57,12 @@ def write_to_label(
     empty = LabelSet(folder / EMPTY, tuple(named), plan.found.categories)
     written = [folder / IMAGES, name_images(empty, folder / EMPTY)]
     if prelabel:
-        boxes = _sure_boxes(plan, named)
-        with_boxes = LabelSet(folder / EMPTY, tuple(named), plan.found.categories, tuple(boxes))
+        offered = prelabels(plan, named)
+        boxes = tuple(box for of_image in offered for box in of_image.labelled())
+        tasks = [of_image.label_studio_task(IMAGES, plan.detector) for of_image in offered]
         written += [
-            write_json(folder / "prelabels_coco.json", coco_document(with_boxes)),
-            write_json(folder / "prelabels_label_studio.json", label_studio(plan, named)),
+            write_json(folder / "prelabels_coco.json", coco_document(replace(empty, boxes=boxes))),
+            write_json(folder / "prelabels_label_studio.json", tasks),
         ]
     return written
 
@@ -75,6 +75,8 @@ def write_plan(
     prelabel: bool = False,
 ) -> list[Path]:
     """Write a plan, and the folder to label where the images are at hand.
+
+    ``label_config.xml`` is the labelling interface for Label Studio.
 
     Parameters
     ----------
@@ -89,69 +91,27 @@ def write_plan(
     -------
     list of Path
         What was written.
+
+    Raises
+    ------
+    InputError
+        If boxes are to be offered and the images are not at hand.
     """
-    written = save_plan(plan, folder)
     files = {image.image_id: image for image in images}
-    if all(plan.found.images[k].image_id in files for k in plan.drawn):
+    at_hand = all(plan.found.images[k].image_id in files for k in plan.drawn)
+    if prelabel and not at_hand:
+        raise InputError(
+            "--prelabel needs the images, whose sizes the boxes are shares of: name their folder "
+            "with --images-list."
+        )
+    written = [*save_plan(plan, folder), folder / CONFIG]
+    write_text(folder / CONFIG, label_config(plan.found.categories))
+    if at_hand:
         return written + write_to_label(plan, files, folder, prelabel=prelabel)
     drawn = [plan.found.images[k] for k in plan.drawn]
     named = tuple(LabelledImage(i.image_id, i.file_name, i.size) for i in drawn)
     empty = LabelSet(folder / EMPTY, named, plan.found.categories)
     return [*written, name_images(empty, folder / EMPTY)]
-
-
-def label_studio(plan: LabelPlan, named: list[LabelledImage]) -> list[dict[str, Any]]:
-    """Return the detector's boxes as tasks with predictions, coordinates in percent.
-
-    The labelling interface is one with ``<Image name="image">`` and
-    ``<RectangleLabels name="label" toName="image">``. Source: Label Studio's documentation,
-    "Import pre-annotated data".
-    """
-    tasks = []
-    for image, (size, rows) in zip(named, _rows(plan), strict=True):
-        height, width = size
-        scale = 100 / np.array([width, height, width, height])
-        results = [
-            {
-                "type": "rectanglelabels",
-                "from_name": "label",
-                "to_name": "image",
-                "original_width": width,
-                "original_height": height,
-                "score": float(plan.found.scores[row]),
-                "value": {
-                    **dict(zip(("x", "y", "width", "height"), xywh * scale, strict=True)),
-                    "rotation": 0,
-                    "rectanglelabels": [plan.found.categories[plan.found.label[row]]],
-                },
-            }
-            for row, xywh in rows
-        ]
-        predictions = [{"model_version": plan.detector, "result": results}]
-        data = {"image": f"/data/local-files/?d={IMAGES}/{image.file_name}"}
-        tasks.append({"data": data, "predictions": predictions})
-    return tasks
-
-
-def _sure_boxes(plan: LabelPlan, named: list[LabelledImage]) -> list[LabelledBox]:
-    found = plan.found
-    return [
-        LabelledBox(image.image_id, found.categories[found.label[row]], tuple(xywh.tolist()))
-        for image, (_, rows) in zip(named, _rows(plan), strict=True)
-        for row, xywh in rows
-    ]
-
-
-def _rows(plan: LabelPlan) -> list[tuple[tuple[int, int], list[tuple[int, np.ndarray]]]]:
-    """For each drawn image its size, and the number and box xywh of each sure box."""
-    found, parts = plan.found, []
-    for k in plan.drawn:
-        rows = np.flatnonzero((found.image == k) & (found.scores > SURE))
-        boxes = found.boxes[rows].astype(np.float64)
-        boxes[:, 2:] -= boxes[:, :2]
-        size = found.images[k].size or (1, 1)
-        parts.append((size, list(zip(rows.tolist(), boxes, strict=True))))
-    return parts
 
 
 def _file_name(image: UnlabelledImage) -> str:

@@ -20,7 +20,7 @@ from autoeval.labels.estimators import (
     estimate_mean,
     measure_sample,
 )
-from autoeval.labels.label_warnings import labelled_twice, overconfident
+from autoeval.labels.label_warnings import label_warnings
 from autoeval.labels.labelled_subset import LabelledSubset, match_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import FEWEST_LABELS, Outlook, outlook_after
@@ -193,7 +193,7 @@ def estimate_with_labels(
         (
             *plan.warnings,
             *subset.warnings,
-            *_label_warnings(plan, subset),
+            *_contradictions(plan, subset),
             *_warnings(whole, categories, k),
         ),
     )
@@ -275,11 +275,10 @@ def _as_random(subset: LabelledSubset) -> LabelledSubset:
     return replace(subset, warnings=(*subset.warnings, warning))
 
 
-def _label_warnings(plan: LabelPlan, subset: LabelledSubset) -> tuple[str, ...]:
+def _contradictions(plan: LabelPlan, subset: LabelledSubset) -> tuple[str, ...]:
     """Warn of labels that the confident boxes, or each other, contradict."""
     found = plan.found.on_images(subset.images)
-    ranked = rank_categories(found, subset.truth)
-    return (*labelled_twice(subset.truth), *overconfident(found, ranked))
+    return label_warnings(found, subset.truth, rank_categories(found, subset.truth))
 
 
 def _warnings(whole: LabelEstimates, categories: Mapping[str, LabelEstimates], k: int) -> list[str]:

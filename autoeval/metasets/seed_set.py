@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.data.coco import image_path
+from autoeval.data.image_header import image_size
 from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import listed, printable
@@ -241,11 +242,16 @@ def _record(
     labels: Mapping[str, int],
     faults: Mapping[str, Counter[str]],
 ) -> ImageRecord:
-    if image.size is None:
-        raise InputError(f"Image {image.image_id} ({path}) has no height and width; COCO files do.")
-    height, width = image.size
+    size = image.size or image_size(path)
+    if size is None:
+        raise InputError(
+            f"Image {image.image_id} ({path}) has no height and width in its labels, and its "
+            "file cannot be read."
+        )
+    height, width = size
     xywh = np.array([box.xywh for box in boxes], np.float64).reshape(-1, 4)
-    given = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
+    with np.errstate(over="ignore"):
+        given = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
     clipped = given.clip(0, [width, height, width, height])
     flat = (xywh[:, 2:] <= 0).any(1)
     outside = ~flat & (clipped[:, 2:] <= clipped[:, :2]).any(1)

@@ -12,6 +12,7 @@ from autoeval.data.image_folder import ImageFile
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.site import BLACK_BOX, Categories
@@ -138,6 +139,7 @@ def watch_sites(
     index = store.index()
     known = _Known(observer.task.categories, detector.backbone, began=began)
     problems = (*_lost(images, vanished, index, counts), *_unreadable(index))
+    problems += identity_warnings(detector)
     return _watched(store, index, estimator, plan, known, problems)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from autoeval.estimation.fit_result import FitResult
-from autoeval.report.sections import Report, printed_text
+from autoeval.report.sections import Report, written_files
 
 
 def print_report(
@@ -16,9 +17,9 @@ def print_report(
     *,
     page: Path | None = None,
     as_json: bool = False,
-    more: Sequence[Path] = (),
+    more: Callable[[], Sequence[Path]] = tuple,
 ) -> None:
-    """Print a report, then write it.
+    """Print a report, then write it: a full disk does not lose what was computed.
 
     Parameters
     ----------
@@ -31,9 +32,11 @@ def print_report(
         Where the page goes instead.
     as_json : bool
         Print the result as JSON.
-    more : sequence of Path
-        Further files that were written.
+    more : callable
+        Writes further files and returns their paths.
     """
+    print(json.dumps(report.to_dict(), indent=2) if as_json else report.text(), flush=True)
     folder.mkdir(parents=True, exist_ok=True)
-    written = [*(fit.files if fit else ()), *report.write(folder, page), *more]
-    print(printed_text(report, written, as_json=as_json))
+    written = [*(fit.files if fit else ()), *report.write(folder, page), *more()]
+    if not as_json:
+        print(f"\n{written_files(written)}")

@@ -14,7 +14,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that replaces it when the body ends well.
 
     The temporary file keeps the suffix of ``path`` (libraries choose a format by it), is flushed to
-    disk before the rename, and is removed when the body raises.
+    disk before the rename, and is removed when the body raises. An `OSError` names ``path``.
 
     Examples
     --------
@@ -37,6 +37,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(written.fileno())
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
+    except OSError as error:
+        if error.errno is None:
+            raise OSError(f"Cannot write {path}: {error}") from error
+        raise type(error)(error.errno, error.strerror, str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -22,7 +22,7 @@ class DamagedRowsError(Exception):
 def write_row_file(path: Path, job: str, rows: pd.DataFrame) -> None:
     """Write rows with the name of their job and a digest of their content, atomically."""
     table = pyarrow.Table.from_pandas(rows, preserve_index=False)
-    seal = json.dumps({"job": job, "digest": _digest(table.to_pandas())}).encode()
+    seal = json.dumps({"job": job, "digest": rows_digest(table.to_pandas())}).encode()
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), SEAL: seal})
     with atomic_path(path) as temporary:
         pyarrow.parquet.write_table(table, temporary)
@@ -39,7 +39,7 @@ def read_row_file(path: Path, job: str) -> pd.DataFrame:
     rows, seal = _opened(path)
     if seal["job"] != job:
         raise DamagedRowsError(f"holds the rows of another job, {seal['job']}")
-    if seal["digest"] != _digest(rows):
+    if seal["digest"] != rows_digest(rows):
         raise DamagedRowsError("does not match its checksum: its content has changed on disk")
     return rows
 
@@ -59,7 +59,8 @@ def _opened(path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
     return rows, seal
 
 
-def _digest(rows: pd.DataFrame) -> str:
+def rows_digest(rows: pd.DataFrame) -> str:
+    """Return a hash of the columns and values of a table, as it comes back from Parquet."""
     columns = [(name, str(dtype)) for name, dtype in rows.dtypes.items()]
     digest = hashlib.sha256(repr((columns, len(rows))).encode())
     digest.update(pd.util.hash_pandas_object(rows, index=False).to_numpy().tobytes())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,9 +91,19 @@ def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
 
 
 def run_status(folder: Path) -> RunStatus:
-    """Say how far the run is whose manifest and rows lie in ``folder``."""
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    """Say how far the run is whose manifest and rows lie in ``folder``.
+
+    Raises
+    ------
+    InputError
+        If the manifest is damaged.
+    """
     store, tally = RowStore(folder), _Tally()
+    manifest = store.read_manifest()
+    if manifest is None:
+        raise InputError(
+            f"{folder / MANIFEST} is damaged: give the command of that run again, which writes it."
+        )
     for job in manifest["jobs"]:
         tally.add(store, job["key"], job["size"])
     jobs, items = len(manifest["jobs"]), sum(job["size"] for job in manifest["jobs"])

@@ -50,6 +50,21 @@ class RowStore:
         listed = [{"key": job.key, "size": job.size, **job.columns} for job in jobs]
         write_text(self.folder / MANIFEST, json.dumps({"what": what, "jobs": listed}, indent=1))
 
+    def read_manifest(self) -> dict[str, Any] | None:
+        """Return ``what`` and ``jobs`` as `write_manifest` left them; None where they are damaged.
+
+        Without a manifest there are no jobs.
+        """
+        path = self.folder / MANIFEST
+        if not path.exists():
+            return {"what": "", "jobs": []}
+        try:
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+            _ = [(job["key"], int(job["size"])) for job in manifest["jobs"]], manifest["what"]
+        except (ValueError, TypeError, KeyError, OSError):
+            return None
+        return dict(manifest)
+
     def claims(self) -> Claims:
         """Return the locks on the jobs of this store."""
         return Claims(self.folder / "locks")

@@ -256,7 +256,7 @@ def test_options_that_do_not_fit(world, tmp_path, capsys):
     assert main(["fit", "--labels", "l.json", "--predictions", "p.json"]) == 2
     assert "No labels l.json: check the path." in capsys.readouterr().err
     assert main(["estimate", "--estimator", str(tmp_path / "none"), "--predictions", "p.json"]) == 2
-    assert "no such file" in capsys.readouterr().err
+    assert "make one with `autoeval fit" in capsys.readouterr().err
 
 
 def test_words_that_no_box_has_are_doubted_or_refused(world, tmp_path, capsys):

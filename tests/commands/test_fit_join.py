@@ -45,8 +45,8 @@ def tables(tmp_path, monkeypatch):
         "autoeval.detectors.loading.load_detector", lambda *_, **__: BrightnessDetector()
     )
     (tmp_path / "weights.pth").touch()
-    for name in ("one", "two"):
-        labels, images = write_table(tmp_path / name)
+    for name, n_images in (("one", 12), ("two", 13)):
+        labels, images = write_table(tmp_path / name, n_images=n_images)
         labels = labels.rename(labels.with_name(f"{name}.json"))
         of = ["--labels", str(labels), "--img-dir", str(images)]
         detector = ["--detector", "brightness", "--checkpoint", str(tmp_path / "weights.pth")]
@@ -81,7 +81,7 @@ def test_what_does_not_go_together_is_refused(tables, capsys):
         ((one, tables / "other.parquet"), "score_thr"),
         ((one, again), "cup of one"),
         ((one, one), "two work dirs or more"),
-        ((one, tables / "absent"), "there is no such file"),
+        ((one, tables / "absent"), "make one with `autoeval fit"),
     ):
         assert join(*folders, to=to) == 2
         assert words in capsys.readouterr().err

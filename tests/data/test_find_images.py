@@ -31,7 +31,7 @@ def test_a_folder_names_what_is_passed_over(site):
     found = find_images(site)
     assert names(found) == ["a.jpg", "b/2.png", "b/10.png"]
     assert found.skipped == (
-        "films passed over (--every 2s takes their frames): 1 (f.avi)",
+        "films passed over: 1 (f.avi)",
         "images in formats that OpenCV does not read, passed over: 1 (b/photo.heic)",
         "other files passed over: 1 (notes.txt)",
         "hidden files passed over: 1 (.hidden/x.jpg)",
@@ -53,7 +53,9 @@ def test_a_pattern(site):
 
 
 def test_a_text_file_of_paths(site, tmp_path):
-    (tmp_path / "list.txt").write_text("site/a.jpg\n\nsite/b/2.png\nsite/a.jpg\nsite/notes.md\n")
+    (tmp_path / "list.txt").write_text(
+        "# all\nsite/a.jpg\n\nsite/b/2.png\nsite/a.jpg\nsite/notes.md\n"
+    )
     found = find_images(tmp_path / "list.txt")
     assert names(found) == ["a.jpg", "b/2.png"]
     assert found.images[0].path.is_file()

@@ -102,3 +102,8 @@ def test_the_command_prints_and_writes_one_table_a_score_table(tmp_path, capsys)
 def test_the_command_wants_score_tables(tmp_path, capsys):
     assert main(["bench", str(tmp_path)]) == 2
     assert "No score table" in capsys.readouterr().err
+
+
+def test_a_level_that_is_none_is_refused():
+    with pytest.raises(InputError, match=r"number over 0 and under 1.* got 2"):
+        bench(score_table(), ["bos"], level=2)

@@ -97,8 +97,7 @@ def spoiled(path, **changes):
             note["estimator"][name] = value
         else:
             note[name] = value
-    metadata = {**table.schema.metadata, b"autoeval": json.dumps(note).encode()}
-    pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), path)
+    write_artefact(path, table.to_pandas(), note)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +118,36 @@ def test_a_spoiled_file_is_one_clear_error_with_its_name(tmp_path, changes, mess
     AccuracyEstimator("bos").fit_rows(make_table(WORLDS)).save(path)
     spoiled(path, **changes)
     with pytest.raises(InputError, match=rf"spoiled\.parquet.*{message}"):
+        AccuracyEstimator.load(path)
+
+
+def test_what_has_changed_on_disk_is_refused(tmp_path):
+    """Every flipped bit is either refused or changes nothing."""
+    path = tmp_path / "e.parquet"
+    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS), context={"seed": 12345})
+    estimator.save(path)
+    whole, table = path.read_bytes(), AccuracyEstimator.load(path).table_
+    refused = 0
+    for at in range(0, len(whole), 37):
+        changed = bytearray(whole)
+        changed[at] ^= 1 << at % 8
+        path.write_bytes(changed)
+        try:
+            loaded = AccuracyEstimator.load(path)
+        except InputError as error:
+            assert str(path) in str(error)
+            refused += 1
+        else:
+            pd.testing.assert_frame_equal(loaded.table_, table)
+            assert loaded.context_ == estimator.context_
+            assert loaded.get_params() == estimator.get_params()
+    assert refused > 20
+    path.write_bytes(whole)
+    arrow = pyarrow.parquet.read_table(path)
+    notes = arrow.schema.metadata
+    notes[b"autoeval"] = notes[b"autoeval"].replace(b"12345", b"12346")
+    pyarrow.parquet.write_table(arrow.replace_schema_metadata(notes), path)
+    with pytest.raises(InputError, match="does not match its checksum"):
         AccuracyEstimator.load(path)
 
 

@@ -76,6 +76,17 @@ def test_categories_with_a_handful_of_boxes_are_named_and_left_out(tmp_path):
     assert any("left out: 1 (spoon)" in problem for problem in problems)
 
 
+def test_few_labels_are_refused_before_the_detector_is_run(tmp_path):
+    """By the rule of prediction files: 8 boxes in 5 images of one category or more."""
+    labels, images = write_table(tmp_path / "few", n_images=7)  # a box of each category an image
+    detector = BrightnessDetector()
+    detector.observe = None
+    with pytest.raises(InputError, match="No category of annotations has 8 boxes in 5 images"):
+        fit_labelled(detector, labels, img_dir=images)
+    labels, images = write_table(tmp_path / "enough", n_images=8, names=("cup",))
+    assert len(fit_labelled(BrightnessDetector(), labels, img_dir=images).table_) == 1
+
+
 def test_bad_input(fitted, tmp_path):
     files = write_table(tmp_path / "few", n_images=4)
     with pytest.raises(InputError, match="No category of annotations has 8 boxes in 5 images"):

@@ -16,6 +16,7 @@ CONTEXT = {"detector": {"name": "one"}, "pass": {"stability": 0.5}, "boxes": BOX
 
 def fit(name, *, assistance=None, boxes=BOXES, **of_pass):
     table = pair_table().assign(kind="seed", repeat=0)
+    table["n_images"] = table["n_images"] + ord(name)  # a set of its own
     table["source"], table["family"] = name + table["source"], name + table["family"]
     described = {**CONTEXT["pass"], **of_pass}
     context = {**CONTEXT, "pass": described, "boxes": boxes.to_dict(), "task": {"name": name}}
@@ -66,3 +67,11 @@ def test_other_passes_and_methods_are_refused():
     published.method = "bos"
     with pytest.raises(InputError, match="c is a fit by 'bos'"):
         join_fits({"a": fit("a"), "c": published})
+
+
+def test_a_set_by_two_names_is_recognised_by_its_rows():
+    one, same = fit("a"), fit("a")
+    table = same.table_.assign(source=same.table_["source"].str.replace("a", "z", n=1))
+    same.fit_rows(table, context=same.context_)
+    with pytest.raises(InputError, match="48 pairs have equal scores and accuracies"):
+        join_fits({"a": one, "z": same})

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.data.predictions import read_predictions
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, scores_everywhere
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.pair_table import OF_BOXES
-from autoeval.estimation.prediction_files import check_floor
+from autoeval.estimation.prediction_files import check_floor, check_limit
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -116,6 +117,32 @@ def test_floors():
     assert len(check_floor(high, "p.json", truncated=True)) == 1
 
 
+def test_lists_cut_to_the_best_few_boxes():
+    found = random_found(0)  # 600 boxes on 22 of 24 images, about 27 each
+    assert check_limit(found, "p.json") == ()
+    rank = np.arange(len(found)) - np.searchsorted(np.sort(found.image), np.sort(found.image))
+    first = found.where(np.argsort(found.image, kind="stable"))
+    (warning,) = check_limit(first.where(rank < 10), "p.json")
+    assert warning.startswith("22 of 24 images in p.json have exactly 10 boxes")
+    assert check_limit(first.where(rank < 0), "p.json") == ()
+    three = first.where((rank < 9) | ((rank < 10) & (np.sort(found.image) < 3)))
+    assert len(check_limit(three, "p.json")) == 1  # 3 of 24
+    two = first.where((rank < 9) | ((rank < 10) & (np.sort(found.image) < 2)))
+    assert check_limit(two, "p.json") == ()
+
+
+def test_no_real_list_is_taken_for_a_cut_one(shared):
+    paths = sorted((shared / "real_predictions").glob("*/*/*.json"))
+    assert len(paths) >= 100
+    for path in paths:
+        found = read_predictions(path)
+        assert check_limit(found, path.name) == (), path
+    order = np.lexsort((-found.scores, found.image))
+    image = found.image[order]
+    best = found.where(order[np.arange(len(order)) - np.searchsorted(image, image) < 10])
+    assert "have exactly 10 boxes" in check_limit(best, path.name)[0]
+
+
 def test_predictions_that_look_like_another_detector():
     found = random_found(0)
     statistics = ReferenceStatistics.of(found)
@@ -148,7 +175,8 @@ def test_a_training_set_names_itself_in_its_warnings():
     assert set(made.table["category"]) == {"car", "bus", "dog"}
     first, rare = made.problems
     assert first == "a" and rare.endswith("left out: 2 (cat, cow)")
-    (warning,) = made.statistics.warnings
+    warning, unlabelled = made.statistics.warnings
+    assert unlabelled.startswith("val: ") and "are on no labelled object" in unlabelled
     assert warning.startswith("val: ") and "are true positives" in warning
 
 
@@ -161,3 +189,13 @@ def test_labels_of_each_image_become_the_truth_of_a_site():
     assert truth.image.tolist() == [0, 2, 2] and truth.label.tolist() == [0, 3, 3]
     assert truth.crowd.tolist() == [False, True, False]
     np.testing.assert_array_equal(truth.boxes, np.concatenate([car, dog]))
+
+
+def test_a_training_set_warns_of_shifted_labels():
+    sure = random_found(0)
+    sure = sure.where(sure.scores > 0.5)
+    truth = truth_from(sure)
+    assert training_set(SiteBoxes(sure), truth, name="val").statistics.warnings == ()
+    beside = replace(truth, boxes=truth.boxes + np.array([6, 0, 6, 0]))
+    (warning,) = training_set(SiteBoxes(sure), beside, name="val").statistics.warnings
+    assert warning.startswith("val: labelled boxes lie +") and "px (to the right)" in warning

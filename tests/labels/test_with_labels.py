@@ -83,6 +83,18 @@ def test_few_labels_come_near_the_truth(plan, site):
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_images_that_were_uploaded_to_label_studio_are_recognised(plan, site):
+    labels = label_set(site, plan.drawn)
+    ids = {image.image_id: str(k) for k, image in enumerate(labels.images)}
+    images = [
+        replace(image, image_id=ids[image.image_id], file_name=f"images/{k:08x}-{image.file_name}")
+        for k, image in enumerate(labels.images)
+    ]
+    boxes = [replace(box, image_id=ids[box.image_id]) for box in labels.boxes]
+    renamed = replace(labels, images=tuple(images), boxes=tuple(boxes))
+    assert str(estimate_with_labels(plan, renamed)) == str(estimate_with_labels(plan, labels))
+
+
 def test_labels_that_confident_boxes_contradict_give_a_warning(plan, site):
     labels = label_set(site, plan.drawn)
 
@@ -94,6 +106,8 @@ def test_labels_that_confident_boxes_contradict_give_a_warning(plan, site):
     n = len(labels.boxes)
     assert f"{2 * n} of {2 * n} labelled boxes lie" in warnings([*labels.boxes, *labels.boxes])
     assert "do the labels miss objects" in warnings(labels.boxes[::2])
+    left = [replace(b, xywh=(b.xywh[0] - 9, *b.xywh[1:])) for b in labels.boxes]
+    assert "px (to the right)" in warnings(left) and "px" not in warnings(labels.boxes)
     small = np.array([box.xywh for box in labels.boxes]) / SIDE
     assert re.search(
         "0% of the .* are true positives",

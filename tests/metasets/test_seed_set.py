@@ -122,7 +122,6 @@ def drop(key, field):
         (edit("annotations", bbox=None), r"annotations\[0\] is malformed"),
         (drop("annotations", "bbox"), r"annotations\[0\] has no field 'bbox'"),
         (drop("images", "file_name"), r"images\[0\] has no field 'file_name'"),
-        (drop("images", "height"), "has no height and width"),
         (edit("images", height=0), "must be positive"),
         (drop("categories", "name"), r"categories\[0\] has no field 'name'"),
         (edit("images", file_name="../annotations.json"), "leaves the image folder"),
@@ -153,6 +152,13 @@ def test_files_that_are_no_annotations(tmp_path, content, message):
         ann_file.write_bytes(content)
     with pytest.raises(InputError, match=message):
         load((ann_file, tmp_path))
+
+
+@pytest.mark.parametrize("change", [drop("images", "height"), edit("images", height=None)])
+def test_a_size_that_the_labels_lack_is_that_of_the_file(make_coco, change):
+    """Label Studio exports null for an image without a label."""
+    first = load(make_coco(size=(40, 60), change=change)).images[0]
+    assert (first.height, first.width) == (40, 60)
 
 
 def test_links(make_coco, tmp_path):

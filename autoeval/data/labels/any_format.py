@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from autoeval.data.archives import refuse_archive
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.coco_folder import COCO
 from autoeval.data.labels.content import LabelSet
@@ -52,6 +53,7 @@ def load_labels(
     path = Path(path)
     if not path.exists():
         raise InputError(f"No labels {path}: check the path.")
+    refuse_archive(path)
     chosen = _named(layout) if layout else _recognised(path)
     try:
         return chosen.read(path, None if img_dir is None else Path(img_dir), **options)

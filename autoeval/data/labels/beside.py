@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from autoeval.data.former_names import FormerNames
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.walking import walk
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
 _SWAPPED = {"labels": "images", "Annotations": "JPEGImages"}
+_BESIDE = (*_SWAPPED.values(), "data")  # FiftyOne's name
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
 
     A label file has the image's path with another suffix, either as it is or with the last folder
     called ``images`` (or ``JPEGImages``) left out or replaced by ``labels`` (or ``Annotations``).
+    Where there is none, Label Studio may have stored the image under another name.
 
     Parameters
     ----------
@@ -65,6 +68,7 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
         found = next((files[key] for key in _keys(image) if key in files), None)
         if found is not None:
             labelled[image] = found
+    labelled |= _renamed([i for i in images if i not in labelled], files, labelled.values())
     if not labelled:
         raise InputError(
             f"None of the {len(images)} images in {img_dir} (such as {images[0]}) has a label file "
@@ -81,7 +85,8 @@ def folder_of_images(labels: Path) -> Path:
     Raises
     ------
     InputError
-        If neither the folder itself nor the ``images`` or ``JPEGImages`` beside it holds any.
+        If neither the folder itself nor the ``images``, ``JPEGImages`` or ``data`` beside it holds
+        any.
     """
     parts = labels.parts
     swapped = [
@@ -89,9 +94,9 @@ def folder_of_images(labels: Path) -> Path:
         for k, part in reversed(list(enumerate(parts)))
         if part in _SWAPPED
     ]
-    beside = [labels.parent / name for name in _SWAPPED.values()]
+    beside = [labels.parent / name for name in _BESIDE]
     for place in (*swapped, labels, *beside):
-        if place.is_dir() and _holds_images(place):
+        if place.is_dir() and holds_images(place):
             return place
     raise InputError(f"Where are the images of {labels}? Name their folder (`img_dir`).")
 
@@ -104,7 +109,8 @@ def without_size(images: list[str]) -> Iterator[str]:
         )
 
 
-def _holds_images(folder: Path) -> bool:
+def holds_images(folder: Path) -> bool:
+    """Say whether a folder or one of its subfolders holds an image."""
     try:
         return bool(load_image_folder(folder))
     except InputError:
@@ -119,6 +125,19 @@ def _keys(image: str) -> Iterator[str]:
             last = len(path.parts) - 1 - path.parts[::-1].index(images)
             for instead in ((labels,), ()):
                 yield str(PurePosixPath(*path.parts[:last], *instead, *path.parts[last + 1 :]))
+
+
+def _renamed(
+    images: list[str], files: Mapping[str, Path], used: Collection[Path]
+) -> Iterator[tuple[str, Path]]:
+    """Find the label files whose names Label Studio made of those of images."""
+    former = FormerNames([str(PurePosixPath(image).with_suffix("")) for image in images])
+    places: dict[str, list[Path]] = {}
+    for key, file in files.items():
+        place = None if file in used else former.find(key)
+        if place is not None:
+            places.setdefault(images[place], []).append(file)
+    return ((image, found[0]) for image, found in places.items() if len(found) == 1)
 
 
 def _problems(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[str]:

@@ -9,6 +9,8 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelledImage, LabelSet
 
+FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
+
 
 @dataclass(frozen=True, eq=False)
 class Truth:
@@ -61,15 +63,23 @@ class Truth:
         index = {name: k for k, name in enumerate(categories)}
         boxes = [box for box in content.boxes if words.get(box.category) in index]
         xywh = np.array([box.xywh for box in boxes], np.float64).reshape(-1, 4)
+        with np.errstate(over="ignore"):
+            xyxy = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
         truth = cls(
             content.images,
             categories,
             np.array([place[box.image_id] for box in boxes], np.int64),
             np.array([index[words[box.category]] for box in boxes], np.int64),
-            np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1),
+            xyxy,
             np.array([box.iscrowd for box in boxes], bool),
         )
-        return truth._without_flat()
+        return truth._without_huge()._without_flat()
+
+    def _without_huge(self) -> Truth:
+        huge = ~(np.abs(self.boxes) < FARTHEST).all(axis=1)
+        what = f"labelled boxes with an edge beyond {FARTHEST:.0e} pixels, left out: {huge.sum()}"
+        problems = (what,) if huge.any() else ()
+        return replace(self.where(~huge), problems=self.problems + problems)
 
     def _without_flat(self) -> Truth:
         flat = np.any(self.boxes[:, 2:] <= self.boxes[:, :2], axis=1)

@@ -8,6 +8,7 @@ pixels count from 1, ``xmax`` and ``ymax`` are the last pixels inside, and objec
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from xml.etree import ElementTree
 
 from autoeval.data.image_header import image_size
 from autoeval.data.labels.base import LabelFormat
-from autoeval.data.labels.beside import folder_of_images, pair_up, without_size
+from autoeval.data.labels.beside import folder_of_images, holds_images, pair_up, without_size
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.data.walking import walk
 from autoeval.data.wording import printable
@@ -42,7 +43,8 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     Parameters
     ----------
     path : Path
-        Folder with ``Annotations`` or with the XML files themselves.
+        Folder with ``Annotations``, with another folder of all XML files, or with the files
+        themselves.
     img_dir : Path, optional
         By default ``JPEGImages`` or ``images`` beside them, or the same folder.
     split : str, optional
@@ -53,7 +55,7 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     InputError
         If a file is malformed, or there is no such split.
     """
-    labels = path / "Annotations" if (path / "Annotations").is_dir() else path
+    labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", others=frozenset())
     wanted = None if split is None else _split(labels.parent, split)
     images, objects, unknown = [], [], []
@@ -77,6 +79,15 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         tuple(map(printable, pairs.unlabelled)),
         (*pairs.problems, *_problems(unknown, first)),
     )
+
+
+def _folder_of_labels(path: Path) -> Path:
+    """Return ``Annotations``, or the folder that holds all XML files and no image, else `path`."""
+    if (path / "Annotations").is_dir():
+        return path / "Annotations"
+    folders = [os.path.dirname(name) for name in walk(path) if name.lower().endswith(".xml")]
+    only = path / os.path.commonpath(folders) if folders else path
+    return path if holds_images(only) else only
 
 
 def parse_xml(file: Path, root_name: str) -> ElementTree.Element:

@@ -32,9 +32,13 @@ class Predictions:
     scores : ndarray of shape (N,), float32
         Confidence in [0, 1].
     numbers : mapping of str to str
-        The word for each number by which the file names its categories; empty where it has words.
+        The word for each number of a category, as far as the file has or uses numbers.
     problems : tuple of str
         What was left out on the way or is odd, one sentence each.
+    warnings : tuple of str
+        Why its boxes may be misread, one sentence each.
+    n_unplaced : int
+        Images of the file that are not among `images`.
     """
 
     images: tuple[LabelledImage, ...]
@@ -45,6 +49,8 @@ class Predictions:
     scores: np.ndarray
     numbers: dict[str, str]
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    n_unplaced: int = 0
 
     def __len__(self) -> int:
         return len(self.scores)

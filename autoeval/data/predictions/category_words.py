@@ -24,7 +24,7 @@ class Words:
     label : ndarray of shape (N,), int64
         Index into `categories`.
     numbers : dict of str to str
-        The word of each number in use; empty where the file has words.
+        The word of each number, as far as the file has or uses numbers.
     """
 
     categories: tuple[str, ...]
@@ -60,7 +60,33 @@ def find_words(path: Path, named: list[tuple[Any, Any]], numbers: Mapping[str, s
     of_kind = {kind: index[word] for kind, word in words.items()}
     label = np.fromiter((of_kind[kind] for kind in named), np.int64, len(named))
     by_number = any(word is None for _, word in kinds)
-    return Words(categories, label, dict(numbers) if by_number else {})
+    beside = {
+        str(number): word for (number, _), word in words.items() if number is not None
+    }  # of entries with both
+    return Words(categories, label, {**(numbers if by_number else {}), **beside})
+
+
+def numbering_conflict(
+    path: Path, own: Mapping[str, str], other: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Warn where a file's own words for numbers are not those of the labels or of the fit.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for the message.
+    own, other : mapping of str to str
+        Word of each number.
+    """
+    odd = [
+        f"{n} is {word}, not {other[n]}" for n, word in own.items() if other.get(n, word) != word
+    ]
+    if not odd:
+        return ()
+    return (
+        f"{path} has its own words for numbers of categories, which are used; in the labels, in "
+        f"--names or in the fit they are others: {listed(odd, 3)}",
+    )
 
 
 def _counted(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from autoeval.data.labels.truth import FARTHEST
 from autoeval.data.predictions.raw_columns import Coded, RawColumns
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -167,6 +168,7 @@ def _faults(raw: RawColumns) -> dict[str, np.ndarray]:
         "without image_id and file_name": (raw.image_id.codes < 0) & (raw.file_name.codes < 0),
         "without category_id and category": (raw.category_id.codes < 0) & (raw.word.codes < 0),
         "whose bbox is not four finite numbers": ~np.isfinite(raw.xywh).all(axis=1),
+        f"whose bbox is beyond {FARTHEST:.0e} pixels": (np.abs(raw.xywh) >= FARTHEST).any(axis=1),
         "whose bbox has no area": (raw.xywh[:, 2:] <= 0).any(axis=1),
         "without a score in [0, 1]": ~((raw.scores >= 0) & (raw.scores <= 1)),
     }

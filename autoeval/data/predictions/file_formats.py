@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, NamedTuple
 
+from autoeval.data.archives import refuse_archive
 from autoeval.data.coco import read_coco
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
@@ -19,6 +20,7 @@ from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
 LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
+PICKLES = (".pkl", ".pickle")
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 SPACE = b" \t\r\n"
 
@@ -57,6 +59,13 @@ def read_columns(path: Path) -> Content:
         raise InputError(f"No predictions file {name}: check the path.") from None
     except OSError as error:
         raise InputError(f"Cannot read the predictions file {name}: {error.strerror}.") from error
+    refuse_archive(path)
+    if path.suffix in PICKLES:
+        raise InputError(
+            f"{name} is a Python dump, as MMDetection's `tools/test.py --out` writes it. Expected "
+            "COCO results: leave --out away, and add `--cfg-options "
+            f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json."
+        )
     if start == PARQUET:
         return Content(read_parquet(path))
     zipped = start[:2] == GZIP
@@ -115,6 +124,11 @@ def _document(path: Path) -> Content:
             f"{path} is not a COCO results file: expected a list of boxes, or an object with such "
             "a list as 'annotations'."
         )
-    numbers = {str(c["id"]): str(c["name"]) for c in document.get("categories") or []}
+    try:
+        numbers = {str(c["id"]): str(c["name"]) for c in document.get("categories") or []}
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."
+        ) from error
     images = read_coco(path).images if document.get("images") else None
     return Content(columns_of_list(document["annotations"]), images, numbers)

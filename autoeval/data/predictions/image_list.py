@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from autoeval.data.coco import read_coco
 from autoeval.data.image_folder import load_image_folder
+from autoeval.data.image_header import image_size
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -19,8 +21,8 @@ def read_image_list(path: str | os.PathLike[str]) -> tuple[LabelledImage, ...]:
     Parameters
     ----------
     path : path-like
-        A text file with a file name or an id a line, a COCO JSON file, whose annotations are not
-        read, or a folder of images.
+        A text file with a file name or an id a line (those that begin with # are comments), a COCO
+        JSON file, whose annotations are not read, or a folder of images.
 
     Raises
     ------
@@ -42,6 +44,15 @@ def read_image_list(path: str | os.PathLike[str]) -> tuple[LabelledImage, ...]:
     return tuple(LabelledImage(name, name, None) for name in names)
 
 
+def with_sizes(
+    images: tuple[LabelledImage, ...], folder: str | os.PathLike[str]
+) -> tuple[LabelledImage, ...]:
+    """Read the sizes of the images of a folder from their headers; None where one has none."""
+    return tuple(
+        replace(image, size=image_size(Path(folder) / image.file_name)) for image in images
+    )
+
+
 def _lines(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -49,4 +60,4 @@ def _lines(path: Path) -> list[str]:
         raise InputError(f"No list of images {path}: check the path.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the list of images {path}: {error}.") from error
-    return [line.strip() for line in lines if line.strip()]
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

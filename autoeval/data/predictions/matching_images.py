@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autoeval.data.former_names import former_name, stored_name
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
 FEWEST_PLACED = 0.5
+MISSING, AMBIGUOUS = -1, -2
 PLAIN = re.compile(r"[^./\\][^/\\]*(/[^./\\][^/\\]*)*").fullmatch
 """Says of a path whether it is in the form that `PurePath` would give it; for many, faster."""
 
@@ -56,7 +58,7 @@ def place_images(
     Raises
     ------
     InputError
-        If not even half of the images are among those known.
+        If not even half of the images are among those known, or they could be several of them.
 
     Examples
     --------
@@ -65,23 +67,37 @@ def place_images(
     >>> place_images([Named("b", None), Named("139", None)], known, "val.json")[0]
     array([1, 0])
     """
-    index = np.full(len(found), -1)
+    index = np.full(len(found), MISSING)
+    shared = np.zeros(len(found), bool)
     for way in WAYS:
         placed = _place(found, known, *way)
+        shared |= placed == AMBIGUOUS
         if np.count_nonzero(placed >= 0) > np.count_nonzero(index >= 0):
             index = placed
         if (index >= 0).all():
             break
-    lost = [image.text for image, place in zip(found, index, strict=True) if place < 0]
-    if len(lost) > FEWEST_PLACED * len(found):
+    several = [found[k].text for k in np.flatnonzero(shared & (index < 0)).tolist()]
+    lost = [found[k].text for k in np.flatnonzero(~shared & (index < 0)).tolist()]
+    index = np.maximum(index, MISSING)
+    if len(several) > FEWEST_PLACED * len(found):
+        raise InputError(
+            f"{len(several)} of {len(found)} images of the predictions could each be several of "
+            f"{where} ({listed(several)}): file names repeat in its folders. Write the path of the "
+            "image as 'file_name', or give the labels of one split or folder alone."
+        )
+    if len(lost) + len(several) > FEWEST_PLACED * len(found):
         there = listed([f"{image.image_id} ({image.file_name})" for image in known], 3)
+        lost += several
         raise InputError(
             f"The predictions are of other images than {where}: {len(lost)} of their {len(found)} "
             f"images are not there ({listed(lost)}), neither by file name nor by id nor by the "
             f"stem of a file name. There are: {there}."
         )
-    problems = [f"images of the predictions that are not in {where}: {len(lost)} ({listed(lost)})"]
-    return index, tuple(problems[: len(lost)])
+    kinds = {
+        f"images of the predictions that are not in {where}": lost,
+        f"images of the predictions that could be several of {where}, left out": several,
+    }
+    return index, tuple(f"{kind}: {len(of)} ({listed(of)})" for kind, of in kinds.items() if of)
 
 
 def _path(name: str | None) -> str | None:
@@ -98,6 +114,14 @@ def _stem(name: str) -> str:
     return PurePath(_base(name) or "").stem
 
 
+def _stored(name: str | None) -> str | None:
+    return name if name is None else stored_name(name)
+
+
+def _former_stem(name: str) -> str:
+    return PurePath(former_name(name)).stem
+
+
 def _number(name: str | None) -> str | None:
     """Drop leading zeros, as a stem loses them that is written as a number."""
     return str(int(name)) if name and name.isdecimal() else name
@@ -109,6 +133,8 @@ WAYS: tuple[tuple[Callable[[Named], str | None], Callable[[LabelledImage], str |
     (lambda image: image.image_id, lambda image: image.image_id),
     (lambda image: _number(image.image_id), lambda image: _number(_stem(image.file_name))),
     (lambda image: _base(image.image_id), lambda image: _base(image.file_name)),
+    (lambda image: _stored(image.file_name), lambda image: former_name(image.file_name)),
+    (lambda image: _number(image.image_id), lambda image: _number(_former_stem(image.file_name))),
 )
 """For each convention the key of an image as found and as known."""
 
@@ -119,13 +145,13 @@ def _place(
     key_found: Callable[[Named], str | None],
     key_known: Callable[[LabelledImage], str | None],
 ) -> np.ndarray:
-    """Place images by a key; one that several known images share places none."""
+    """Place images by a key; one that several known images share is `AMBIGUOUS`."""
     keys = [key_found(image) for image in found]
     if all(key is None for key in keys):
-        return np.full(len(found), -1)
+        return np.full(len(found), MISSING)
     places: dict[str | None, int] = {}
     for k, image in enumerate(known):
         key = key_known(image)
-        places[key] = -1 if key in places else k
-    places[None] = -1
-    return np.array([places.get(key, -1) for key in keys], np.int64)
+        places[key] = AMBIGUOUS if key in places else k
+    places[None] = MISSING
+    return np.array([places.get(key, MISSING) for key in keys], np.int64)

@@ -30,14 +30,28 @@ def oddities(path: Path, read: Predictions) -> tuple[str, ...]:
         other units or of another form than pixels and [left, top, width, height].
     """
     _refuse_normalised(path, read)
+    beyond = boxes_beyond(path, read)
+    _refuse_twice(path, read)
+    return beyond
+
+
+def boxes_beyond(path: Path, read: Predictions) -> tuple[str, ...]:
+    """Count boxes that reach more than 2 % beyond their images, where the size of these is known.
+
+    Raises
+    ------
+    InputError
+        If they are more than half of the boxes on images of known size.
+    """
+    known = np.array([image.size is not None for image in read.images], bool)
+    n_known = int(known[read.image].sum())
     outside = _outside(read)
-    if outside > OUTSIDE * len(read):
+    if outside > OUTSIDE * n_known:
         raise InputError(
-            f"{path}: {outside / len(read):.0%} of the boxes reach out of their images. Expected "
+            f"{path}: {outside / n_known:.0%} of the boxes reach out of their images. Expected "
             "bbox as [left, top, width, height] in pixels of the image as it is on disk: are these "
             "corners [x1, y1, x2, y2], or pixels of a resized image?"
         )
-    _refuse_twice(path, read)
     odd = f"boxes of the predictions that reach more than 2 % beyond their images: {outside}"
     return (odd,) if outside else ()
 

@@ -12,11 +12,13 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.box_columns import Predictions
-from autoeval.data.predictions.category_words import find_words
-from autoeval.data.predictions.entries import read_entries
-from autoeval.data.predictions.file_formats import read_columns
+from autoeval.data.predictions.category_words import find_words, numbering_conflict
+from autoeval.data.predictions.entries import Entries, read_entries
+from autoeval.data.predictions.file_formats import Content, read_columns
+from autoeval.data.predictions.half_size import within_images
 from autoeval.data.predictions.matching_images import Named, place_images
 from autoeval.data.predictions.oddities import oddities
+from autoeval.data.predictions.text_folder import read_text_folder
 
 
 def read_predictions(
@@ -25,6 +27,7 @@ def read_predictions(
     images: Sequence[LabelledImage] | None = None,
     where: str = "the list of images",
     numbers: Mapping[str, str] | None = None,
+    on_canvas: bool = False,
 ) -> Predictions:
     """Read what a detector has found on a set of images.
 
@@ -37,19 +40,22 @@ def read_predictions(
         such a list as ``annotations``, with ``images`` and ``categories`` as in a COCO annotation
         file. Or a file with one such box a line (``.jsonl``, ``.ndjson``). Lists and lines may be
         compressed by gzip. Or a Parquet file with one row a box, of the same columns or with
-        ``x``, ``y``, ``w`` and ``h`` for ``bbox``. All but the object are read in a stream.
+        ``x``, ``y``, ``w`` and ``h`` for ``bbox``. All but the object are read in a stream. Or a
+        folder of text files, one an image; see `read_text_folder`.
     images : sequence of LabelledImage, optional
         All images that the detector was run on; by default those that the file names, and no image
         is without a box unless the file lists its ``images``.
     where : str
         What lists them, for messages.
     numbers : mapping of str to str, optional
-        Word for each number of a category, where the file has no words.
+        Word for each number of a category, where the file has neither words nor `categories`.
+    on_canvas : bool
+        Whether images were shown on a larger canvas; see `within_images`.
 
     Returns
     -------
     Predictions
-        Its problems count what was left out.
+        Its problems count what was left out; it warns where its own `categories` are not `numbers`.
 
     Raises
     ------
@@ -58,12 +64,16 @@ def read_predictions(
         its categories have no words; if it holds each object twice.
     """
     path = Path(path)
-    content, own, given = read_columns(path)
-    entries = read_entries(path, content)
+    if path.is_dir():
+        content = Content(read_text_folder(path, images, list(numbers or {})))
+    else:
+        content = read_columns(path)
+    columns, own, given = content
+    entries = read_entries(path, columns)
     if images is None and own is not None:
         images, where = own, "its own list of images"
     place, known, lost = _place(entries.images, images, where)
-    words = find_words(path, entries.categories, {**given, **(numbers or {})})
+    words = find_words(path, entries.categories, given or numbers or {})
     read = Predictions(
         known,
         words.categories,
@@ -73,11 +83,19 @@ def read_predictions(
         entries.scores,
         words.numbers,
         entries.problems + lost,
+        numbering_conflict(path, given, numbers or {}) if _by_number(entries) else (),
+        int(np.count_nonzero(place < 0)),
     )
     del entries
     if lost:
         read = read.where(read.image >= 0)
+    if on_canvas:
+        read = within_images(read)
     return replace(read, problems=read.problems + oddities(path, read))
+
+
+def _by_number(entries: Entries) -> bool:
+    return any(word is None for _, word in entries.categories)
 
 
 def _place(

@@ -15,10 +15,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--work-dir", type=Path, default=Path("work_dirs/demo"), metavar="DIR")
     parser.add_argument("--held-back", default="dusk_city", metavar="NAME", help="environment")
     parser.add_argument("--repeats", type=int, default=2, help="dropout seeds (%(default)s)")
+    parser.add_argument(
+        "--sample",
+        type=Path,
+        metavar="DIR",
+        help="write a small sample of labels and predictions instead, as in docs/sample",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Render, score, fit, estimate, compare."""
+    if args.sample:
+        from autoeval.demo.sample import write_sample
+
+        print(*write_sample(args.sample), sep="\n")
+        return 0
     from autoeval.demo.showing import DemoSizes, show_method
 
     sizes = DemoSizes(repeats=args.repeats)

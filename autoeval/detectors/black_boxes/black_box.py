@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.detectors.black_boxes.black_box_answers import read_answers
 from autoeval.detectors.inputs.shrinking import on_half, shrink
 from autoeval.detectors.inputs.views import VIEWS, alter
-from autoeval.errors import InputError
+from autoeval.errors import FailedOnImagesError, InputError
 
 GIVEN = ("views", "half_size")
 MISSING = {
@@ -23,6 +25,7 @@ MISSING = {
     "features": "a black box does not show its features",
 }
 
+PathLike = str | os.PathLike[str]
 Find = Callable[[Sequence[np.ndarray]], Any]
 
 
@@ -44,13 +47,19 @@ class BlackBoxDetector:
     name : str
         For reports.
     settings : mapping, optional
-        Plain values that its boxes depend on, such as the name of its weights, the input size and
-        the threshold: an estimator refuses a detector whose settings differ.
+        Plain values that its boxes depend on, such as the input size and the threshold: an
+        estimator refuses a detector whose settings differ.
+    weights : path-like or sequence of path-like, optional
+        Files of its weights, whose content becomes one of the settings. With neither weights nor
+        settings a retrained detector cannot be told from this one: what it has observed is not
+        kept for another run, and every estimate warns of it.
 
     Attributes
     ----------
     file_digest : str
         Hash of the Python file that it was loaded from, if any.
+    is_identified : bool
+        Whether there are weights or settings.
     n_outside : int
         Boxes without area in their image that were dropped so far; others are clipped to it.
 
@@ -75,6 +84,7 @@ class BlackBoxDetector:
         *,
         name: str = "black box",
         settings: Mapping[str, Any] | None = None,
+        weights: PathLike | Sequence[PathLike] | None = None,
     ) -> None:
         self.find = find
         self.categories = tuple(categories)
@@ -82,6 +92,10 @@ class BlackBoxDetector:
         self.file_digest = ""
         self.n_outside = 0
         self._settings = dict(settings or {})
+        if weights is not None:
+            files = [weights] if isinstance(weights, str | os.PathLike) else weights
+            self._settings["weights"] = [_digest(Path(file)) for file in files]
+        self.is_identified = bool(self._settings)
 
     def __repr__(self) -> str:
         return f"<BlackBoxDetector '{self.name}', {len(self.categories)} categories>"
@@ -127,8 +141,10 @@ class BlackBoxDetector:
 
         Raises
         ------
+        FailedOnImagesError
+            If the callable raises.
         InputError
-            If the callable raises, answers for another number of images, or with something that is
+            If it answers for another number of images, or with something that is
             no box; or if repeats are asked for.
         """
         if repeats:
@@ -155,7 +171,7 @@ class BlackBoxDetector:
         try:
             answers = self.find(list(images))
         except Exception as error:  # it is a program of somebody else: it can fail in any way
-            raise InputError(
+            raise FailedOnImagesError(
                 f"{self.name} failed on {len(images)} images, from '{image_ids[0]}' on: "
                 f"{type(error).__name__}: {error}"
             ) from error
@@ -174,3 +190,11 @@ class BlackBoxDetector:
         self, images: Sequence[np.ndarray], image_ids: Sequence[str]
     ) -> list[list[Detections]]:
         return [self._ask([alter(image, view) for image in images], image_ids) for view in VIEWS]
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    except OSError as error:
+        raise InputError(f"Cannot read the weights {file}: {error.strerror}.") from error

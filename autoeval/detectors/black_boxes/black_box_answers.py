@@ -49,8 +49,9 @@ def read_answers(
             f"Expected boxes, scores and labels of {len(sizes)} images, one array each, "
             f"but got {lengths[0]}, {lengths[1]} and {lengths[2]}."
         )
-    index = {name: k for k, name in enumerate(categories)}
-    found = [_one(*answer, index) for answer in zip(boxes, scores, labels, image_ids, strict=True)]
+    found = [
+        _one(*answer, categories) for answer in zip(boxes, scores, labels, image_ids, strict=True)
+    ]
     clipped = [
         _clip(each, size, image_id)
         for each, size, image_id in zip(found, sizes, image_ids, strict=True)
@@ -67,13 +68,15 @@ def _three(answers: Any) -> tuple[Sequence, Sequence, Sequence]:
     return tuple(answers)  # type: ignore[return-value]
 
 
-def _one(boxes: Any, scores: Any, labels: Any, image_id: str, index: dict[str, int]) -> Detections:
+def _one(
+    boxes: Any, scores: Any, labels: Any, image_id: str, categories: Sequence[str]
+) -> Detections:
     """Read one image."""
     try:
         found = Detections(
             np.asarray(boxes, np.float32).reshape(-1, 4),
             np.asarray(scores, np.float32).reshape(-1),
-            _numbers(labels, index),
+            _numbers(labels, categories),
         )
     except (TypeError, ValueError, KeyError) as error:
         raise InputError(f"The answer for image '{image_id}' is malformed: {error}") from error
@@ -85,17 +88,19 @@ def _one(boxes: Any, scores: Any, labels: Any, image_id: str, index: dict[str, i
     return found
 
 
-def _numbers(labels: Any, index: dict[str, int]) -> np.ndarray:
+def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
+    """Read numbers or words; a list of categories may hold a word several times, as "N/A"."""
     given = np.asarray(labels)
     if given.dtype.kind in "US":
+        index = {name: k for k, name in enumerate(categories)}
         unknown = sorted(set(given.tolist()) - index.keys())
         if unknown:
             raise ValueError(f"its labels {listed(unknown)} are not among the categories")
         return np.array([index[word] for word in given.tolist()], np.int64)
-    numbers = given.astype(np.int64).reshape(-1)
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(index):
+    numbers, n = given.astype(np.int64).reshape(-1), len(categories)
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n:
         raise ValueError(
-            f"labels are from 0 to {len(index) - 1}, these from {numbers.min()} to {numbers.max()}"
+            f"labels are from 0 to {n - 1}, these from {numbers.min()} to {numbers.max()}"
         )
     return numbers
 

@@ -16,6 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from autoeval.detections import Evidence
+from autoeval.estimation.observation.detector_identity import is_identified, kept_with
 from autoeval.estimation.observation.evidence_bytes import pack_evidence, unpack_evidence
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.pass_log import PassLog
@@ -24,10 +25,11 @@ from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
 from autoeval.metasets.sample_set import FileSamples, Sample
 from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.executors.local import LocalExecutor
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.progress import progress_bar
-from autoeval.runtime.store import MANIFEST, RowStore
+from autoeval.runtime.store import RowStore
 from autoeval.version import __version__
 
 OBSERVED, CONTENT = "observed", "evidence"
@@ -138,7 +140,7 @@ class KeptObserver(Observer[D]):
             "version": __version__,
             "repeats": settings.repeats,
             "wants": settings.wants,
-            "file": getattr(self.detector, "file_digest", ""),
+            **kept_with(self.detector),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
@@ -157,11 +159,23 @@ class KeptObserver(Observer[D]):
         for name, seconds in note["seconds"].items():
             log.seconds[name] += seconds
         evidence = unpack_evidence(rows[CONTENT].iloc[0])
+        log.n_observed += len(evidence)
         return {start + n: one for n, one in zip(note["numbers"], evidence, strict=True)}
 
 
 def keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
-    """Return an observer that keeps what it has seen; the same one without a `Keeping`."""
+    """Return an observer that keeps what it has seen; the same one without a `Keeping`.
+
+    What a detector has seen that cannot be told from another one is kept for workers alone.
+    """
+    if keep is not None and not is_identified(observer.detector):
+        _say(
+            f"note: {keep.folder} keeps no observed image for another run: the detector states "
+            "neither its weights nor settings, so that a retrained one could not be told from it "
+            "(BlackBoxDetector(..., weights=PATH))"
+        )
+        if keep.executor is None or isinstance(keep.executor, LocalExecutor):
+            return observer
     return observer if keep is None else KeptObserver(observer, keep)
 
 
@@ -184,12 +198,12 @@ def _say(line: str) -> None:
 
 def _unused(store: RowStore, jobs: Sequence[Job]) -> str:
     """Say how much the last run into a folder left there that these jobs are not about, and why."""
-    path, now = store.folder / MANIFEST, {job.key for job in jobs}
-    listed = json.loads(path.read_text(encoding="utf-8"))["jobs"] if path.exists() else []
+    manifest, now = store.read_manifest(), {job.key for job in jobs}
+    listed = manifest["jobs"] if manifest else []
     others = {job["key"]: job for job in listed if job["key"] not in now}
     kept = [others[key] for key in store.finished(others)]
     if not kept:
         return ""
-    same = {job.columns["made_with"] for job in jobs} & {job["made_with"] for job in kept}
+    same = {job.columns["made_with"] for job in jobs} & {job.get("made_with") for job in kept}
     why = "not asked for, or as they were before a change" if same else OTHERWISE
     return f"note: {store.folder} also keeps {sum(job['size'] for job in kept)} images {why}"

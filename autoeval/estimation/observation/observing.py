@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.estimation.observation.failing_images import FailingImages, Observe, Seen
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.estimation.observation.samples import blocks_of_read, read_batches
@@ -61,8 +62,6 @@ class ImageDetector(Protocol):
 
 
 D = TypeVar("D", bound=ImageDetector)
-Seen = TypeVar("Seen")
-Observe = Callable[[Sequence[np.ndarray], Sequence[str]], Iterable[Seen]]
 
 
 class Observer(Generic[D]):
@@ -141,15 +140,13 @@ class Observer(Generic[D]):
     ) -> Iterator[tuple[int, Sample, Seen]]:
         """Yield images with their numbers and what ``observe(images, image_ids)`` says of them.
 
-        See `each`, which is this with the detector's plain `observe`.
+        See `each`, which is this with the detector's plain `observe`. Images on which it fails are
+        named in the log; its error is raised if it fails on eight before it has seen any.
         """
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
+        failing = FailingImages(observe, log)
         for batch in read_batches(samples, numbers, self.batch_size, log):
-            with log.timed("network_s"):
-                images = [sample.image for _, sample in batch]
-                seen = list(observe(images, [sample.image_id for _, sample in batch]))
-            for (number, sample), one in zip(batch, seen, strict=True):
-                yield number, sample, one
+            yield from failing.observe(batch)
 
     def rows(
         self,

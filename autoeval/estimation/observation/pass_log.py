@@ -20,9 +20,15 @@ class PassLog:
     unreadable : dict of int to str
         Why an image could not be, by its number in the set.
     seconds : dict of str to float
+    n_observed : int
+        Images that the detector has seen.
+    failure : str
+        The first error of a detector that was nobody's input; empty without one.
     """
 
     def __init__(self) -> None:
+        self.n_observed = 0
+        self.failure = ""
         self.unreadable: dict[int, str] = {}
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
@@ -36,6 +42,8 @@ class PassLog:
     def merge(self, other: Self) -> None:
         """Take in what ``other`` has seen."""
         self.unreadable |= other.unreadable
+        self.n_observed += other.n_observed
+        self.failure = self.failure or other.failure
         for name, seconds in other.seconds.items():
             self.seconds[name] += seconds
 
@@ -51,7 +59,11 @@ class PassLog:
         ------
         InputError
             If none could be read.
+        RuntimeError
+            If none is left because the detector failed.
         """
+        if not n_images and self.failure:
+            raise RuntimeError(f"The detector fails on all images: {self.failure}")
         if not n_images:
             lost = list(self.unreadable.values())
             raise InputError(f"None of the {len(lost)} images can be read: {'; '.join(lost[:3])}")

@@ -159,9 +159,10 @@ class LabelledPairs(Section):
             part.show(page, f"Every category is a source; {self.target.name} in {self.target.unit}")
 
     def text(self) -> str:
-        """Say how many there are, and what a single set cannot tell: each is told when left out."""
+        """Say how many there are, and what a single set cannot show."""
         families = self.table["family"].nunique()
-        text = f"{len(self.table)} pairs of place and category, of {counted(families, 'origin')}."
+        pairs = counted(len(self.table), "pair")
+        text = f"{pairs} of site and category, of {counted(families, 'group')}."
         return text if families > 1 else f"{text} {ONE_SET}"
 
     def parts(self) -> list[Part]:

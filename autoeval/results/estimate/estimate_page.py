@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.page import Page
 from autoeval.report.sections import Report, Section
 from autoeval.report.tables import counted
+from autoeval.results.estimate.about import About
 from autoeval.results.estimate.answer import Answer, ByCategory, LabelledPairs, star
 from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
 from autoeval.results.estimate.score_scatter import LEFT_OUT, ScoreScatter, scores_to_plot
@@ -28,6 +29,7 @@ def estimate_page(
     *,
     estimate: Estimate | None = None,
     detector: str = "",
+    given: Mapping[str, str] | None = None,
 ) -> Report:
     """Compose the page of an estimator, and of what it estimates of a site.
 
@@ -41,6 +43,8 @@ def estimate_page(
         From its `predict`.
     detector : str
         Its name, shown among what was run.
+    given : mapping of str to str, optional
+        What the page is about; see `autoeval.results.estimate.about.about`.
 
     Returns
     -------
@@ -74,6 +78,7 @@ def estimate_page(
     times = time_table(fit.table if fit else None, site.row if site else None)
     sections: list[Section] = [
         Answer(estimate),
+        About(given or {}),
         Warnings(estimate, results),
         LeftOut(problems, unreadable),
         AtAGlance(results),

@@ -62,20 +62,30 @@ def image_table(found: Predictions) -> pd.DataFrame:
 
 
 def coco_results(found: Predictions, estimate: Estimate) -> list[dict[str, Any]]:
-    """Return the boxes as COCO results, with what is estimated of their category beside."""
+    """Return the boxes as COCO results, with what is estimated of their category beside.
+
+    Returns
+    -------
+    list of dict
+        ``image_id``, ``file_name``, ``category_id`` (see `category_ids`), ``category``, ``bbox``
+        (left, top, width, height), ``score``, and ``estimated_mAP`` (named by the target),
+        ``estimated_lower``, ``estimated_upper``; None where the category was not estimated by
+        itself.
+    """
     whole = {name: getattr(estimate, name) for name in ("value", "lower", "upper")}
     nothing = dict.fromkeys(whole)
     estimates = [
         estimate.per_category.get(name, nothing if estimate.per_category else whole)
         for name in found.categories
     ]
+    ids = category_ids(found)
     xywh = np.concatenate([found.boxes[:, :2], found.boxes[:, 2:] - found.boxes[:, :2]], axis=1)
     columns = (found.image, found.label, xywh.astype(np.float64).round(3), found.scores)
     return [
         {
             "image_id": _number(found.images[image].image_id),
             "file_name": found.images[image].file_name,
-            "category_id": label + 1,
+            "category_id": ids[label],
             "category": found.categories[label],
             "bbox": bbox,
             "score": round(score, 6),
@@ -87,6 +97,18 @@ def coco_results(found: Predictions, estimate: Estimate) -> list[dict[str, Any]]
     ]
 
 
-def _number(image_id: str) -> int | str:
+def category_ids(found: Predictions) -> list[int | str]:
+    """Return the number of each category: that of the file, and free ones for those without.
+
+    Without any numbers categories count from 1.
+    """
+    known = {word: _number(number) for number, word in reversed(found.numbers.items())}
+    first = 1 + max((n for n in known.values() if isinstance(n, int)), default=0)
+    new = [word for word in found.categories if word not in known]
+    known |= {word: first + k for k, word in enumerate(new)}
+    return [known[word] for word in found.categories]
+
+
+def _number(name: str) -> int | str:
     """Return an id as the number that it was, where it was one."""
-    return int(image_id) if image_id.isdecimal() and str(int(image_id)) == image_id else image_id
+    return int(name) if name.isdecimal() and str(int(name)) == name else name

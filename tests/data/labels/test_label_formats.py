@@ -1,10 +1,13 @@
 import json
+import zipfile
 
 import pytest
 
 from autoeval.data.coco import read_coco
+from autoeval.data.find_images import find_images
 from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.writing import write_coco
+from autoeval.data.predictions import read_predictions
 from autoeval.errors import InputError
 
 IMAGE = None
@@ -24,6 +27,9 @@ YOLO = "0 0.5 0.5 0.5 0.5"
     ("file", "images"),
     [
         ("annotations/instances_default.json", "images/a.png"),  # CVAT
+        ("annotations/instances_default.json", "images/default/a.png"),  # CVAT, datumaro
+        ("annotations/instances_val2017.json", "val2017/a.png"),  # COCO
+        ("labels.json", "data/a.png"),  # FiftyOne
         ("result.json", "images/a.png"),  # Label Studio
         ("train/_annotations.coco.json", "train/a.png"),  # Roboflow
     ],
@@ -34,6 +40,42 @@ def test_coco_exports_are_found_with_their_images(write, file, images):
     labels = load_labels(path)
     assert (labels.img_dir / labels.images[0].file_name).is_file()
     assert [(box.category, box.xywh) for box in labels.boxes] == [("car", (1, 2, 3, 4))]
+
+
+def test_of_a_file_for_each_kind_of_label_that_of_boxes_is_read(write):
+    kinds = ("image_info", "captions", "stuff")
+    others = {f"annotations/{kind}_default.json": COCO for kind in kinds}
+    boxes = COCO.replace("car", "bus")
+    folder = write({**others, "annotations/instances_default.json": boxes, "a.png": IMAGE})
+    assert load_labels(folder).path.name == "instances_default.json"
+    write({"annotations/instances_val.json": boxes})
+    named = "several COCO files.*captions_default.json, .*instances_default.json, .*instances_val"
+    with pytest.raises(InputError, match=named):
+        load_labels(folder)
+
+
+@pytest.mark.parametrize("read", [load_labels, read_predictions, find_images])
+def test_an_archive_is_to_be_unpacked(tmp_path, read):
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("annotations/instances_default.json", COCO)
+    with pytest.raises(InputError, match=r"zip archive of 1 files \(annotations/inst.*: unpack it"):
+        read(tmp_path / "export.zip")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/data/upload/3/a1b2c3d4-a.png",
+        "../../media/upload/3/a1b2c3d4-a.png",
+        "images/a1b2c3d4__a.png",
+        "/data/local-files/?d=site%2Fa.png",
+    ],
+)
+def test_label_studio_gives_files_other_names(write, name):
+    folder = write({"result.json": COCO.replace("a.png", name), "site/a.png": IMAGE})
+    labels = load_labels(folder / "result.json", folder / "site")
+    assert labels.images[0].file_name == "a.png"
+    assert len(labels.boxes) == 1
 
 
 def test_label_studio_names_files_with_their_folder(write):

@@ -86,3 +86,15 @@ def test_malformed_files_are_named(write, content, message):
     with pytest.raises(InputError, match=message) as caught:
         load_labels(folder, layout="voc")
     assert "a.xml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "images"),
+    [("ann", "images"), ("labels", "data")],  # supervision, FiftyOne
+)
+def test_a_root_whose_folder_of_labels_has_another_name(write, labels, images):
+    file = {f"{labels}/a.xml": annotation(thing(1, 1, 40, 20))}
+    folder = write({f"{images}/a.jpg": IMAGE, **file})
+    for labels in (load_labels(folder), load_labels(folder, folder / images)):
+        assert [image.image_id for image in labels.images] == ["a.jpg"]
+        assert [box.xywh for box in labels.boxes] == [(0, 0, 40, 20)]

@@ -43,6 +43,8 @@ def test_a_missing_file_is_unlabelled_and_an_empty_one_holds_no_object(write):
         ("train/images/a.png", "train/labels/a.txt", ".", None),  # Roboflow
         ("obj_train_data/a.png", "obj_train_data/a.txt", ".", None),  # CVAT "YOLO 1.1"
         ("images/a.png", "labels/a.txt", ".", None),  # Label Studio
+        ("images/a.png", "export/labels/a1b2c3d4-a.txt", "export", "images"),  # its labels alone
+        ("images/a b.png", "export/labels/a1b2c3d4-a_b.txt", "export", "images"),
         ("photos/x/a.png", "words/x/a.txt", "words", "photos"),
         ("images/x/a.png", "images/labels/x/a.txt", "images/labels", "images"),
     ],
@@ -52,6 +54,15 @@ def test_finds_the_label_of_an_image_in_the_usual_layouts(write, images, texts, 
     labels = load_labels(folder / path, img_dir and folder / img_dir)
     assert len(labels.images) == 1 and not labels.unlabelled
     assert [box.category for box in labels.boxes] == ["car"]
+
+
+def test_an_image_that_was_uploaded_twice_is_not_taken_for_either(write):
+    texts = {"labels/a1b2c3d4-a.txt": BOX, "labels/00000000-a.txt": "", "labels/b.txt": BOX}
+    folder = write({"images/a.png": IMAGE, "images/b.png": IMAGE, **texts, "classes.txt": "car"})
+    labels = load_labels(folder)
+    assert [image.image_id for image in labels.images] == ["images/b.png"]
+    assert labels.unlabelled == ("images/a.png",)
+    assert "label files without an image: 2" in labels.problems[0]
 
 
 @pytest.mark.parametrize(

@@ -241,3 +241,9 @@ def test_the_content_counts_where_a_name_is_another(tmp_path, suffix):
     a = read_predictions(path, images=IMAGES, numbers=WORDS)
     b = read_predictions(path.rename(tmp_path / "new.json"), images=IMAGES, numbers=WORDS)
     same(a, b)
+
+
+def test_a_dump_of_mmdetection_says_what_to_write_instead(tmp_path):
+    (tmp_path / "new.pkl").write_bytes(b"\x80\x04")
+    with pytest.raises(InputError, match=r"outfile_prefix=new`, which writes new\.bbox\.json"):
+        read_predictions(tmp_path / "new.pkl", images=IMAGES)

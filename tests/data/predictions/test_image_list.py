@@ -34,3 +34,9 @@ def test_bad_lists(tmp_path, text, told):
         read_image_list(tmp_path / "all.txt")
     with pytest.raises(InputError, match="No list of images"):
         read_image_list(tmp_path / "none.txt")
+
+
+def test_comments_are_no_images(tmp_path):
+    path = tmp_path / "list.txt"
+    path.write_text("# two images\na.jpg\n#b.jpg\nc#.jpg\n")
+    assert [image.file_name for image in read_image_list(path)] == ["a.jpg", "c#.jpg"]

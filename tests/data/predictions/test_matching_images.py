@@ -7,6 +7,8 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.matching_images import Named, place_images
 from autoeval.errors import InputError
 
+LOCAL = "/data/local-files/?d="
+
 
 def known(*pairs):
     return [LabelledImage(image_id, file_name, None) for image_id, file_name in pairs]
@@ -29,6 +31,27 @@ def known(*pairs):
         ([("1", "/home/b.jpg"), ("2", "/home/a.jpg")], known(("1", "x/a.jpg"), ("2", "x/b.jpg"))),
         # one name in two folders: only whole paths tell them apart
         ([(None, "x/a.jpg"), (None, "y/a.jpg")], known(("1", "y/a.jpg"), ("2", "x/a.jpg"))),
+        # labels of Label Studio: uploads, here with file names, then with stems
+        (
+            [(None, "x/b 1.jpg"), (None, "x/a.jpg")],
+            known(("0", "/data/upload/1/a1b2c3d4-a.jpg"), ("1", "images/0f0f0f0f-b_1.jpg")),
+        ),
+        (
+            [("14", None), ("13", None)],
+            known(("0", "a1b2c3d4-0013.jpg"), ("1", "ffffffff-0014.jpg")),
+        ),
+        # and its addresses of local files
+        (
+            [(None, "b 1.jpg"), (None, "a.jpg")],
+            known(
+                ("0", "/data/local-files/?d=x/a.jpg"), ("1", "/data/local-files/?d=x%2Fb%201.jpg")
+            ),
+        ),
+        # names of the same form that nobody has changed
+        (
+            [(None, "b.jpg"), (None, "a1b2c3d4-a.jpg")],
+            known(("0", "a1b2c3d4-a.jpg"), ("1", "b.jpg")),
+        ),
     ],
 )
 def test_conventions(found, images):
@@ -48,7 +71,15 @@ def test_a_stem_of_two_files_places_none():
     found = [Named(name, None) for name in "abc"]
     place, problems = place_images(found, images, "val.json")
     np.testing.assert_array_equal(place, [-1, 2, 3])
-    assert problems == ("images of the predictions that are not in val.json: 1 (a)",)
+    assert problems == (
+        "images of the predictions that could be several of val.json, left out: 1 (a)",
+    )
+
+
+def test_stems_of_two_splits_are_ambiguous_and_not_missing():
+    images = known(*[(f"{s}/{n}", f"{s}/{n}.jpg") for s in ("train", "val") for n in "abc"])
+    with pytest.raises(InputError, match=r"3 of 3 images .* could each be several of data.yaml"):
+        place_images([Named(n, None) for n in "abc"], images, "data.yaml")
 
 
 def test_other_images():

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autoeval.data.predictions.category_words import find_words
+from autoeval.data.predictions.category_words import find_words, numbering_conflict
 from autoeval.errors import InputError
 
 FILE = Path("predictions.json")
@@ -15,7 +15,18 @@ COCO = {"1": "person", "3": "car", "8": "truck"}
 def test_words_of_the_file_go_before_numbers():
     words = find_words(FILE, [(1, "lorry"), (3, "car"), (1, "lorry")], COCO)
     assert [words.categories[k] for k in words.label] == ["lorry", "car", "lorry"]
-    assert words.numbers == {}
+    assert words.numbers == {"1": "lorry", "3": "car"}
+
+
+def test_words_without_numbers_have_none():
+    assert find_words(FILE, [(None, "lorry")], COCO).numbers == {}
+
+
+def test_other_words_for_a_number_are_a_conflict():
+    assert numbering_conflict(FILE, COCO, {}) == numbering_conflict(FILE, {}, COCO) == ()
+    assert numbering_conflict(FILE, {"1": "person", "9": "boat"}, COCO) == ()
+    (warning,) = numbering_conflict(FILE, {"1": "bus", "3": "car"}, COCO)
+    assert warning.endswith("others: 1 is bus, not person")
 
 
 def test_numbers_of_the_labels():

@@ -91,6 +91,29 @@ def test_settings_tell_detectors_apart():
     assert one.fingerprint == BlackBoxDetector(str, WORDS, settings={"score_thr": 0.01}).fingerprint
 
 
+def test_the_content_of_weights_tells_detectors_apart(tmp_path):
+    weights, copy = tmp_path / "w.pt", tmp_path / "copy.pt"
+    weights.write_bytes(b"first")
+    copy.write_bytes(b"first")
+    first, same = (BlackBoxDetector(find_bright, WORDS, weights=of) for of in (weights, [copy]))
+    # sha256 of "first", by `printf first | sha256sum`
+    assert first.settings["weights"] == ["a7937b64b8caa58f"]
+    assert first.fingerprint == same.fingerprint
+    weights.write_bytes(b"retrained")
+    assert BlackBoxDetector(find_bright, WORDS, weights=weights).fingerprint != first.fingerprint
+    two = BlackBoxDetector(find_bright, WORDS, weights=[weights, copy])
+    assert len(two.settings["weights"]) == 2
+    with pytest.raises(InputError, match=r"none\.pt: No such file"):
+        BlackBoxDetector(find_bright, WORDS, weights=tmp_path / "none.pt")
+
+
+def test_it_is_identified_by_weights_or_settings(tmp_path):
+    (tmp_path / "w.pt").write_bytes(b"w")
+    assert BlackBoxDetector(find_bright, WORDS, weights=tmp_path / "w.pt").is_identified
+    assert BlackBoxDetector(find_bright, WORDS, settings={"size": 640}).is_identified
+    assert not BlackBoxDetector(find_bright, WORDS).is_identified
+
+
 def test_a_callable_that_raises():
     def find(images):
         raise RuntimeError("out of memory")
@@ -135,3 +158,14 @@ def test_its_representation_says_what_it_is():
     assert repr(Observer(detector, Task("street", WORDS, ()))) == (
         "<Observer of 'street' by <BlackBoxDetector 'bright', 2 categories>>"
     )
+
+
+def test_categories_may_hold_a_word_several_times():
+    """As those of torchvision, in which "N/A" stands for each number that COCO does not use."""
+    words = ("N/A", "car", "N/A", "N/A", "bus")
+    answer = [[[1, 2, 3, 4], [1, 2, 5, 6]]], [[0.5, 0.6]], [[4, 2]]
+    (found,) = BlackBoxDetector(lambda images: answer, words).observe([street()], ["a"])
+    assert found.clean.labels.tolist() == [4, 2]
+    named = BlackBoxDetector(lambda images: (*answer[:2], [["bus", "car"]]), words)
+    (found,) = named.observe([street()], ["a"])
+    assert found.clean.labels.tolist() == [4, 1]

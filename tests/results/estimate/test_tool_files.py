@@ -12,7 +12,7 @@ from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.results.estimate.tool_files import coco_results, export, image_table
+from autoeval.results.estimate.tool_files import category_ids, coco_results, export, image_table
 
 
 @pytest.fixture
@@ -51,6 +51,13 @@ def test_boxes_carry_the_estimate_of_their_category(found):
     assert (first["estimated_mAP"], first["estimated_upper"]) == (0.5, 0.7)
     assert second["estimated_mAP"] is None  # a category that was not estimated
     assert coco_results(found, estimate_of())[1]["estimated_lower"] == 0.2  # the only one asked for
+
+
+def test_numbers_of_the_file_are_kept_and_others_are_free_ones(found):
+    assert category_ids(found) == [1, 2]
+    assert category_ids(replace(found, numbers={"3": "car", "17": "cat"})) == [3, 17]
+    assert category_ids(replace(found, numbers={"3": "car", "6": "bus"})) == [3, 7]
+    assert category_ids(replace(found, numbers={"0": "cat", "x": "car"})) == ["x", 0]
 
 
 def test_what_is_written_is_read_again(found, tmp_path):

@@ -1,0 +1,108 @@
+"""How often warnings of labels come up on sound labels, and on damaged ones: a table of docs.
+
+    python -m benchmarks.label_warnings DATA PREDICTIONS [PREDICTIONS ...] > tables.md
+
+DATA holds ``<task>/<seed>/annotations.json``, and each PREDICTIONS ``<task>/<seed>.json`` of one
+detector, for the tasks of `benchmarks.foreign_predictions` and for ``all``, which uses the words of
+its labels. A set is counted once for each detector.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.coco import read_coco
+from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions import Predictions
+from autoeval.labels.displaced_labels import labels_elsewhere, shifted_labels, unlabelled_objects
+from autoeval.report.tables import to_markdown
+from benchmarks.foreign_predictions import TASKS, WORDS, read
+
+Change = Callable[[Truth, np.random.Generator], Truth]
+WARNINGS = {
+    "boxes without a label": unlabelled_objects,
+    "labels elsewhere": labels_elsewhere,
+    "shifted labels": shifted_labels,
+}
+
+
+def moved(pixels: float) -> Change:
+    """Shift all labels to the left."""
+    offset = np.array([pixels, 0, pixels, 0])
+    return lambda truth, rng: replace(truth, boxes=truth.boxes - offset)
+
+
+def without(share: float) -> Change:
+    """Leave out labels at random."""
+    return lambda truth, rng: truth.where(rng.random(len(truth)) >= share)
+
+
+def exchanged(share: float) -> Change:
+    """Give some images, drawn at random, the labels of another one of them."""
+
+    def change(truth: Truth, rng: np.random.Generator) -> Truth:
+        n = len(truth.images)
+        drawn = rng.permutation(n)[: max(round(share * n), 2)]
+        instead = np.arange(n)
+        instead[drawn] = np.roll(drawn, 1)
+        return replace(truth, image=instead[truth.image])
+
+    return change
+
+
+CHANGES: dict[str, Change] = {
+    "sound": lambda truth, rng: truth,
+    "shifted by 4 pixels": moved(4),
+    "shifted by 10 pixels": moved(10),
+    "a fifth missing": without(1 / 5),
+    "a third missing": without(1 / 3),
+    "a tenth of the images exchanged": exchanged(0.1),
+    "a third of the images exchanged": exchanged(1 / 3),
+    "all images exchanged": exchanged(1),
+}
+
+
+def sets(data: Path, predictions: Path) -> Iterator[tuple[str, Predictions, Truth]]:
+    """Read all labelled sets that there are predictions of."""
+    for path in sorted(predictions.glob("*/*.json")):
+        task = path.parent.name
+        content = read_coco(data / task / path.stem / "annotations.json")
+        categories = TASKS.get(task, content.categories)
+        words = WORDS if task in TASKS else {word: word for word in categories}
+        found = read(path, content, categories, words)
+        yield f"{task}/{path.stem}", found, Truth.of(content, categories)
+
+
+def table(data: Path, predictions: Path) -> pd.DataFrame:
+    """Count the sets with each warning after each change."""
+    rng = np.random.default_rng(0)
+    counts = {name: dict.fromkeys((*WARNINGS, "any"), 0) for name in CHANGES}
+    n_sets = 0
+    for _, found, truth in sets(data, predictions):
+        n_sets += 1
+        for name, change in CHANGES.items():
+            changed = change(truth, rng)
+            warned = [what for what, of in WARNINGS.items() if of(found, changed)]
+            for what in [*warned, *(["any"] if warned else [])]:
+                counts[name][what] += 1
+    rows = [{"detector": predictions.name, "labels": name, **of} for name, of in counts.items()]
+    return pd.DataFrame(rows).assign(sets=n_sets)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("predictions", type=Path, nargs="+")
+    args = parser.parse_args()
+    print(to_markdown(pd.concat([table(args.data, of) for of in args.predictions])))
+
+
+if __name__ == "__main__":
+    main()

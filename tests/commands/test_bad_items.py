@@ -1,0 +1,154 @@
+"""One bad item, a damaged file, a full disk: named, and nothing that was computed is lost."""
+
+import json
+import os
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+from labelled_colours import write_colours, write_detector
+from predicted_world import write_world
+
+from autoeval.cli import main
+
+FULL_DISK = """
+import resource, signal, sys
+from autoeval.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+sys.exit(main(sys.argv[1:]))
+"""
+FAILS = """
+from autoeval.detectors import BlackBoxDetector as Whole
+def BlackBoxDetector(find, *words, **options):
+    def fails(images):
+        if any(image.shape[0] > 200 for image in images):
+            raise ValueError("too tall")
+        return find(images)
+    return Whole(fails, *words, **options)
+"""
+
+
+def said(capsys):
+    return "".join(capsys.readouterr())
+
+
+@pytest.fixture
+def fitted(tmp_path):
+    """An estimator of a black box that fails on tall images; the arguments to use it."""
+    named = ["--detector", write_detector(tmp_path)]
+    path = tmp_path / "mine.py"
+    path.write_text(
+        path.read_text().replace("from autoeval.detectors import BlackBoxDetector\n", FAILS)
+    )
+    write_colours(tmp_path / "val", 0)
+    labels = ["--labels", str(tmp_path / "val/annotations.json")]
+    assert main(["fit", *named, *labels, "--work-dir", str(tmp_path / "fit")]) == 0
+    write_colours(tmp_path / "new", 1, n_images=12)
+    estimator = ["--estimator", str(tmp_path / "fit/estimator.parquet")]
+    return ["estimate", str(tmp_path / "new/images"), *estimator]
+
+
+def test_an_image_on_which_the_detector_fails_is_passed_over(fitted, tmp_path, capsys):
+    folder = tmp_path / "new/images"
+    assert main([*fitted, "--work-dir", str(tmp_path / "a")]) == 0
+    whole = json.loads((tmp_path / "a/result.json").read_text())["estimate"]
+    cv2.imwrite(str(folder / "05b.png"), np.zeros((300, 20, 3), np.uint8))
+    capsys.readouterr()
+    for work_dir in ("b", "b"):  # the second time from what is kept
+        assert main([*fitted, "--work-dir", str(tmp_path / work_dir)]) == 0
+        assert "could not be read and were left out: 05b.png: the detector fails on it" in said(
+            capsys
+        )
+        found = json.loads((tmp_path / "b/result.json").read_text())["estimate"]
+        assert found["value"] == whole["value"] and found["n_images"] == whole["n_images"]
+    for path in folder.glob("*.png"):
+        cv2.imwrite(str(path), np.full((300, 20, 3), int(path.stem[:2]), np.uint8))
+    assert main([*fitted, "--work-dir", str(tmp_path / "c")]) == 2
+    assert "too tall" in said(capsys)
+
+
+@pytest.mark.parametrize("content", ["", "x{", '{"jobs": [{"key"', '{"jobs": 7}', '["a"]'])
+def test_a_damaged_list_of_jobs(fitted, tmp_path, capsys, content):
+    work_dir = tmp_path / "work"
+    assert main([*fitted, "--work-dir", str(work_dir)]) == 0
+    jobs = work_dir / "observed/jobs.json"
+    jobs.write_text(content)
+    assert main(["status", str(work_dir)]) == 2
+    assert "jobs.json is damaged" in said(capsys)
+    assert main([*fitted, "--work-dir", str(work_dir)]) == 0
+    assert "images are kept in" in said(capsys)
+    assert main(["status", str(work_dir)]) == 0
+
+
+@pytest.fixture
+def world(tmp_path):
+    return write_world(tmp_path, "val", seed=0, n_categories=4)
+
+
+def fit(folder, labels, predictions):
+    files = ["--labels", str(labels), "--predictions", str(predictions)]
+    return main(["fit", *files, "--work-dir", str(folder / "fit")])
+
+
+def test_bad_entries_are_counted_and_left_out(world, tmp_path, capsys):
+    assert fit(tmp_path, *world) == 0
+    sound = json.loads((tmp_path / "fit/result.json").read_text())["per_source"]
+    rows = json.loads(world[1].read_text())
+    bad = [{"image_id": {"a": 1}}, {"category_id": [1]}, {"bbox": [1e308, 1, 1e308, 2]}]
+    world[1].write_text(json.dumps(rows + [{**rows[0], **change} for change in bad]))
+    labels = json.loads(world[0].read_text())
+    huge = {**labels["annotations"][0], "id": 10**6, "bbox": [1e308, 1e308, 1e308, 1e308]}
+    world[0].write_text(json.dumps({**labels, "annotations": [*labels["annotations"], huge]}))
+    capsys.readouterr()
+    assert fit(tmp_path, *world) == 0
+    assert json.loads((tmp_path / "fit/result.json").read_text())["per_source"] == sound
+    text = said(capsys)
+    for what in ("without image_id and file_name", "without category_id", "beyond 1e+07 pixels"):
+        assert f"entries {what}" in text or f"entries whose bbox is {what}" in text
+    assert "labelled boxes with an edge beyond 1e+07 pixels, left out: 1" in text
+
+
+@pytest.mark.parametrize("categories", [["car"], {"a": 1}, [{"name": "car"}], [7]])
+def test_categories_of_a_predictions_file_that_are_none(world, tmp_path, capsys, categories):
+    rows = json.loads(world[1].read_text())
+    world[1].write_text(json.dumps({"annotations": rows, "categories": categories}))
+    assert fit(tmp_path, *world) == 2
+    assert "expected 'categories' as a list of objects with id and name" in said(capsys)
+
+
+@pytest.mark.parametrize("json_too", [False, True])
+def test_a_full_disk_does_not_lose_the_estimate(world, tmp_path, json_too):
+    assert fit(tmp_path, *world) == 0
+    words = ["estimate", "--estimator", tmp_path / "fit/estimator.parquet"]
+    words += ["--predictions", world[1], "--work-dir", tmp_path / "new"]
+    words += ["--json"] if json_too else ["--export", tmp_path / "out"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, *map(str, words)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert str(tmp_path / "new") in done.stderr and "Traceback" not in done.stderr
+    if json_too:
+        assert 0 < json.loads(done.stdout)["estimate"]["value"] < 1
+    else:
+        assert "estimated mAP" in done.stdout
+
+
+def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch, capsys, world):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    assert fit(tmp_path, *world) == 0
+    (tmp_path / "images").mkdir()
+    monkeypatch.setattr(os, "scandir", refuse)
+    words = ["estimate", "--estimator", tmp_path / "fit/estimator.parquet"]
+    words += ["--predictions", world[1], "--images-list", tmp_path / "images"]
+    assert main([*map(str, words), "--work-dir", str(tmp_path / "new")]) == 2
+    assert f"Cannot read the folder {tmp_path / 'images'}: permission denied" in said(capsys)

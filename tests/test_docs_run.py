@@ -1,0 +1,190 @@
+"""What the pages show is run as it is written, in a folder with small made-up files of those names.
+
+Commands that need data of several gigabytes, a download or hours are read by the program's parser
+(`test_docs_commands.py`) and not run; Python that needs them is compiled, and its imports are made.
+"""
+
+import ast
+import json
+import shutil
+from importlib import import_module
+
+import cv2
+import numpy as np
+import pytest
+from labelled_colours import labels_of, write_colours, write_detector
+
+from autoeval.cli import main
+from autoeval.detectors.ops import register
+from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
+from tests.doc_pages import PAGES, ROOT, name_of, python_of, shell_of, snippet
+from tests.test_docs_commands import commands_of
+
+CLIENTS = {"datumaro", "fiftyone", "label_studio_sdk", "supervision", "torchvision", "ultralytics"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The files that the first pages name: labels and predictions of two sites, grey images."""
+    folder = tmp_path_factory.mktemp("docs")
+    for seed, name in enumerate(("val", "new")):
+        labels, found = write_world(folder, name, seed=seed, n_images=40, boxes=12)
+        (folder / name).mkdir()
+        words = labels.read_text().replace('"thing 0"', '"car"').replace('"thing 1"', '"bus"')
+        (folder / name / "annotations.json").write_text(words)
+    shutil.copy(found, folder / "new.json")
+    shutil.copy(folder / "val" / "annotations.json", folder / "val.json")
+    (folder / "new_site").mkdir()
+    for image in json.loads((folder / "new" / "annotations.json").read_text())["images"]:
+        grey = np.full((HEIGHT, WIDTH, 3), image["id"], np.uint8)
+        cv2.imwrite(str(folder / "new_site" / image["file_name"]), grey)
+    return folder
+
+
+@pytest.fixture
+def here(site, tmp_path, monkeypatch):
+    """A copy of the files to run in."""
+    folder = tmp_path / "here"
+    shutil.copytree(site, folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def block(page, holding):
+    """The block of commands of a page that holds a text."""
+    (found,) = [b for b in shell_of((ROOT / page).read_text("utf-8")) if holding in b]
+    return found
+
+
+def run_block(text, *, before=()):
+    """Run the commands of a block in turn; `before` maps a command to what precedes it."""
+    done = []
+    for words in commands_of(text):
+        dict(before).get(" ".join(words[:2]), lambda: None)()
+        assert main(words) == 0, words
+        done.append(" ".join(words))
+    return done
+
+
+def label_plan_by_hand(folder, plan):
+    """Draw the boxes of the images that a plan drew, into its annotation file."""
+    names = json.loads((folder / plan / "plan.json").read_text())["drawn"]
+    labels_of(folder / "new", names, folder / plan / "annotations.json")
+
+
+def test_readme_from_files(here):
+    done = run_block(block("README.md", "git clone"))
+    assert [command.split()[0] for command in done] == ["fit", "estimate"]
+    plan = block("README.md", "autoeval label plan --estimator")
+    before = {"label estimate": lambda: label_plan_by_hand(here, "work_dirs/labels")}
+    assert len(run_block(plan, before=before)) == 2
+    assert (here / "work_dirs/labels/estimate/report.html").exists()
+
+
+def test_predictions_from_files(here):
+    done = run_block(block("docs/predictions.md", "autoeval fit --labels val.json"))
+    assert len(done) == 2
+    (export,) = commands_of(
+        "autoeval estimate --predictions new.json --images-list new_site/ --export out"
+    )
+    assert main(export) == 0
+    assert (here / "out" / "predictions.json").exists()
+
+
+def test_labels_of_a_detector_at_hand(tmp_path, monkeypatch):
+    """The three steps with a black box in a file, which finds coloured rectangles."""
+    monkeypatch.chdir(tmp_path)
+    detector = write_detector(tmp_path)
+    write_colours(tmp_path / "val", 0, n_images=40)
+    new = write_colours(tmp_path / "new", 1, n_images=40)
+    for k, image in enumerate(sorted((new / "images").iterdir())):
+        image.write_bytes(image.read_bytes() + bytes([k]))  # copies would be left out
+    shutil.copytree(new / "images", "new_site")
+    words = ["fit", "--labels", "val/annotations.json", "--detector", detector]
+    assert main(words) == 0
+    shutil.copy("work_dirs/fit/estimator.parquet", "estimator.parquet")
+    before = {"label estimate": lambda: label_plan_by_hand(tmp_path, "site")}
+    assert len(run_block(block("docs/labels.md", "--out site"), before=before)) == 2
+    assert (tmp_path / "site" / "estimate" / "report.html").exists()
+
+
+def test_the_sample(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "docs" / "sample", tmp_path / "sample")
+    monkeypatch.chdir(tmp_path / "sample")
+    done = run_block(block("docs/sample/README.md", "autoeval fit"))
+    assert len(done) == 4
+
+
+def test_monitoring_from_files(here):
+    (here / "sites").mkdir()
+    shutil.copy("new_predictions.json", "sites/gate.json")
+    shutil.copy("val_predictions.json", "val_pred.json")
+    assert len(run_block(block("docs/monitoring.md", "val_pred.json"))) == 2
+
+
+def test_python_from_files(here, capsys):
+    """The first lines of Python: a plan, boxes drawn by hand, a number."""
+    for page in ("README.md", "docs/python.md"):
+        code = snippet(page, "autoeval.plan_labels(est")
+        plan, estimate = code.rsplit("print(autoeval.estimate_with_labels", 1)
+        made = {}
+        exec(compile(plan, page, "exec"), made)
+        label_plan_by_hand(here, "plan")
+        exec(compile("print(autoeval.estimate_with_labels" + estimate, page, "exec"), made)
+        assert "labelled images of 40" in capsys.readouterr().out
+        shutil.rmtree("plan")
+    exec(snippet("docs/python.md", "estimate.to_pandas"), made)
+    made |= {"estimate": made["est"].predict("new_predictions.json", images="new_site/")}
+    exec(snippet("docs/python.md", "estimate_page("), made)
+    assert (here / "work_dirs/new_site/report.html").exists()
+
+
+def test_python_of_labels(here, capsys):
+    assert main(["fit", "--labels", "val.json", "--predictions", "val_predictions.json"]) == 0
+    shutil.copy("work_dirs/fit/estimator.parquet", "estimator.parquet")
+    code = snippet("docs/labels.md", "plan.drawn")
+    code = code.replace('est, images="new_site/"', 'est, "new.json", images="new_site/"')
+    plan, rest = code.split("# ... label ...")
+    made = {}
+    exec(plan, made)
+    label_plan_by_hand(here, "site")
+    labels_of(here / "new", [f"{k:06}.jpg" for k in range(12)], here / "some_labels.json")
+    exec(rest, made)
+    assert capsys.readouterr().out.count("labelled images of 40") == 2
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_python_compiles_and_finds_what_it_imports(page):
+    register()  # operators for mmdet, as the README has it
+    for code in python_of(page.read_text("utf-8")):
+        tree = ast.parse(code)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "autoeval":
+                module = import_module(node.module)
+                for name in node.names:
+                    assert hasattr(module, name.name) or import_module(f"{node.module}.{name.name}")
+            elif isinstance(node, ast.Import):
+                for name in node.names:
+                    if name.name.split(".")[0] not in CLIENTS:
+                        import_module(name.name)
+
+
+def test_a_task_of_several_sites(here):
+    """The commands of pages for a task file, and its labels as COCO."""
+    for seed, name in enumerate(("harbour", "tunnel", "market"), 5):
+        labels, found = write_world(here, name, seed=seed, n_images=30, boxes=12)
+        (here / "PREDICTIONS").mkdir(exist_ok=True)
+        found.rename(here / "PREDICTIONS" / f"{name}.json")
+        labels.rename(here / f"{name}.json")
+    sources = [
+        {"name": name, "labels": f"{name}.json", "img_dir": "new_site"}
+        for name in ("harbour", "tunnel", "market")
+    ]
+    task = {"name": "vehicle", "categories": ["thing 2", "thing 3"], "data_root": str(here)}
+    lines = [f"{key} = {value!r}" for key, value in {**task, "seed_sets": sources}.items()]
+    (here / "my_task.py").write_text("\n".join(lines))
+    done = run_block(block("docs/predictions.md", "--images-predictions new.json"))
+    assert len(done) == 1
+    assert len(run_block(block("docs/data.md", "autoeval check"))) == 1
+    assert main(["convert-labels", "val.json", "OUT.json", "--img-dir", "new_site"]) == 0
+    assert len(json.loads((here / "OUT.json").read_text())["images"]) == 40
