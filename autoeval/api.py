@@ -56,6 +56,7 @@ def fit(
     data_root: PathLike | None = None,
     target: str = "mAP",
     level: float = 0.9,
+    calibrate: bool = True,
     methods: Sequence[str] = (DEFAULT_METHOD,),
     settings: PassSettings | None = None,
     meta_set: MetaSetConfig | None = None,
@@ -100,6 +101,9 @@ def fit(
         What is estimated: ``mAP``, ``mAP50``, ``mAP75``, or with a task a counting error.
     level : float
         Nominal coverage of the intervals.
+    calibrate : bool
+        Learn from the labels how confidences of this detector go with being right; otherwise the
+        usual calibration of detectors is taken. See docs/calibration.md.
     methods : sequence of str
         With a task and a detector: the first becomes the estimator, all are evaluated.
     settings : PassSettings, optional
@@ -148,6 +152,7 @@ def fit(
                 family=family,
                 target=target,
                 level=level,
+                calibrate=calibrate,
             )
         else:
             assert detector is not None
@@ -163,6 +168,7 @@ def fit(
                     teacher=helper,
                     target=target,
                     level=level,
+                    calibrate=calibrate,
                     keep=Keeping(folder, executor, load) if folder else None,
                     batch_size=batch_size,
                     loading=loading,
@@ -179,6 +185,7 @@ def fit(
                     methods=methods,
                     target=target,
                     level=level,
+                    calibrate=calibrate,
                     pseudo_labels=pseudo_labels,
                     pseudo_words=pseudo_words,
                     executor=executor,

@@ -17,13 +17,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions, read_predictions
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.category_scores import labelled_rows, scores_where_found
+from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.metrics.by_category import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 
@@ -45,9 +48,9 @@ def read(
     return read_predictions(path, images=content.images).as_categories(categories, words)
 
 
-def places(data: Path, predictions: Path, half_size: Path | None) -> pd.DataFrame:
-    """Return a pair for every category of every place."""
-    tables = []
+def sites(data: Path, predictions: Path, half_size: Path | None) -> list[TrainingSet]:
+    """Read every site."""
+    sets = []
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
             content = read_coco(data / task / path.stem / "annotations.json")
@@ -55,10 +58,15 @@ def places(data: Path, predictions: Path, half_size: Path | None) -> pd.DataFram
                 folder and read(folder / task / path.name, content, categories, WORDS)
                 for folder in (predictions, half_size)
             )
-            name = {"source": path.stem, "family": family(path.stem)}
+            name = {"name": path.stem, "family": family(path.stem)}
             truth = Truth.of(content, categories)
-            tables.append(labelled_rows(SiteBoxes(found, half), truth, everywhere=True, **name))
-    return pd.concat(tables, ignore_index=True)
+            sets.append(training_set(SiteBoxes(found, half), truth, everywhere=True, **name))
+    return sets
+
+
+def rows_of(sets: Sequence[TrainingSet], calibration: ScoreCalibration) -> pd.DataFrame:
+    """Return a pair for every category of every set, by the calibration of another."""
+    return pd.concat([labelled_rows(of, calibration) for of in sets], ignore_index=True)
 
 
 def split(
@@ -93,12 +101,14 @@ def told(training: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def without_families(table: pd.DataFrame, further: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
-    """Estimate every pair without its family, by the others and further tables."""
+def without_families(
+    sets: Sequence[TrainingSet], further: Sequence[TrainingSet] = ()
+) -> pd.DataFrame:
+    """Estimate every pair without its family, by the others and further sets."""
     parts = []
-    for name in dict.fromkeys(table["family"]):
-        rest = [table[table["family"] != name], *(f[f["family"] != name] for f in further)]
-        parts.append(told(pd.concat(rest), table[table["family"] == name]))
+    for name in dict.fromkeys(of.family for of in sets):
+        known, calibration = calibrated_rows([of for of in (*sets, *further) if of.family != name])
+        parts.append(told(known, rows_of([of for of in sets if of.family == name], calibration)))
     return pd.concat(parts)
 
 
@@ -130,9 +140,10 @@ def many_categories(*folders: Path | None) -> list[dict[str, object]]:
     """Fit on one half of coco_mini and estimate the mean over all categories of the other."""
     rows = []
     for known, new in (("val", "train"), ("train", "val")):
-        estimator = BayesianRegression().fit(coco_pairs(*folders, known))
+        pairs, calibration = calibrated_rows([coco(*folders, known)])
+        estimator = BayesianRegression().fit(pairs)
         found, half, truth = split(*folders, new)
-        scores = scores_where_found(SiteBoxes(found, half))
+        scores = site_scores(SiteBoxes(found, half, calibration=calibration))
         pairs = pd.DataFrame([of.row() for of in scores])
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
         precision = [ranked.average_precision().mean() for ranked in rank_categories(found, truth)]
@@ -155,10 +166,10 @@ def many_categories(*folders: Path | None) -> list[dict[str, object]]:
     return rows
 
 
-def coco_pairs(*of: Path | str | None) -> pd.DataFrame:
-    """Return a pair for every category of a split."""
+def coco(*of: Path | str | None) -> TrainingSet:
+    """Read a split of coco_mini."""
     found, half, truth = split(*of)
-    return labelled_rows(SiteBoxes(found, half), truth, source="coco_mini", family="coco")
+    return training_set(SiteBoxes(found, half), truth, name="coco_mini", family="coco")
 
 
 def main() -> None:
@@ -169,13 +180,15 @@ def main() -> None:
     parser.add_argument("--half-size", type=Path)
     args = parser.parse_args()
     folders = args.data, args.predictions, args.half_size
-    table, coco = places(*folders), coco_pairs(*folders, "val")
-    others = coco[~coco["category"].isin(JUDGED)]
+    sets, labelled = sites(*folders), coco(*folders, "val")
+    known, calibration = calibrated_rows([labelled])
+    table = rows_of(sets, calibration)
+    others = known[~known["category"].isin(JUDGED)]
     rows = [
-        figures(f"{len(coco)} categories of coco_mini `val` alone", told(coco, table)),
+        figures(f"{len(known)} categories of coco_mini `val` alone", told(known, table)),
         figures("the same without car, bus, truck, person", told(others, table)),
-        figures("the other places, families left out", without_families(table)),
-        figures("both, families left out", without_families(table, [coco])),
+        figures("the other places, families left out", without_families(sets)),
+        figures("both, families left out", without_families(sets, [labelled])),
         figures("constant: mean of the other places of the category", constant(table)),
     ]
     shown = pd.DataFrame(rows)

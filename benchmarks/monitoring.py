@@ -123,18 +123,22 @@ def made_estimator():
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import light
+    from autoeval.estimation.panel_prior import calibration_prior
     from autoeval.metasets import Task
 
     rng, rows = np.random.default_rng(0), []
-    names = ("atc@0.30", "box_share@0.30", "confident_images@0.20", "scale_ap@0.30")
     for k, level in enumerate(rng.uniform(0.1, 0.8, 30)):
-        scores = {name: float(level + rng.normal(0, 0.05)) for name in names}
+        middle = {"expected_ap": level, "likely_share": level, "box_size": -1.8}
+        scores = {name: float(at + rng.normal(0, 0.05)) for name, at in middle.items()}
         row = {"source": f"s{k}", "family": f"s{k}", "kind": "seed", "sample_set": "", "repeat": 0}
         value = {name: float(level) for name in ("mAP", "mAP50", "mAP75")}
         rows.append({**row, "n_images": 100, **scores, **value})
     task = Task("cars", ("car",), (), {"car": "car"})
     context = Observer(Instant(), task, light()).context()
-    return AccuracyEstimator().fit_rows(pd.DataFrame(rows), context=context)
+    calibration = calibration_prior().calibration
+    return AccuracyEstimator().fit_rows(
+        pd.DataFrame(rows), context=context, calibration=calibration
+    )
 
 
 def write_images(root: Path, n_images: int, n_sites: int) -> None:

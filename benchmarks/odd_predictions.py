@@ -20,16 +20,19 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.prediction_files import check_floor
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_range import unseen_share, unseen_warning
 from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.labels.label_warnings import overconfident
 from autoeval.metrics.by_category import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
@@ -95,17 +98,23 @@ class Place:
     truth: Truth
     everywhere: bool = True
 
-    def pairs(self, change: Change) -> pd.DataFrame:
-        """Score and judge it after a change; ``unseen`` is told of all categories together."""
-        found = change(self.found)
-        rows = labelled_rows(
-            SiteBoxes(found),
-            self.truth,
-            source=self.name,
-            family=family(self.name),
-            everywhere=self.everywhere,
+    def changed(self, change: Change) -> TrainingSet:
+        """Return it after a change of its confidences."""
+        boxes, name = SiteBoxes(change(self.found)), self.name
+        return training_set(
+            boxes, self.truth, name=name, family=family(name), everywhere=self.everywhere
         )
-        return rows.assign(unseen=unseen_share(found))
+
+    def fit(self, change: Change) -> tuple[pd.DataFrame, ScoreCalibration]:
+        """Calibrate on it and score it after a change."""
+        made = self.changed(change)
+        rows, calibration = calibrated_rows([made])
+        return rows.assign(unseen=unseen_share(made.boxes.clean)), calibration
+
+    def pairs(self, change: Change, calibration: ScoreCalibration) -> pd.DataFrame:
+        """Score it after a change, by the calibration of another set."""
+        made = self.changed(change)
+        return labelled_rows(made, calibration).assign(unseen=unseen_share(made.boxes.clean))
 
 
 def places(data: Path, predictions: Path) -> Iterator[Place]:
@@ -195,19 +204,23 @@ def main() -> None:
     there = [p for p in places(args.data, args.predictions) if family(p.name) != OF_LABELS]
     labelled, _, truth = split(args.data, args.predictions, None, "val")
     val = Place(OF_LABELS, labelled, truth, everywhere=False)
-    full = val.pairs(CHANGES["as they are"])
+    full, of_full = val.fit(CHANGES["as they are"])
     tables: dict[str, list[dict[str, object]]] = {}
     for name, change in CHANGES.items():
-        asked = pd.concat([place.pairs(change) for place in there], ignore_index=True)
+        known, own = val.fit(change)
+        asked, unlike = (
+            pd.concat([place.pairs(change, of) for place in there], ignore_index=True)
+            for of in (own, of_full)
+        )
         found = [change(place.found) for place in there]
         ways = {
             ALIKE: (
-                partial(told, val.pairs(change), asked),
+                partial(told, known, asked),
                 doubts_of_fit(val, change),
             ),
             f"{FEW} families of places, all changed": (partial(by_families, asked, FEW), {}),
             f"{MORE} families of places, all changed": (partial(by_families, asked, MORE), {}),
-            UNLIKE: (partial(told, full, asked), noticed(labelled, found)),
+            UNLIKE: (partial(told, full, unlike), noticed(labelled, found)),
         }
         for title, (ask, more) in ways.items():
             line = {"scores": name, **figures(ask(widened=True), ask(widened=False)), **more}

@@ -14,8 +14,6 @@ RESULTS = ROOT / "docs" / "results"
 WIDTHS = {"error": ("error", 100), "half width": ("half_width", 100)}
 COVERED = {**WIDTHS, "coverage %": ("coverage", 100), "constant": ("constant", 100)}
 TOLD = {**COVERED, "by pair": ("by_pair", 100), "pairs": ("pairs", 1)}
-PASSES = {**WIDTHS, "coverage": ("coverage", 100), "passes": ("passes", 1)}
-OPTIONS = {name: (name, 1) for name in ("yolox_nano", "yolo26n", "retinanet")}
 CHANGES = {
     **WIDTHS,
     "changes": ("changes", 1),
@@ -66,8 +64,6 @@ def differing(shown, figures, columns):
         ("transfer", "fitted on", 0, "transfer/transfer", TOLD),
         ("transfer", "families", 0, "transfer/transfer_sizes", TOLD),
         ("transfer", "scores", 0, "transfer/transfer_evidence", TOLD),
-        ("transfer", "evidence", 0, "transfer/passes", PASSES),
-        ("transfer", "step", 0, "transfer/choose_options", OPTIONS),
     ],
 )
 def test_the_table_is_that_of_the_file(page, first, which, file, columns):

@@ -104,7 +104,7 @@ def test_labels_of_a_detector_at_hand(tmp_path, monkeypatch):
     assert main(words) == 0
     shutil.copy("work_dirs/fit/estimator.parquet", "estimator.parquet")
     before = {"label estimate": lambda: label_plan_by_hand(tmp_path, "site")}
-    assert len(run_block(block("docs/labels.md", "--out site"), before=before)) == 2
+    assert len(run_block(block("docs/labels.md", "--work-dir site"), before=before)) == 2
     assert (tmp_path / "site" / "estimate" / "report.html").exists()
 
 

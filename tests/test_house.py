@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = [
     {"errors", "boxes", "version"},
     {"detections", "targets", "runtime", "box_pairs"},
-    {"metrics", "data", "report"},
+    {"metrics", "data", "report", "calibration"},
     {"detectors", "metasets", "scores", "regression"},
     {"labels"},
     {"estimation"},
@@ -34,7 +34,8 @@ ESTIMATION = [
     {"score_table", "sampling_error", "intervals", "pair_table"},
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "score_range", "site", "site_boxes"}
-    | {"advice", "prediction_files", "reference_statistics", "training_scatter", "warnings"},
+    | {"advice", "prediction_files", "reference_statistics", "training_scatter", "warnings"}
+    | {"panel_prior", "training_set"},
     {"methods"},
     {"modules"},
     {"dropout_search"},

@@ -51,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--work-dir", type=Path, default=WORK_DIR, metavar="DIR", help="default: %(default)s"
     )
+    parser.add_argument(
+        "--no-calibration",
+        dest="calibrate",
+        action="store_false",
+        help="take the usual calibration of detectors for that of this one",
+    )
     parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     add_execution_options(parser)
@@ -85,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
             data_root=args.data_root,
             target=args.target,
             level=args.level,
+            calibrate=args.calibrate,
             work_dir=args.work_dir,
             executor=executor,
             batch_size=args.batch_size,

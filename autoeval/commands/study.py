@@ -36,11 +36,6 @@ SCORES = {
     "labels": ("few_labels", "error, coverage and width with a few labels"),
     "transfer": ("transfer", "errors at other places and categories"),
     "places": ("site_order", "are probabilities of the order of places right"),
-    "passes": ("errors_by_size", "error by the passes of the network that are spent"),
-    "choose": (
-        "chosen_prior",
-        "which scores and prior, chosen on some detectors for another",
-    ),
     "regressors": ("other_regressors", "the default regressor beside those of scikit-learn"),
 }
 BOXES = {
@@ -54,7 +49,7 @@ CHANGES = {"changes": ("changes", "which changes of a place are seen, and when a
 
 STUDIES = {**SCORES, **BOXES, **CHANGES}
 SEVERAL = ("transfer", "places")
-OF_DETECTORS = ("choose", "regressors")
+OF_DETECTORS = ("regressors",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -133,16 +128,16 @@ def _tables(named: list[list[str]]) -> dict[str, pd.DataFrame]:
 
 
 def _pairs(path: Path) -> pd.DataFrame:
-    """Read a score table that has what pairs are told by: beside others it would count as blind."""
-    from autoeval.estimation.pair_table import OF_BOXES
+    """Read a score table that has the scores of the default method."""
+    from autoeval.estimation.pair_table import FEATURES
     from autoeval.studies.score_columns import read_scores
 
     table = read_scores(path)
-    missing = set(OF_BOXES) - {str(name).partition("/")[0] for name in table}
+    missing = set(FEATURES) - {str(name).partition("/")[0] for name in table}
     if missing:
         raise InputError(
-            f"{path} lacks the scores {', '.join(sorted(missing))}, which pairs of place and "
-            "category are told by: it was made by another version. Fit it again."
+            f"{path} lacks the scores {', '.join(sorted(missing))}, which the default method "
+            "reads: it was made by another version. Fit it again."
         )
     return table
 
@@ -215,12 +210,6 @@ def _add_pass(study: argparse.ArgumentParser) -> None:
 
 
 def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
-    if name == "passes":
-        study.add_argument("--target", default="mAP", help="column of the accuracy (%(default)s)")
-        study.add_argument(
-            "--sizes", type=int, nargs="+", default=(), metavar="N", help="numbers of sample sets"
-        )
-        return
     draws = {"meta-set-size": 20, "sample-set-size": 5, "test-set-size": 10}
     if name in ("box-level", "examples"):
         _add_example_options(study, name)

@@ -10,8 +10,7 @@ TOO_WIDE = 0.15
 def advice(interval: PredictionInterval) -> tuple[str, ...]:
     """Say that an interval is too wide to act on, and what helps, as it was measured.
 
-    The figures are those of ``docs/results/transfer.md`` (``autoeval study transfer``) and
-    ``docs/results/labels.md``.
+    The figures are those of ``docs/results/generality.md`` and ``docs/results/labels.md``.
 
     Parameters
     ----------
@@ -21,7 +20,7 @@ def advice(interval: PredictionInterval) -> tuple[str, ...]:
         return ()
     return (
         f"too wide to act on: ±{100 * interval.reach:.0f} points. More labelled sites help little "
-        "(measured: ±17 from one labelled set, ±15 from forty sites); twenty labelled images of "
-        "this site help most (`autoeval label plan`). Which of several sites is better, and "
-        "whether a site has changed, is known more precisely",
+        "(measured: ±15 to 19 from one labelled set, ±15 to 17 from 37 sites); twenty labelled "
+        "images of this site help most (`autoeval label plan`). Which of several sites is better, "
+        "and whether a site has changed, is known more precisely",
     )

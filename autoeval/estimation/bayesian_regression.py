@@ -20,14 +20,13 @@ from autoeval.estimation.intervals import MIN_SOURCES, check_level
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
     FEATURES,
-    OF_BOXES,
     ONLY,
     WITH_TEACHER,
     measured,
     pair_rows,
     pairs_of,
-    scaling_of,
 )
+from autoeval.estimation.panel_prior import regression_prior
 from autoeval.estimation.sampling_error import SamplingError
 from autoeval.estimation.score_table import sources
 from autoeval.estimation.warnings import estimate_warnings
@@ -60,9 +59,11 @@ class BayesianRegression:
     level : float
         Nominal coverage of the intervals, over 0 and under 1.
     features : sequence of str, optional
-        Scores to read; by default `OF_BOXES`, and those of other passes in `FEATURES` and of
-        `WITH_TEACHER` that the table has of every pair.
-    prior : Prior, optional
+        Scores to read; by default `FEATURES`, and `WITH_TEACHER` where the table has it of every
+        pair.
+    scaling, prior : Scaling and Prior, optional
+        Units of these scores and what is believed of their slopes; by default what the panel of
+        detectors says.
 
     Attributes
     ----------
@@ -83,13 +84,15 @@ class BayesianRegression:
         target: str = "mAP",
         level: float = 0.9,
         features: Sequence[str] | None = None,
+        scaling: Scaling | None = None,
         prior: Prior | None = None,
     ) -> None:
         self.method = method
         self.target = target
         self.level = level
         self.features = features
-        self.prior = prior or Prior()
+        self.scaling = scaling
+        self.prior = prior
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a pair table, or on a score table, of which the sources' own images are taken.
@@ -103,6 +106,10 @@ class BayesianRegression:
         _check(self.target, self.level)
         rows = pair_rows(table)
         self.features_ = tuple(self.features or _present(rows))
+        if self.prior is None or self.scaling is None:
+            self._scaling, self._prior = regression_prior(self.features_, self.target)
+        else:
+            self._scaling, self._prior = self.scaling, self.prior
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
         known = np.isfinite(rows[self.target].to_numpy(np.float64))
@@ -116,11 +123,11 @@ class BayesianRegression:
         self.sources_ = sources(table) if "source" in table else []
         self.categories_ = list(dict.fromkeys(self.rows_["category"].astype(str)))
         self.families_ = list(dict.fromkeys(self.rows_["family"].astype(str)))
+        self._pairs = self._arrays(self.rows_)
         self.training_range_ = {
             name: (float(self.rows_[name].min()), float(self.rows_[name].max()))
             for name in self.features_
         }
-        self._pairs = self._arrays(self.rows_)
         self._true = self.rows_[self.target].to_numpy(np.float64)
         self._model = self._mixed_model().fit(self._pairs, self._true)
         self.__dict__.pop("cross_validated_", None)
@@ -238,7 +245,7 @@ class BayesianRegression:
     @property
     def accuracy_std_(self) -> float:
         """Standard deviation of accuracies, by the pairs and a first guess: uniform in [0, 1]."""
-        uniform = Scaling(np.array([0.5]), np.array([12**-0.5]), self.prior.guess)
+        uniform = Scaling(np.array([0.5]), np.array([12**-0.5]), self._prior.guess)
         return float(uniform.learn(self._true[:, None]).scale[0])
 
     @cached_property
@@ -291,7 +298,11 @@ class BayesianRegression:
         rows = self.table_.assign(family=families)
         for _, own in split_groups(families):
             rest = BayesianRegression(
-                target=self.target, level=self.level, features=self.features_, prior=self.prior
+                target=self.target,
+                level=self.level,
+                features=self.features_,
+                scaling=self.scaling,
+                prior=self.prior,
             )
             estimates[own] = rest.fit(rows[~own]).distribution(rows[own]).mean
         return np.clip(estimates, 0, 1)
@@ -304,10 +315,10 @@ class BayesianRegression:
         return self._arrays(rows)
 
     def _mixed_model(self) -> MixedModel:
-        return MixedModel(scaling_of(self.features_, self.prior.guess), prior=self.prior)
+        return MixedModel(self._scaling, self._prior)
 
     def _arrays(self, rows: pd.DataFrame) -> Pairs:
-        return pairs_of(rows, self.features_, self.prior.of_one_image)
+        return pairs_of(rows, self.features_, self._prior.of_one_image)
 
 
 def bounds(interval: PredictionInterval) -> dict[str, float]:
@@ -338,9 +349,8 @@ def _check(target: str, level: float) -> None:
 
 
 def _present(rows: pd.DataFrame) -> tuple[str, ...]:
-    of_passes = (name for name in (*FEATURES[len(OF_BOXES) :], WITH_TEACHER) if name in rows)
-    known = CONFIDENCE in rows
-    return (*OF_BOXES, *(name for name in of_passes if known and measured(rows, name).all()))
+    with_teacher = {WITH_TEACHER, CONFIDENCE} <= set(rows) and measured(rows, WITH_TEACHER).all()
+    return (*FEATURES, WITH_TEACHER) if with_teacher else FEATURES
 
 
 def _mean(values: pd.Series) -> float:

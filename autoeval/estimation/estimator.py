@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.data.unlabelled import Images, list_images
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
@@ -66,6 +68,8 @@ class AccuracyEstimator(EstimatorPasses):
     context_ : dict
         What the scores were made with: ``boxes`` (reference statistics of the boxes), and, where a
         detector was run, ``detector`` and ``pass``; ``task`` where all sources are of one task.
+    calibration_ : ScoreCalibration or None
+        Of the detector's confidences; see docs/calibration.md.
     label_assistance_ : LabelAssistance or None
         What estimates with a few labels need; see docs/labels.md.
     loading_ : dict
@@ -100,6 +104,7 @@ class AccuracyEstimator(EstimatorPasses):
         table: pd.DataFrame,
         *,
         context: Mapping[str, Any] | None = None,
+        calibration: ScoreCalibration | None = None,
         label_assistance: LabelAssistance | None = None,
         loading: Mapping[str, Any] | None = None,
         fit_result: FitResult | None = None,
@@ -114,6 +119,9 @@ class AccuracyEstimator(EstimatorPasses):
         context : mapping, optional
             What the rows were made with: nested mappings of plain values, saved along and compared
             before the estimator is used on new images.
+        calibration : ScoreCalibration, optional
+            Of the detector's confidences, with which the default's scores were computed; saved
+            along.
         label_assistance : LabelAssistance, optional
             Fitted on the same sources; saved along.
         loading : mapping, optional
@@ -130,6 +138,7 @@ class AccuracyEstimator(EstimatorPasses):
         regression = make_regression(self.method, target=self.target, level=self.level)
         self.regression_ = regression.fit(table)
         self.context_ = dict(context or {})
+        self.calibration_ = calibration
         self.label_assistance_ = label_assistance
         self.loading_ = dict(loading or {})
         self.fit_result_ = fit_result
@@ -286,6 +295,8 @@ class AccuracyEstimator(EstimatorPasses):
 
     def predict_site(self, site: Site) -> Estimate:
         """Estimate from what `site` returns."""
+        boxes = replace(site.boxes, calibration=self.calibration_)
+        site = replace(site, boxes=boxes)
         return estimate_site(site, self._fitted, self._others, self.score_thr)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
@@ -304,6 +315,8 @@ class AccuracyEstimator(EstimatorPasses):
             "context": self.context_,
             "loading": self.loading_,
         }
+        if self.calibration_ is not None:
+            metadata["calibration"] = self.calibration_.to_dict()
         if self.label_assistance_ is not None:
             metadata["labels"] = self.label_assistance_.to_dict()
         write_artefact(path, table, metadata)
@@ -321,10 +334,11 @@ class AccuracyEstimator(EstimatorPasses):
         settings = metadata["estimator"]
         estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
         try:
-            labels = metadata.get("labels")
+            labels, calibration = metadata.get("labels"), metadata.get("calibration")
             return estimator.fit_rows(
                 table,
                 context=metadata["context"],
+                calibration=ScoreCalibration.from_dict(calibration) if calibration else None,
                 label_assistance=LabelAssistance.from_dict(labels) if labels else None,
                 loading=metadata.get("loading"),
             )

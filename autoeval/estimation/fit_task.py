@@ -7,10 +7,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_result import FitResult
 from autoeval.estimation.intervals import MIN_SOURCES
@@ -20,9 +23,12 @@ from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.recording import BOXES_FILE, apart, recorded_sites
 from autoeval.estimation.observation.travelling import LoadDetector
+from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.protocol import BASELINE, leave_one_source_out
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
-from autoeval.estimation.score_table import seed_rows, sources
+from autoeval.estimation.score_table import SEED, seed_rows, sources
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.labelled_site import LabelledSite
 from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.metasets.config import MetaSetConfig
@@ -49,6 +55,7 @@ def fit_task(
     pseudo_labels: Path | None = None,
     pseudo_words: Mapping[str, str] | None = None,
     loading: Mapping[str, Any] | None = None,
+    calibrate: bool = True,
 ) -> AccuracyEstimator:
     """Score a detector on a meta-set, evaluate methods by leaving sources out, fit the first one.
 
@@ -77,6 +84,8 @@ def fit_task(
         Its words that count.
     loading : mapping, optional
         How the detector is loaded; kept with the estimator.
+    calibrate : bool
+        See `calibrated_rows`.
 
     Raises
     ------
@@ -108,18 +117,20 @@ def fit_task(
         table["category"] = task.categories[0]
     files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
     table, boxes = apart(table)
-    write_table(files[0], table)
     write_table(work_dir / BOXES_FILE, boxes)
     sites = recorded_sites(boxes)
     if pseudo_labels is not None:
         sites = [with_pseudo_labels(site, pseudo_labels, pseudo_words) for site in sites]
     assistance, why = assistance_of(sites)
+    table, calibration = _calibrated(table, sites, calibrate=calibrate)
     problems += why
     estimator = AccuracyEstimator(methods[0], target=target, level=level)
+    write_table(files[0], table)
     context = {**observer.context(), "boxes": _statistics(observer, sites)}
     estimator.fit_rows(
         table,
         context=context,
+        calibration=calibration,
         label_assistance=assistance,
         loading=loading,
         detector=observer.detector,
@@ -130,6 +141,35 @@ def fit_task(
         table, tuple(results), tuple(problems), files=files, seed_sets=tuple(seed_sets)
     )
     return estimator
+
+
+def _calibrated(
+    table: pd.DataFrame, sites: Sequence[LabelledSite], *, calibrate: bool
+) -> tuple[pd.DataFrame, ScoreCalibration | None]:
+    """Add the scores of calibrated boxes to the rows of the sources' own images."""
+    if not sites:
+        return table, None
+    sets = [
+        TrainingSet(
+            site.name,
+            site.family,
+            SiteBoxes(site.pool.found),
+            site.truth,
+            ReferenceStatistics.of(site.pool.found),
+            everywhere=True,
+        )
+        for site in sites
+    ]
+    rows, calibration = calibrated_rows(sets, calibrate=calibrate)
+    several = rows["category"].nunique() > 1
+    if several:
+        rows = rows.pivot(index="source", columns="category", values=list(FEATURES))
+        rows.columns = [f"{score}/{category}" for score, category in rows.columns]
+    else:
+        rows = rows.set_index("source")[list(FEATURES)]
+    joined = table.join(rows, on="source")
+    joined.loc[joined["kind"] != SEED, rows.columns] = np.nan
+    return joined, calibration
 
 
 def _statistics(observer: Observer, sites: Sequence[LabelledSite]) -> dict[str, Any]:

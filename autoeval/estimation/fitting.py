@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.category_scores import is_labelled_enough, too_few_labels
+from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.evaluation import evaluate_pairs, has_families, worse_than_constant
 from autoeval.estimation.fit_result import FitResult
@@ -32,9 +33,11 @@ from autoeval.estimation.site import any_task, boxes_alone
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import (
     TrainingSet,
+    is_labelled_enough,
     labels_with_files,
     read_labels,
     task_with_files,
+    too_few_labels,
     training_set,
     truth_of_samples,
 )
@@ -44,7 +47,6 @@ from autoeval.metasets.task import Task
 if TYPE_CHECKING:
     from autoeval.metasets.seed_set import SeedSet
 
-CONFIDENT = 0.3
 TEACHER = "teacher"
 
 
@@ -57,6 +59,7 @@ def fit_files(
     family: str | None = None,
     target: str = "mAP",
     level: float = 0.9,
+    calibrate: bool = True,
 ) -> AccuracyEstimator:
     """Fit on prediction files: of one labelled set, or of the sources of a task.
 
@@ -73,11 +76,13 @@ def fit_files(
     target : {"mAP", "mAP50", "mAP75"}
     level : float
         Nominal coverage of the intervals.
+    calibrate : bool
+        See `calibrated_rows`.
 
     Raises
     ------
     InputError
-        As `labels_with_files` and `task_with_files`; if no box is confident anywhere.
+        As `labels_with_files`, `task_with_files` and `calibrated_rows`.
     """
     context: dict[str, Any] = {}
     if labels is not None:
@@ -90,7 +95,7 @@ def fit_files(
         for word, name in task.detector_mapping.items():
             words[name].append(word)
         context["task"] = {"name": task.name, "words": words}
-    return fit_sets(sets, context=context, target=target, level=level)
+    return fit_sets(sets, context=context, target=target, level=level, calibrate=calibrate)
 
 
 def fit_labelled(
@@ -105,6 +110,7 @@ def fit_labelled(
     keep: Keeping | None = None,
     batch_size: int = 4,
     loading: Mapping[str, Any] | None = None,
+    calibrate: bool = True,
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
@@ -130,6 +136,8 @@ def fit_labelled(
         Changes no number.
     loading : mapping, optional
         How the detector is loaded; kept with the estimator.
+    calibrate : bool
+        See `calibrated_rows`.
 
     Raises
     ------
@@ -170,7 +178,6 @@ def fit_labelled(
         name=name,
         family=family,
         problems=(*seed_set.problems, *lost),
-        score_thr=settings.stability.score_thr,
     )
     statistics = replace(made.statistics, categories=detector.categories)
     context = {name: of for name, of in observer.context().items() if name != "task"}
@@ -181,6 +188,7 @@ def fit_labelled(
         level=level,
         loading=loading,
         detector=detector,
+        calibrate=calibrate,
     )
 
 
@@ -204,32 +212,29 @@ def fit_sets(
     level: float = 0.9,
     loading: Mapping[str, Any] | None = None,
     detector: ImageDetector | None = None,
+    calibrate: bool = True,
 ) -> AccuracyEstimator:
     """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
     Raises
     ------
     InputError
-        If no box is confident anywhere.
+        As `calibrated_rows`.
     """
     statistics = [of.statistics for of in sets]
-    table = pd.concat([of.table for of in sets], ignore_index=True)
+    table, calibration = calibrated_rows(sets, calibrate=calibrate)
     table = table.dropna(axis=1, how="all")
     problems = [f"{of.name}: {problem}" for of in sets for problem in of.problems]
     problems += different_floors(statistics, [of.name for of in sets])
     warnings = tuple(warning for of in statistics for warning in of.warnings)
     together = joined_statistics(statistics)
-    if 0 < together.highest <= CONFIDENT:
-        raise InputError(
-            f"The highest score is {together.highest:.3g}, and scores are read from {CONFIDENT} "
-            "on: expected confidences in [0, 1] that are high where a box is right."
-        )
     assistance, why = assistance_of([site_of_set(of) for of in sets])
     return _fitted(
         table,
         {**context, "boxes": together.warning(*warnings).to_dict()},
         target=target,
         level=level,
+        calibration=calibration,
         label_assistance=assistance,
         problems=(*problems, *warnings, *why),
         loading=loading,
@@ -245,7 +250,8 @@ def join_fits(
     Parameters
     ----------
     fits : mapping of str to AccuracyEstimator
-        By a name for messages. The label assistance is that of the first.
+        By a name for messages. The label assistance is that of the first, the calibration has the
+        mean of their coefficients.
     target, level
         As in `AccuracyEstimator`.
 
@@ -265,6 +271,7 @@ def join_fits(
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_alike(first, one, name, other)
     rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
+    calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
     statistics = [fit.statistics_ for fit in fits.values()]
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
@@ -276,6 +283,7 @@ def join_fits(
         {**context, "boxes": boxes},
         target=target,
         level=level,
+        calibration=ScoreCalibration.mean(calibrations) if calibrations else None,
         label_assistance=one.label_assistance_,
         problems=tuple(different_floors(statistics, list(fits))),
         loading=one.loading_,
@@ -289,6 +297,7 @@ def _fitted(
     *,
     target: str,
     level: float,
+    calibration: ScoreCalibration | None,
     label_assistance: LabelAssistance | None,
     problems: tuple[str, ...],
     loading: Mapping[str, Any] | None,
@@ -299,6 +308,7 @@ def _fitted(
     estimator.fit_rows(
         table,
         context=context,
+        calibration=calibration,
         label_assistance=label_assistance,
         loading=loading,
         detector=detector,

@@ -123,10 +123,10 @@ def _pool(
     target: str,
 ) -> Pool:
     """Describe the boxes; where categories are not given, those that were estimated."""
-    if site.everywhere and site.evidence:
+    if site.named and site.evidence:
         return pool_of_evidence(site.evidence, site.boxes.clean.categories)
     boxes = _with_sizes(site)
-    if site.everywhere:
+    if site.named:
         return pool_of_boxes(boxes)
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
     names = names or [site.only_category]

@@ -9,7 +9,8 @@ import pandas as pd
 
 from autoeval.estimation.bayesian_regression import NEW, BayesianRegression
 from autoeval.regression import PredictionInterval, predict_intervals
-from autoeval.regression.mixed_model import AT_ONCE
+
+AT_ONCE = 32  # pairs whose covariance is looked at together, where they may be many
 
 
 class NewSites:

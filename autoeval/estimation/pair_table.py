@@ -15,32 +15,14 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE
-from autoeval.regression import Pairs, Scaling
+from autoeval.regression import Pairs
 
-# Score -> where its middle lies and how far it usually strays, a first guess for few pairs.
-USUAL = {
-    "atc@0.30": (0.53, 0.1),
-    "box_share@0.30": (0.42, 0.25),
-    "confident_images@0.20": (0.75, 0.3),
-    "scale_ap@0.30": (0.35, 0.2),
-}
-FEATURES = tuple(USUAL)
-CONFIDENCE = "atc@0.30"  # defined wherever a box is confident
-TRIED = {
-    "ac": (0.33, 0.15),
-    "atc@0.50": (0.68, 0.08),
-    "best_box": (0.5, 0.2),
-    "scale_count@0.30": (0.7, 0.3),
-    "stability_ap@0.30": (0.5, 0.2),
-    "teacher_ap@0.30": (0.4, 0.2),
-}
-OF_BOXES = FEATURES[:3]  # from the boxes alone, without another pass
-OF_THE_SAME_PASSES = ("ac", "atc@0.50", "best_box", "scale_count@0.30")  # kept to choose from
-WITH_DROPOUT = "stability_ap@0.30"  # was tried, buys nothing
+FEATURES = ("expected_ap", "likely_share", "box_size")
+CONFIDENCE = "expected_ap"  # known wherever a category is found
 WITH_TEACHER = "teacher_ap@0.30"  # where there is a teacher
 
-# What a score counts as where it is undefined because nothing was found; others as 0.
-NOTHING_FOUND = {"atc@0.30": 0.3, "atc@0.50": 0.5}
+# What a score counts as where a category is not found; others as 0.
+NOTHING_FOUND = {"box_size": -1.8}
 
 CATEGORY = "category"  # kind of a row that a labelled set has of one category
 ONLY = "all"  # category of a table that has no column for it
@@ -70,10 +52,9 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def measured(rows: pd.DataFrame, name: str) -> np.ndarray:
-    """Say of each pair whether a score of another pass is known, or nothing was found, (N,).
+    """Return whether a score of another pass is known for each pair, or nothing was found, (N,).
 
-    What another pass has to say is undefined without a confident box, and lacking where that pass
-    was not made.
+    It is undefined where the category is not found, and missing where that pass was not made.
     """
     values = rows[[name, CONFIDENCE]].astype(np.float64)
     return np.asarray(values[name].notna() | values[CONFIDENCE].isna())
@@ -116,19 +97,12 @@ def values_of(rows: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
     return rows[list(features)].astype(np.float64).replace([np.inf, -np.inf], np.nan).fillna(least)
 
 
-def scaling_of(features: Sequence[str], guess: float) -> Scaling:
-    """Return the first guess of the units of scores, which counts as so many pairs."""
-    usual = {**USUAL, **TRIED}
-    location, scale = np.array([usual[name] for name in features]).T
-    return Scaling(location, scale, guess)
-
-
 def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
     """Make sure that no score counts as 0 because its pass was not made.
 
     A teacher may have no confident box where the detector has one, which does count as 0.
     """
-    for name in (name for name in features if name not in (*OF_BOXES, WITH_TEACHER)):
+    for name in (name for name in features if name not in (*FEATURES, WITH_TEACHER)):
         lacking = rows[~measured(rows, name)] if CONFIDENCE in rows else rows[:0]
         if len(lacking):
             of = lacking[[c for c in ("source", "category") if c in lacking]].iloc[0]

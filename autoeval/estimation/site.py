@@ -24,10 +24,8 @@ from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import (
-    CONFIDENT,
     CategoryScores,
-    scores_everywhere,
-    scores_where_found,
+    site_scores,
 )
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import Observer
@@ -53,9 +51,8 @@ class Site:
     ----------
     boxes : SiteBoxes
         In the categories that are estimated.
-    everywhere : bool
-        Whether these are to be expected in all images; otherwise each is estimated on the images
-        where it is detected.
+    named : bool
+        Whether these were named; otherwise those that are detected are estimated.
     warnings, problems : tuple of str
         Of the boxes and of the images; what was left out.
     unseen : float
@@ -75,7 +72,7 @@ class Site:
     """
 
     boxes: SiteBoxes
-    everywhere: bool = False
+    named: bool = False
     warnings: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     unseen: float = 0.0
@@ -94,21 +91,20 @@ class Site:
         InputError
             If no category is detected.
         """
-        make = scores_everywhere if self.everywhere else scores_where_found
-        scores = make(self.boxes, features, score_thr=score_thr)
+        names = self.boxes.clean.categories if self.named else ()
+        scores = site_scores(self.boxes, features, named=names, score_thr=score_thr)
         if not scores:
             raise InputError(
-                "Nothing to estimate from: no category has a box over .3 on these images. Name "
-                "those to be expected with --category."
+                "Nothing to estimate from: no box on these images is a true positive with a "
+                "probability over .3, by the calibration of the fit. Name the categories to "
+                "estimate in any case with --category."
             )
         return scores
 
     @property
     def only_category(self) -> str:
-        """The category with a confident box, where there is one such category."""
-        found = self.boxes.clean
-        confident = np.unique(found.label[found.scores > np.float32(CONFIDENT)])
-        return found.categories[int(confident[0])]
+        """The category with a likely box, where there is one such category."""
+        return self.boxes.clean.categories[int(self.boxes.likely[0])]
 
     def warned(self, more: Iterable[str]) -> Site:
         """Return the same with more warnings."""
@@ -182,7 +178,7 @@ def site_of_files(
         found = found.as_categories(list(categories), words_of(categories))
     return Site(
         found,
-        everywhere=bool(categories),
+        named=bool(categories),
         warnings=tuple(warnings),
         problems=tuple(problems),
         images=folder,
@@ -270,7 +266,7 @@ def site_of_images(
     }
     return Site(
         SiteBoxes.of_evidence(seen, tuple(named), blocks),
-        everywhere=bool(categories),
+        named=bool(categories),
         warnings=warnings,
         backbone=observer.detector.backbone,
         evidence=tuple(seen),

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from typing_extensions import Self
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
+from autoeval.scores.calibrated import LIKELY
 
 PASSES = ("half_size", "teacher")
 
@@ -35,6 +37,8 @@ class SiteBoxes:
     blocks : ndarray of shape (M,), int64, optional
         Block of time of each image; images of one block are dependent. By default each image is
         independent.
+    calibration : ScoreCalibration, optional
+        Of the confidences of the detector.
 
     Raises
     ------
@@ -46,6 +50,7 @@ class SiteBoxes:
     half_size: Predictions | None = None
     teacher: Predictions | None = None
     blocks: np.ndarray | None = None
+    calibration: ScoreCalibration | None = None
 
     def __post_init__(self) -> None:
         for name in PASSES:
@@ -76,14 +81,35 @@ class SiteBoxes:
 
         A pass that some image lacks is left out.
         """
-        images = tuple(LabelledImage(e.image_id, e.image_id, e.image_size) for e in evidence)
+        images = tuple(
+            LabelledImage(e.image_id, e.image_id, e.image_size if all(e.image_size) else None)
+            for e in evidence
+        )
         clean = columns_of([e.clean for e in evidence], images, categories)
         found: dict[str, Predictions | None] = {}
         for name in PASSES:
             boxes = [getattr(e, name) for e in evidence]
             known = all(of is not None for of in boxes)
             found[name] = columns_of(boxes, images, categories) if known else None
-        return cls(clean, blocks=blocks, **found)
+        return cls(clean, found["half_size"], found["teacher"], blocks)
+
+    @property
+    def right_at_half(self) -> np.ndarray:
+        """True-positive probability of each clean box at IoU .5, (N,).
+
+        Raises
+        ------
+        InputError
+            If the boxes are not calibrated.
+        """
+        if self.calibration is None:
+            raise InputError("These boxes have no calibration: an estimator that was fitted has.")
+        return self.calibration.at_half(self.clean.scores)
+
+    @property
+    def likely(self) -> np.ndarray:
+        """Categories with a box that is a true positive with a probability over .3, int."""
+        return np.unique(self.clean.label[self.right_at_half > LIKELY])
 
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
         """Keep the images of an index array without repetition, and their boxes."""

@@ -64,7 +64,7 @@ def score_images(
         )
     return Site(
         SiteBoxes.of_evidence(evidence, observer.task.categories),
-        everywhere=True,
+        named=True,
         warnings=warnings,
         backbone=observer.detector.backbone,
         evidence=evidence,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from typing_extensions import Self
 
 from autoeval.data.coco import read_coco
@@ -19,22 +19,18 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions.coverage import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.category_scores import (
-    FEWEST_BOXES,
-    FEWEST_IMAGES,
-    SCORE_THR,
-    labelled_rows,
-)
 from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor, check_limit
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.labels.label_warnings import label_warnings, mismatched_words
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.by_category import match_categories, rank_categories
+from autoeval.metrics.ranked_detections import RankedDetections
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import SeedSetFiles, Task
 
 ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
+FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +43,11 @@ class TrainingSet:
     boxes : SiteBoxes
         In the categories of `truth`.
     truth : Truth
-    table : DataFrame
-        Its pairs of site and category; see `autoeval.estimation.pair_table`.
     statistics : ReferenceStatistics
         Of the boxes in the detector's own words; its warnings are those of this set.
+    everywhere : bool
+        Whether it is of a task, whose categories are evaluated on all its images; otherwise each is
+        on those that hold it.
     problems : tuple of str
         What was left out on the way.
     """
@@ -59,13 +56,54 @@ class TrainingSet:
     family: str
     boxes: SiteBoxes
     truth: Truth
-    table: pd.DataFrame
     statistics: ReferenceStatistics
+    everywhere: bool = False
     problems: tuple[str, ...] = ()
+
+    @cached_property
+    def matches(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which clean boxes are true positives and which are ignored, (10, N) each."""
+        return match_categories(self.boxes.clean, self.truth)
+
+    @cached_property
+    def rankings(self) -> list[RankedDetections]:
+        """Ranked clean boxes of each category, with its labels."""
+        return rank_categories(self.boxes.clean, self.truth, self.matches)
+
+    @property
+    def enough(self) -> list[bool]:
+        """Whether each category has labels enough to be a pair of the regression."""
+        return [self.everywhere or is_labelled_enough(of.n_true) for of in self.rankings]
+
+    @property
+    def right_at_half(self) -> np.ndarray:
+        """Average precision at IoU .5 of the categories with labels enough."""
+        pairs = zip(self.rankings, self.enough, strict=True)
+        every = [of.average_precision()[0] for of, enough in pairs if enough and of.n_true.any()]
+        return np.array(every or [np.nan])
 
     def with_problem(self, problem: str) -> Self:
         """Return the same with one more problem."""
-        return replace(self, problems=(*self.problems, problem))
+        return self.changed(problems=(*self.problems, problem))
+
+    def changed(self, **fields: Any) -> Self:
+        """Return the same with other fields than boxes and truth, and what is computed of these."""
+        other = replace(self, **fields)
+        other.__dict__.update({name: getattr(self, name) for name in ("matches", "rankings")})
+        return other
+
+
+def is_labelled_enough(n_true: np.ndarray) -> bool:
+    """Whether a category with so many labelled boxes in each image can be a source of a fit."""
+    return bool(np.count_nonzero(n_true) >= FEWEST_IMAGES and n_true.sum() >= FEWEST_BOXES)
+
+
+def too_few_labels(source: str) -> InputError:
+    """Return the error of a labelled set none of whose categories is labelled enough."""
+    return InputError(
+        f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
+        "more images."
+    )
 
 
 def training_set(
@@ -78,9 +116,8 @@ def training_set(
     statistics: ReferenceStatistics | None = None,
     problems: Sequence[str] = (),
     warnings: Sequence[str] = (),
-    score_thr: float = SCORE_THR,
 ) -> TrainingSet:
-    """Score and evaluate a labelled set, and check its labels against the boxes.
+    """Evaluate a labelled set, and check its labels against the boxes.
 
     Parameters
     ----------
@@ -91,51 +128,38 @@ def training_set(
     family : str, optional
         Origin that it shares with other sets; its own name by default.
     everywhere : bool
-        Whether its categories are to be expected in all images.
+        See `TrainingSet`.
     statistics : ReferenceStatistics, optional
         Of the boxes in the detector's own words; by default those of `boxes`.
     problems, warnings : sequence of str
         What is known already.
-    score_thr : float
-        Boxes with a lower score count in no score.
 
     Raises
     ------
     InputError
-        If no category has enough labelled boxes, or no box is confident.
+        If no category has enough labelled boxes.
     """
-    ranked = rank_categories(boxes.clean, truth)
-    table = labelled_rows(
-        boxes,
-        truth,
-        source=name,
-        family=family,
-        everywhere=everywhere,
-        ranked=ranked,
-        score_thr=score_thr,
-    )
-    found = [*warnings, *label_warnings(boxes.clean, truth, ranked)]
-    statistics = statistics or ReferenceStatistics.of(boxes.clean)
-    rare = [
-        category
-        for category, ranking in zip(truth.categories, ranked, strict=True)
-        if ranking.n_true.any() and category not in set(table["category"])
-    ]
-    if rare:
-        problems = (
-            *problems,
-            f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
-            f"images, left out: {len(rare)} ({listed(rare)})",
-        )
-    return TrainingSet(
+    made = TrainingSet(
         name,
         name if family is None else family,
         boxes,
         truth,
-        table,
-        statistics.warning(*(f"{name}: {warning}" for warning in found)),
+        statistics or ReferenceStatistics.of(boxes.clean),
+        everywhere,
         (*problems, *truth.problems),
     )
+    if not any(made.enough):
+        raise too_few_labels(name)
+    found = [*warnings, *label_warnings(boxes.clean, truth, made.rankings)]
+    made = made.changed(statistics=made.statistics.warning(*(f"{name}: {of}" for of in found)))
+    categories = zip(truth.categories, made.rankings, made.enough, strict=True)
+    rare = [name for name, of, enough in categories if of.n_true.any() and not enough]
+    if rare:
+        made = made.with_problem(
+            f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
+            f"images, left out: {len(rare)} ({listed(rare)})"
+        )
+    return made
 
 
 def labels_with_files(
@@ -167,7 +191,7 @@ def labels_with_files(
     content = read_labels(path, img_dir)
     words = {word: word for word in content.categories}
     made = _with_files(path.stem, content, files, content.categories, words, family=family)
-    right = made.table["mAP50"].mean()
+    right = float(np.nanmean(made.right_at_half))
     if right < HARDLY_RIGHT:
         raise InputError(
             f"Hardly a box of {files.clean} is right by {labels}: mAP50 {right:.1%}, mean over "
@@ -289,7 +313,7 @@ def _with_files(
             *(() if label_words else mismatched_words(found.clean, truth)),
         ),
     )
-    if made.table["mAP50"].max() > ALL_WRONG:
+    if np.nanmax(made.right_at_half) > ALL_WRONG:
         return made
     return made.with_problem(
         f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "

@@ -75,7 +75,7 @@ def pool_of_predictions(
     if not clean.images:
         raise InputError("Expected a pool of at least one image but got none.")
     found = clean.where(top_detections(clean.image, clean.label, clean.scores))
-    sizes, warnings = _sizes(found)
+    sizes, warnings = image_sizes(found)
     features = box_features(found, sizes, perturbed, half_size)
     passes = ("perturbed",) * bool(perturbed) + ("half_size",) * (half_size is not None)
     return Pool(found, features, feature_names(passes), warnings)
@@ -102,8 +102,8 @@ def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) ->
     )
 
 
-def _sizes(found: Predictions) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return height and width of each image, (M, 2)."""
+def image_sizes(found: Predictions) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return height and width of each image, (M, 2), and what was assumed of unknown ones."""
     unknown = np.array([image.size is None for image in found.images])
     sizes = np.array([image.size or (1, 1) for image in found.images], np.float64)
     if not unknown.any():

@@ -78,7 +78,11 @@ def match_categories(found: ScoredBoxes, truth: LabelledBoxes) -> tuple[np.ndarr
     return matched, ignored
 
 
-def rank_categories(found: ScoredBoxes, truth: LabelledBoxes) -> list[RankedDetections]:
+def rank_categories(
+    found: ScoredBoxes,
+    truth: LabelledBoxes,
+    matches: tuple[np.ndarray, np.ndarray] | None = None,
+) -> list[RankedDetections]:
     """Match detections to labelled boxes and rank those of each category by their scores.
 
     Parameters
@@ -86,13 +90,15 @@ def rank_categories(found: ScoredBoxes, truth: LabelledBoxes) -> list[RankedDete
     found : ScoredBoxes
     truth : LabelledBoxes
         Of the same images and categories.
+    matches : tuple of ndarray, optional
+        What `match_categories` returns for both, where that is known already.
 
     Returns
     -------
     list of RankedDetections
         One a category, with ten IoU thresholds. Equal scores are in the order of their images.
     """
-    matched, ignored = match_categories(found, truth)
+    matched, ignored = matches or match_categories(found, truth)
     order = np.lexsort((found.image, -found.scores, found.label))
     ends = np.searchsorted(found.label[order], np.arange(len(truth.categories) + 1))
     ranked = []

@@ -19,7 +19,7 @@ class Shared:
     line : ndarray of shape (N, M)
         Products of scores, in units of their scale.
     family, place, category : ndarray of shape (N, M)
-        Products of the spreads at their levels, where they share one, else 0.
+        1 where they share one, else 0.
     """
 
     line: np.ndarray
@@ -28,15 +28,12 @@ class Shared:
     category: np.ndarray
 
     @classmethod
-    def of(
-        cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray], h: tuple[np.ndarray, np.ndarray]
-    ) -> Shared:
-        """Compare pairs, given scaled scores `x` (N, P), (M, P) and spreads `h` (N,), (M,)."""
-        spread = np.multiply.outer(*h)
+    def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
+        """Compare pairs, given scaled scores `x` (N, P) and (M, P)."""
         family = same(a.family, b.family)
         place = family & same(a.place, b.place)
         category = same(a.category, b.category)
-        return cls(x[0] @ x[1].T, spread * family, spread * place, spread * category)
+        return cls(x[0] @ x[1].T, 1.0 * family, 1.0 * place, 1.0 * category)
 
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
         """Return the covariance (N, M), without what each pair has on its own.

@@ -2,12 +2,11 @@ r"""Bayesian linear regression of accuracy on scores, with random effects.
 
 Pair i, in family f, place p and category c, with scores x_i in units of their scale:
 
-.. math:: y_i = a + x_i^T b + h_i (u_f + x_i^T b_f + v_p + w_c + e_i + s_i)
+.. math:: y_i = a + x_i^T b + u_f + x_i^T b_f + v_p + w_c + e_i + s_i
 
-with a and slopes b normal as a `Prior` has them, what is particular to a family (u and the slopes
-b_f), a place (v), a category (w) and the pair (e) normal with the variances of a `Variances`, and s
-the sampling error of few images. h is how far pairs of such a level stray
-(`autoeval.regression.level`).
+with a and slopes b normal as a `Prior` has them, the effects of a family (u and the slopes b_f), a
+place (v), a category (w, whose mean is known for some) and the pair (e) normal with the variances
+of a `Variances`, and s the sampling error of few images.
 
 Given the variances everything is jointly normal, and so are the accuracies of new pairs (Rasmussen
 & Williams 2006, equations 2.25 and 2.26, with this covariance). The variances are not known: the
@@ -19,23 +18,20 @@ distribution; where scores leave the range of the sources, the uncertainty of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from typing_extensions import Self
 
 from autoeval.regression.covariance import Shared
-from autoeval.regression.level import spread_at
 from autoeval.regression.mixture import Mixture
 from autoeval.regression.pairs import Pairs
 from autoeval.regression.regression_prior import Prior
 from autoeval.regression.scaling import Scaling
-from autoeval.regression.shared_line import SharedLine
+from autoeval.regression.shared_line import SharedLine, Solved
 from autoeval.regression.variances import Variances, possible_variances
 
 NEGLIGIBLE = 1e-4  # share of the greatest weight
-AT_ONCE = 32  # pairs whose covariance is looked at together, where they may be many
 
 
 class MixedModel:
@@ -44,28 +40,26 @@ class MixedModel:
     Parameters
     ----------
     scaling : Scaling
-        First guess of the units of the P scores, each of which rises with accuracy or may.
-    prior : Prior, optional
+        Units of the P scores.
+    prior : Prior
+        With the slopes of these scores.
     variances : sequence of Variances, optional
         Possibilities; those of the prior by default.
 
     Attributes
     ----------
     pairs_ : Pairs
-    scaling_ : Scaling
+    intercept_std_ : float
+        Of the prior, with what so few pairs leave open.
     weights_ : ndarray of shape (G,)
         Posterior weight of each possibility that is not negligible.
     """
 
     def __init__(
-        self,
-        scaling: Scaling,
-        *,
-        prior: Prior | None = None,
-        variances: Sequence[Variances] | None = None,
+        self, scaling: Scaling, prior: Prior, *, variances: Sequence[Variances] | None = None
     ) -> None:
         self.scaling = scaling
-        self.prior = prior or Prior()
+        self.prior = prior
         self.variances = variances
 
     def fit(self, pairs: Pairs, y: np.ndarray) -> Self:
@@ -78,14 +72,26 @@ class MixedModel:
         """
         if not len(pairs) or np.shape(y) != (len(pairs),) or not np.isfinite(y).all():
             raise ValueError(f"Expected finite accuracies of {len(pairs)} pairs, at least one.")
-        self.pairs_, self.scaling_ = pairs, self.scaling.learn(pairs.x)
-        variances = self.variances or possible_variances(self.prior)
-        even = np.ones(len(pairs))
-        self._even = _Posterior.of(self, even, y, variances)
-        self._posterior = self._even
-        if self._by_level:
-            self._posterior = _Posterior.of(self, self._spread(pairs), y, variances)
-        self.weights_ = self._posterior.weights
+        self.pairs_ = pairs
+        of_pairs = self.prior.calibration_std / np.sqrt(len(pairs))
+        self.intercept_std_ = float(np.hypot(self.prior.intercept_std, of_pairs))
+        x = self.scaling.apply(pairs.x)
+        shared = Shared.of(pairs, pairs, (x, x))
+        residual = y - self._prior_mean(pairs)
+        every = self.variances or possible_variances(self.prior)
+        solved: list[Solved] = []
+        logs = []
+        for variances in every:
+            own = np.diag(variances.pair + pairs.sampling)
+            factor = cho_factor(self._covariance(shared, variances) + own, lower=True)
+            coefficients = cho_solve(factor, residual)
+            solved.append((factor, coefficients))
+            volume = np.log(np.diag(factor[0])).sum()
+            logs.append(variances.log_prior - 0.5 * residual @ coefficients - volume)
+        weights = np.exp(np.array(logs) - max(logs))
+        kept = np.flatnonzero(weights > NEGLIGIBLE).tolist()
+        self.weights_ = weights[kept] / weights[kept].sum()
+        self._likely = [(every[k], solved[k]) for k in kept]
         return self
 
     def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
@@ -104,8 +110,19 @@ class MixedModel:
         Mixture
             Of M, or K, quantities. Their sampling error by `Pairs.sampling` is included.
         """
-        weights = np.eye(len(pairs)) if average is None else average
-        return self._posterior.predict(self, pairs, self._spread(pairs), weights)
+        average = np.eye(len(pairs)) if average is None else average
+        x, known = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
+        cross = Shared.of(self.pairs_, pairs, (known, x))
+        own = Shared.of(pairs, pairs, (x, x))
+        prior, means, stds = self._prior_mean(pairs), [], []
+        for variances, (factor, coefficients) in self._likely:
+            reach = self._covariance(cross, variances)
+            spread = self._covariance(own, variances) - reach.T @ cho_solve(factor, reach)
+            spread += np.diag(variances.pair + pairs.sampling)
+            means.append(average @ (prior + reach.T @ coefficients))
+            squares = ((average @ spread) * average).sum(axis=1)
+            stds.append(np.sqrt(np.maximum(squares, 1e-12)))
+        return Mixture(self.weights_, np.array(means), np.array(stds))
 
     def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of pairs together: what is not known of the line they share.
@@ -122,94 +139,20 @@ class MixedModel:
         ndarray of shape (draws, M)
             Each column is distributed as `predict` says.
         """
-        rng, posterior = np.random.default_rng(seed), self._posterior
-        pieces = (slice(k, k + AT_ONCE) for k in range(0, len(pairs), AT_ONCE))
-        h = np.concatenate([self._spread(pairs[piece]) for piece in pieces])
-        x = (self._scaled(self.pairs_), self._scaled(pairs))
-        line = SharedLine(self.pairs_, pairs, x, self.prior.intercept_std)
-        prior, parts = self._prior_mean(x[1]), []
-        for n, variances, solved in zip(
-            rng.multinomial(draws, posterior.weights),
-            posterior.variances,
-            posterior.solved,
-            strict=True,
-        ):
-            drawn = line.draw(variances, solved, (posterior.spread, h), draws=n, rng=rng)
-            parts.append(prior + drawn)
-        return rng.permutation(np.concatenate(parts))
+        rng = np.random.default_rng(seed)
+        x = (self.scaling.apply(self.pairs_.x), self.scaling.apply(pairs.x))
+        line = SharedLine(self.pairs_, pairs, x, self.intercept_std_)
+        counts = rng.multinomial(draws, self.weights_)
+        parts = [
+            line.draw(variances, solved, draws=n, rng=rng)
+            for n, (variances, solved) in zip(counts, self._likely, strict=True)
+        ]
+        return self._prior_mean(pairs) + rng.permutation(np.concatenate(parts))
 
-    def _spread(self, pairs: Pairs) -> np.ndarray:
-        if not self._by_level:
-            return np.ones(len(pairs))
-        line = self._even.predict(self, pairs, np.zeros(len(pairs)), np.eye(len(pairs)), line=True)
-        return spread_at(line.mean, line.std, self.prior.least)
-
-    @property
-    def _by_level(self) -> bool:
-        return self.prior.least < 1
-
-    def _prior_mean(self, x: np.ndarray) -> np.ndarray:
-        return self.prior.intercept + self.prior.rise * x.mean(axis=1)
+    def _prior_mean(self, pairs: Pairs) -> np.ndarray:
+        known = np.array([self.prior.categories.get(str(of), 0.0) for of in pairs.category])
+        slopes = self.scaling.apply(pairs.x) @ np.array(self.prior.slopes)
+        return np.asarray(self.prior.intercept + slopes + known)
 
     def _covariance(self, shared: Shared, variances: Variances) -> np.ndarray:
-        return shared.covariance(variances, self.prior.intercept_std**2)
-
-    def _scaled(self, pairs: Pairs) -> np.ndarray:
-        return self.scaling_.apply(pairs.x)
-
-
-@dataclass(frozen=True, eq=False)
-class _Posterior:
-    """What is known given the data, for each possibility: weights, factors and coefficients."""
-
-    spread: np.ndarray
-    variances: list[Variances]
-    weights: np.ndarray
-    solved: list[tuple[tuple[np.ndarray, bool], np.ndarray]]
-
-    @classmethod
-    def of(
-        cls, model: MixedModel, h: np.ndarray, y: np.ndarray, every: Sequence[Variances]
-    ) -> _Posterior:
-        x = model._scaled(model.pairs_)
-        shared = Shared.of(model.pairs_, model.pairs_, (x, x), (h, h))
-        residual = y - model._prior_mean(x)
-        solved, logs = [], []
-        for variances in every:
-            own = np.diag(h**2 * (variances.pair + model.pairs_.sampling))
-            factor = cho_factor(model._covariance(shared, variances) + own, lower=True)
-            coefficients = cho_solve(factor, residual)
-            solved.append((factor, coefficients))
-            logs.append(
-                variances.log_prior
-                - 0.5 * residual @ coefficients
-                - np.log(np.diag(factor[0])).sum()
-            )
-        weights = np.exp(np.array(logs) - max(logs))
-        kept = np.flatnonzero(weights > NEGLIGIBLE).tolist()
-        normal = weights[kept] / weights[kept].sum()
-        return cls(h, [every[k] for k in kept], normal, [solved[k] for k in kept])
-
-    def predict(
-        self,
-        model: MixedModel,
-        pairs: Pairs,
-        h: np.ndarray,
-        average: np.ndarray,
-        *,
-        line: bool = False,
-    ) -> Mixture:
-        """Predict; with `line`, what the line alone says, without effects and sampling error."""
-        x, known = model._scaled(pairs), model._scaled(model.pairs_)
-        cross = Shared.of(model.pairs_, pairs, (known, x), (self.spread, h))
-        own = Shared.of(pairs, pairs, (x, x), (h, h))
-        means, stds = [], []
-        for variances, (factor, coefficients) in zip(self.variances, self.solved, strict=True):
-            reach = model._covariance(cross, variances)
-            spread = model._covariance(own, variances) - reach.T @ cho_solve(factor, reach)
-            if not line:
-                spread += np.diag(h**2 * (variances.pair + pairs.sampling))
-            means.append(average @ (model._prior_mean(x) + reach.T @ coefficients))
-            squares = ((average @ spread) * average).sum(axis=1)
-            stds.append(np.sqrt(np.maximum(squares, 1e-12)))
-        return Mixture(self.weights, np.array(means), np.array(stds))
+        return shared.covariance(variances, self.intercept_std_**2)

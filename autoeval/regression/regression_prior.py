@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 Shares = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
 class Prior:
-    """The numbers behind `MixedModel`; chosen by ``autoeval study choose``.
-
-    What was chosen and what it is worth: docs/results/transfer.md.
+    """The numbers behind `MixedModel`, fitted on a panel of detectors (docs/calibration.md).
 
     Parameters
     ----------
     intercept, intercept_std : float
         Accuracy of a pair whose scores are in their middle.
-    rise : float
-        Mean of the sum of all slopes, for scores in units of their scale, of which each score has
-        its part: scores that say the same do not say more because they are many.
     slopes : tuple of float
-        Standard deviations of slopes, equally likely.
+        Mean slope of each score, in units of its scale.
+    calibration_std : float
+        Of the intercept where the calibration rests on one pair; with n pairs it is divided by the
+        root of n.
+    slope_std : float
+        Standard deviation of each slope.
+    categories : mapping of str to float
+        What is known of categories by name: the mean of their effect.
     spread, spread_log_std : float
-        How far pairs stray from the line, all effects together: median and standard deviation of
-        the logarithm of a log-normal distribution.
+        Standard deviation of pairs around the line, all effects together: median and standard
+        deviation of the logarithm of a log-normal distribution.
     shares : tuple of (family, place, category, pair)
-        How the square of that spread divides; equally likely.
+        How the square of that spread divides.
     bending : float
         Variance of each slope from family to family, as a share of that square.
-    least : float
-        How far pairs at 0 and 1 stray, relative to those in the middle; 1 where the level tells
-        nothing of it.
     of_one_image : float
         Standard deviation of average precision because it is measured on one image.
     guess : float
-        Number of pairs that the first guess of units counts as.
+        Number of pairs that the first guess of the spread of accuracies counts as.
     """
 
-    intercept: float = 0.35
-    intercept_std: float = 0.07
-    rise: float = 0.24
-    slopes: tuple[float, ...] = (0.01, 0.02)
+    slopes: tuple[float, ...]
+    intercept: float = 0.3
+    intercept_std: float = 0.03
+    calibration_std: float = 0.2
+    slope_std: float = 0.015
+    categories: Mapping[str, float] = field(default_factory=dict)
     spread: float = 0.1
-    spread_log_std: float = 0.2
-    shares: tuple[Shares, ...] = (
-        (0.3, 0.2, 0.1, 0.4),
-        (0.2, 0.1, 0.1, 0.6),
-        (0.2, 0.1, 0.3, 0.4),
-    )
-    bending: float = 0.1
-    least: float = 0.8
+    spread_log_std: float = 0.3
+    shares: Shares = (0.4, 0.1, 0.1, 0.4)
+    bending: float = 0.03
     of_one_image: float = 0.3
     guess: float = 10.0

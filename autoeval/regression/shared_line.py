@@ -47,7 +47,6 @@ class SharedLine:
         self,
         variances: Variances,
         solved: Solved,
-        h: tuple[np.ndarray, np.ndarray],
         *,
         draws: int,
         rng: np.random.Generator,
@@ -59,24 +58,22 @@ class SharedLine:
         variances : Variances
         solved : tuple
             Cholesky factor of the covariance of the known pairs, and it solved for their residuals.
-        h : tuple of ndarray of shape (N,) and (M,)
-            How far pairs of their level stray.
         draws : int
         rng : Generator
         """
-        known, new = (self._shared(k, variances, h[k]) for k in (0, 1))
+        known, new = (self._shared(k, variances) for k in (0, 1))
         factor, coefficients = solved
         covariance = np.eye(known.shape[1]) - known.T @ cho_solve(factor, known)
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0))
         z = known.T @ coefficients + rng.standard_normal((draws, len(values))) @ root.T
-        return z @ new.T + h[1] * self._own(variances, draws, rng)
+        return z @ new.T + self._own(variances, draws, rng)
 
-    def _shared(self, which: int, variances: Variances, h: np.ndarray) -> np.ndarray:
+    def _shared(self, which: int, variances: Variances) -> np.ndarray:
         """Return what each pair has of z, in units of prior standard deviations."""
         x = self.x[which]
         slopes, categories = np.sqrt([variances.slope, variances.category])
-        of_category = categories * h[:, None] * self._of_category[which]
+        of_category = categories * self._of_category[which]
         return np.hstack([np.full((len(x), 1), self.intercept_std), slopes * x, of_category])
 
     def _own(self, variances: Variances, draws: int, rng: np.random.Generator) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
@@ -39,18 +38,17 @@ class Variances:
     log_prior: float = 0.0
 
 
-def possible_variances(prior: Prior | None = None) -> tuple[Variances, ...]:
+def possible_variances(prior: Prior) -> tuple[Variances, ...]:
     """List the possibilities that the regression averages over; see `Prior`."""
-    prior = prior or Prior()
     return tuple(
         Variances(
-            family=spread**2 * shares[0],
-            place=spread**2 * shares[1],
-            category=spread**2 * shares[2],
-            pair=spread**2 * shares[3],
-            slope=slope**2,
+            family=spread**2 * prior.shares[0],
+            place=spread**2 * prior.shares[1],
+            category=spread**2 * prior.shares[2],
+            pair=spread**2 * prior.shares[3],
+            slope=prior.slope_std**2,
             bending=prior.bending * spread**2,
             log_prior=-0.5 * float(np.log(spread / prior.spread) / prior.spread_log_std) ** 2,
         )
-        for spread, shares, slope in product(SPREADS, prior.shares, prior.slopes)
+        for spread in SPREADS
     )

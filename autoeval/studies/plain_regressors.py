@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,9 +19,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from typing_extensions import Self
 
+from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import pair_rows, values_of
+from autoeval.estimation.pair_table import FEATURES, pair_rows, values_of
+from autoeval.estimation.score_table import SEED
 from autoeval.regression import Mixture, PredictionInterval, predict_intervals
+from autoeval.studies import transfer
 
 
 class PlainRegression:
@@ -96,3 +99,84 @@ REGRESSORS: Mapping[str, Callable[..., BayesianRegression | PlainRegression]] = 
     ),
 }
 """Name: what makes the estimator; the default first."""
+
+SIZES = (1, 3, 8)
+MISSED = 0.1  # one less the level of the intervals
+
+
+def evaluate_all(
+    tables: Mapping[str, pd.DataFrame],
+    estimator: Callable[..., Any],
+    *,
+    sizes: Sequence[int] = SIZES,
+    draws: int = 2,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Evaluate a regressor on every detector, in every way that its table allows.
+
+    Returns
+    -------
+    DataFrame
+        One row for each detector, way and category: ``loss`` (`weighted_interval_score`) and the
+        figures of `autoeval.studies.transfer.figures`.
+    """
+    rows = []
+    options: dict[str, Any] = {"features": FEATURES, "estimator": estimator}
+    for detector, table in tables.items():
+        for way, evaluated in _ways(table, sizes, draws, seed, options):
+            scored = evaluated.assign(loss=weighted_interval_score(evaluated))
+            for category, own in scored.groupby("category", sort=False):
+                named = {"detector": detector, "way": way, "category": category}
+                keys = ["family", *(["draw"] if "draw" in own else [])]
+                loss = float(own.groupby(keys)["loss"].mean().mean())
+                rows.append({**named, "loss": loss, **transfer.figures(own)})
+    return pd.DataFrame(rows)
+
+
+def check_families(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Make sure that every table holds places of three families or more."""
+    for name, table in tables.items():
+        n_families = table.loc[table["kind"] == SEED, "family"].nunique()
+        if n_families < 3:
+            raise InputError(f"{name}: expected places of 3 families or more, got {n_families}.")
+
+
+def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:
+    r"""Price a value and its interval of level 90 % together.
+
+    .. math:: WIS = \frac{1}{1.5} \left(\tfrac12 |y - m| + \tfrac{\alpha}{2} \Big(u - l +
+              \tfrac{2}{\alpha} \big(\max(l - y, 0) + \max(y - u, 0)\big)\Big)\right)
+
+    with the value m, the interval l to u and :math:`\alpha = .1` (Bracher et al. 2021, equation 1,
+    with one interval): near the mean over all quantiles of what each is off by, and least on
+    average for who tells the true ones. Where nothing is told, the interval is all that is possible
+    and the value what the sources have on average.
+
+    Examples
+    --------
+    >>> evaluated = pd.DataFrame({"true": [.5, .5], "lower": [.4, .6], "upper": [.6, .7]})
+    >>> weighted_interval_score(evaluated.assign(estimate=[.5, .65], constant=.5)).round(4)
+    array([0.0067, 0.12  ])
+    """
+    low, high, true = (
+        evaluated["lower"].fillna(0.0),
+        evaluated["upper"].fillna(1.0),
+        evaluated["true"],
+    )
+    off = (evaluated["estimate"].fillna(evaluated["constant"]) - true).abs()
+    outside = (low - true).clip(lower=0) + (true - high).clip(lower=0)
+    interval = high - low + 2 / MISSED * outside
+    return ((off + MISSED * interval) / 3).to_numpy(np.float64)
+
+
+def _ways(
+    table: pd.DataFrame, sizes: Sequence[int], draws: int, seed: int, options: dict[str, Any]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    places, sets = transfer.places_of(table), transfer.labelled_of(table)
+    yield "families left out", transfer.families_left_out(places, **options)
+    if len(sets):
+        yield "0 and a set", transfer.by_labelled_set(sets, places, **options)
+    for m in (m for m in sizes if m < places["family"].nunique() - 1):
+        for known in (None, sets) if len(sets) else (None,):
+            drawn = transfer.few_families(places, known, m=m, draws=draws, seed=seed, **options)
+            yield f"{m}{'' if known is None else ' and a set'}", drawn

@@ -194,7 +194,7 @@ def test_what_a_threshold_hides_widens_the_interval(world, tmp_path, capsys):
     reach = [(e["upper"] - e["lower"]) / 2 for e in (full, cut)]
     assert reach[1] == pytest.approx(np.hypot(reach[0], 1.645 * spread / 2), rel=0.15)
     each = [e["per_category"]["thing 0"] for e in (full, cut)]
-    assert each[1]["upper"] - each[1]["lower"] > 1.3 * (each[0]["upper"] - each[0]["lower"])
+    assert each[1]["upper"] - each[1]["lower"] > 1.2 * (each[0]["upper"] - each[0]["lower"])
 
 
 def test_a_list_of_sure_boxes_does_not_compare_with_a_full_one(world, tmp_path, capsys):
@@ -231,11 +231,29 @@ def test_doubts_of_the_fit_come_with_every_estimate(world, tmp_path, capsys):
     assert "do the labels miss objects" in capsys.readouterr().out
 
 
-def test_scores_that_are_never_high_are_refused(world, tmp_path, capsys):
+def test_scores_that_do_not_tell_which_boxes_are_right_are_refused(world, tmp_path, capsys):
+    files = {"labels": world / "val_labels.json"}
+    files["predictions"] = changed(world, tmp_path, lambda e: {**e, "score": 1 - e["score"]})
+    assert main(["fit", *words(tmp_path, **files)]) == 2
+    assert "do not predict which of its boxes are right" in capsys.readouterr().err
+
+
+def test_scores_that_are_never_high_are_calibrated(world, tmp_path):
+    """Quarters of the confidences: a detector that is as accurate, and less sure."""
     files = {"labels": world / "val_labels.json"}
     files["predictions"] = changed(world, tmp_path, lambda e: {**e, "score": e["score"] / 4})
-    assert main(["fit", *words(tmp_path, **files)]) == 2
-    assert "scores are read from 0.3" in capsys.readouterr().err
+    assert main(["fit", *words(tmp_path, **files)]) == 0
+    quarter, whole = (
+        AccuracyEstimator.load(path / "estimator.parquet") for path in (tmp_path, world / "fit")
+    )
+    assert len(quarter.table_) == len(whole.table_)
+    assert main(["fit", *words(tmp_path / "usual", **files), "--no-calibration"]) == 0
+    usual = AccuracyEstimator.load(tmp_path / "usual/estimator.parquet")
+    off, without = (
+        np.abs(of.table_["expected_ap"] - whole.table_["expected_ap"]).max()
+        for of in (quarter, usual)
+    )
+    assert off < without / 2
 
 
 @pytest.mark.parametrize("command", [["label", "plan"], ["monitor"], ["estimate-map"]])

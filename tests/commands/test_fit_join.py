@@ -28,7 +28,7 @@ def test_three_labelled_sets_are_left_out_in_turn_and_no_row_is_lost(tmp_path):
     assert join(*folders, to=tmp_path / "all") == 0
     parts = [pd.read_parquet(f"{folder}/scores.parquet") for folder in folders]
     joined = AccuracyEstimator.load(tmp_path / "all/estimator.parquet")
-    columns = ["source", "category", "atc@0.30", "mAP"]
+    columns = ["source", "category", "expected_ap", "mAP"]
     expected = pd.concat(parts, ignore_index=True)[columns]
     pd.testing.assert_frame_equal(joined.regression_.rows_[columns], expected)
     result = json.loads((tmp_path / "all/result.json").read_text())
@@ -62,7 +62,7 @@ def test_joined_fits_remember_the_detector_and_estimate_any_category(tables):
     where = ["--category", "cup", "--work-dir", str(tables / "new")]
     assert main(["estimate", str(tables / "one/images"), *estimator, *where]) == 0
     told = json.loads((tables / "new/result.json").read_text())["estimate"]
-    assert told["lower"] < told["value"] < told["upper"]
+    assert told["lower"] < told["value"] <= told["upper"]
 
 
 def test_what_does_not_go_together_is_refused(tables, capsys):

@@ -80,8 +80,14 @@ def stopped(monkeypatch):
 
 
 def assert_equal_files(one, other, names):
+    """Compare files byte by byte; of results all but the command and its date."""
     for name in names:
-        assert (one / name).read_bytes() == (other / name).read_bytes()
+        contents = [(folder / name).read_bytes() for folder in (one, other)]
+        if name == "result.json":
+            results = [json.loads(content) for content in contents]
+            assert all(result.pop("about")["date"] for result in results)
+            contents = [json.dumps(result) for result in results]
+        assert contents[0] == contents[1]
 
 
 def test_a_fit_and_an_estimate_by_it_go_on(stopped, table, tmp_path, capsys):
@@ -100,7 +106,7 @@ def test_a_fit_and_an_estimate_by_it_go_on(stopped, table, tmp_path, capsys):
 def test_changed_labels_are_read_anew_though_no_image_is(stopped, table, tmp_path, capsys):
     content = json.loads(table[2].read_text())
     shutil.copytree(table[4], tmp_path / "images")
-    for left_out in (None, 1):
+    for left_out in (None, 8):
         kept = [a for a in content["annotations"] if a["category_id"] != left_out]
         (tmp_path / "labels.json").write_text(json.dumps({**content, "annotations": kept}))
         words = [*table[:2], tmp_path / "labels.json", "--img-dir", tmp_path / "images"]
@@ -108,7 +114,7 @@ def test_changed_labels_are_read_anew_though_no_image_is(stopped, table, tmp_pat
         assert run(words) == 0
         rows = pd.read_parquet(tmp_path / "work/scores.parquet")
         assert (len(rows), CtrlC.seen) == ((7, 0) if left_out else (8, N))
-        assert ("cup" in set(rows["category"])) == (left_out is None)
+        assert ("spoon" in set(rows["category"])) == (left_out is None)
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ def test_the_python_api_from_files_to_an_estimate_with_labels(small):
     """The calls that the documentation begins with, where nothing heavy is installed."""
     done = start(ABSENT + LABEL_ALL + EXAMPLE + NOT_IMPORTED, folder=small)
     assert done.returncode == 0, done.stderr
-    free, labelled = (line for line in done.stdout.splitlines() if "estimated mAP" in line)
+    free, labelled = (line for line in done.stdout.splitlines() if line.startswith("estimated mAP"))
     assert "from 60 images" in free and "from 20 labelled images of 60" in labelled
     copied = {path.name: path.read_bytes() for path in (small / "plan/images").iterdir()}
     assert len(copied) == 20

@@ -6,11 +6,12 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import OF_BOXES, pair_rows
+from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER, pair_rows
+from autoeval.regression import Prior, Scaling
 
 
 def pair_table(n=24, seed=0, noise=0.04, categories=("car", "van")):
-    """Pairs of two places a family, whose accuracy goes with the first score."""
+    """Pairs of two places a family, whose accuracy is the expected AP and 0.05, up to noise."""
     rng = np.random.default_rng(seed)
     score = rng.uniform(0.1, 0.6, n)
     return pd.DataFrame(
@@ -19,21 +20,21 @@ def pair_table(n=24, seed=0, noise=0.04, categories=("car", "van")):
             "family": [f"family{k // 4}" for k in range(n)],
             "category": [categories[k % len(categories)] for k in range(n)],
             "n_images": 100,
-            "atc@0.30": score,
-            "box_share@0.30": score + 0.1,
-            "confident_images@0.20": 0.8,
-            "mAP": np.clip(1.2 * score - 0.05 + rng.normal(0, noise, n), 0, 1),
+            "expected_ap": score,
+            "likely_share": 0.3,
+            "box_size": -1.8,
+            "mAP": np.clip(score + 0.05 + rng.normal(0, noise, n), 0, 1),
         }
     )
 
 
 def test_it_follows_the_scores_and_says_how_surely():
     table = pair_table()
-    asked = table.iloc[[0, 0]].assign(**{"atc@0.30": [0.2, 0.5], "box_share@0.30": [0.3, 0.6]})
+    asked = table.iloc[[0, 0]].assign(expected_ap=[0.2, 0.5])
     low, high = BayesianRegression().fit(table).predict(asked)
-    assert low.value == pytest.approx(0.19, abs=0.08)
-    assert high.value == pytest.approx(0.55, abs=0.08)
-    assert low.lower < 0.19 < low.upper and high.lower < 0.55 < high.upper
+    assert low.value == pytest.approx(0.25, abs=0.05)
+    assert high.value == pytest.approx(0.55, abs=0.05)
+    assert low.lower < 0.25 < low.upper and high.lower < 0.55 < high.upper
 
 
 def test_a_mean_over_categories_of_one_place_keeps_what_they_share():
@@ -69,19 +70,19 @@ def test_tables_of_several_categories_are_stacked():
 def test_a_score_that_is_undefined_counts_as_the_least_that_it_can_be():
     table = pair_table()
     estimator = BayesianRegression().fit(table)
-    nothing = table.iloc[:1].assign(**dict.fromkeys(OF_BOXES, 0.0) | {"atc@0.30": 0.3})
-    undefined = table.iloc[:1].assign(**dict.fromkeys(OF_BOXES, np.nan))
+    nothing = table.iloc[:1].assign(expected_ap=0.0, likely_share=0.0, box_size=-1.8)
+    undefined = table.iloc[:1].assign(**dict.fromkeys(FEATURES, np.nan))
     assert estimator.predict(nothing)[0].raw == estimator.predict(undefined)[0].raw
 
 
 def test_a_score_that_some_pairs_lack_is_not_read():
     """Joined tables hold nan where a pass was not made; it must not count as agreement of 0."""
     table = pair_table()
-    half = table.assign(**{"scale_ap@0.30": table["atc@0.30"]})
-    half.loc[:7, "scale_ap@0.30"] = np.nan
-    assert BayesianRegression().fit(half).features_ == OF_BOXES
-    half.loc[:7, ["atc@0.30", "box_share@0.30"]] = np.nan
-    assert BayesianRegression().fit(half).features_ == (*OF_BOXES, "scale_ap@0.30")
+    half = table.assign(**{WITH_TEACHER: table["expected_ap"]})
+    half.loc[:7, WITH_TEACHER] = np.nan
+    assert BayesianRegression().fit(half).features_ == FEATURES
+    half.loc[:7, list(FEATURES)] = np.nan
+    assert BayesianRegression().fit(half).features_ == (*FEATURES, WITH_TEACHER)
 
 
 def test_bad_input():
@@ -93,9 +94,14 @@ def test_bad_input():
     twice = table.assign(family=[f"family{k}" for k in range(len(table))])
     with pytest.raises(InputError, match="place0 is in the families family0, family1"):
         BayesianRegression().fit(twice)
-    with pytest.raises(InputError, match=r"columns atc@0\.30 but"):
-        BayesianRegression().fit(table).predict(table.drop(columns="atc@0.30"))
-    half = table.assign(**{"scale_ap@0.30": table["atc@0.30"]})
-    estimator, asked = BayesianRegression().fit(half), half.assign(**{"scale_ap@0.30": np.nan})
+    with pytest.raises(InputError, match=r"columns expected_ap but"):
+        BayesianRegression().fit(table).predict(table.drop(columns="expected_ap"))
+    with pytest.raises(InputError, match=r"regression of mAP on ac\. .* on expected_ap, "):
+        BayesianRegression(features=["ac"]).fit(table.assign(ac=0.5))
+    half = table.assign(**{"scale_ap@0.30": table["expected_ap"]})
+    of_two = {"features": ["expected_ap", "scale_ap@0.30"], "prior": Prior((0.1, 0.1))}
+    scaling = Scaling(np.full(2, 0.3), np.full(2, 0.2))
+    estimator = BayesianRegression(**of_two, scaling=scaling).fit(half)
+    asked = half.assign(**{"scale_ap@0.30": np.nan})
     with pytest.raises(InputError, match=r"scale_ap@0\.30 of .* 24 of 24 lack it"):
         estimator.predict(asked)

@@ -4,20 +4,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import (
+    LABELLED_FEATURES,
     CategoryScores,
     labelled_rows,
-    scores_everywhere,
-    scores_where_found,
+    site_scores,
 )
-from autoeval.estimation.pair_table import FEATURES, OF_BOXES, values_of
+from autoeval.estimation.pair_table import FEATURES, values_of
+from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site_boxes import SiteBoxes, columns_of
+from autoeval.estimation.training_set import training_set
 from autoeval.scores.base import ConfidenceScore
+from autoeval.scores.calibrated import CalibratedScores
 from autoeval.scores.registry import score_of, scores
 from autoeval.scores.resampling import resampled_counts
 from autoeval.scores.scale_ap import ScaleAP
@@ -25,6 +29,8 @@ from tests.made_sites import N_IMAGES, WORDS, random_found, shaken, truth_from
 
 OF_CONFIDENCE = [score for score in scores().values() if issubclass(score, ConfidenceScore)]
 COLUMNS = [name for score in OF_CONFIDENCE for name in score.features]
+RATIOS = ("atc@0.30", "box_share@0.30", "confident_images@0.20")
+USUAL = calibration_prior().calibration
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +55,7 @@ def fed(score, found, category, images):
 @pytest.mark.parametrize("images", [range(N_IMAGES), [0, 3, 4, 7, N_IMAGES - 1]])
 @pytest.mark.parametrize("category", [0, 1])
 def test_equal_to_the_score_classes_to_the_last_bit(found, category, images):
-    assert set(OF_BOXES) <= set(COLUMNS)
+    assert set(RATIOS) <= set(COLUMNS)
     ours = CategoryScores(SiteBoxes(found), category, np.array(images), COLUMNS)
     row = ours.row()
     assert row.pop("category") == found.categories[category]
@@ -63,6 +69,45 @@ def test_equal_to_the_score_classes_to_the_last_bit(found, category, images):
     for kind in OF_CONFIDENCE:
         drawn |= fed(kind(), found, category, images).resample(times)
     np.testing.assert_equal(ours.resample(times), {name: drawn[name] for name in COLUMNS})
+
+
+def calibrated(found, category, images):
+    """Feed the score class image by image."""
+    score = CalibratedScores(USUAL)
+    for k in images:
+        boxes = found.detections(k)
+        score.update(Evidence(str(k), (200, 200), boxes[boxes.labels == category]))
+    return score
+
+
+@pytest.mark.parametrize("images", [range(N_IMAGES), [0, 3, 4, 7, N_IMAGES - 1]])
+@pytest.mark.parametrize("category", [0, 3])
+def test_calibrated_scores_are_those_of_the_score_class(category, images):
+    found = random_found(2)
+    boxes = SiteBoxes(found, calibration=USUAL)
+    ours = CategoryScores(boxes, category, np.array(images), FEATURES)
+    expected = calibrated(found, category, images)
+    row = {name: value for name, value in ours.row().items() if name in FEATURES}
+    assert row == pytest.approx(expected.compute(), abs=1e-12)
+    times = resampled_counts(len(images), resamples=4, seed=1)
+    drawn = expected.resample(times)
+    for name, values in ours.resample(times).items():
+        np.testing.assert_allclose(values, drawn[name], atol=1e-12)
+
+
+def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_there_twice():
+    """To the last digit but for the expected AP, whose first order is most of its change."""
+    found = random_found(2)
+    boxes = SiteBoxes(found, calibration=USUAL)
+    times = resampled_counts(N_IMAGES, resamples=40, seed=1)
+    ours = CategoryScores(boxes, 0, np.arange(N_IMAGES), FEATURES).resample(times)
+    again = pd.DataFrame(
+        [calibrated(found, 0, np.repeat(np.arange(N_IMAGES), counts)).compute() for counts in times]
+    )
+    for name in ("likely_share", "box_size"):
+        np.testing.assert_allclose(ours[name], again[name])
+    assert np.corrcoef(ours["expected_ap"], again["expected_ap"])[0, 1] > 0.9
+    assert ours["expected_ap"].std() == pytest.approx(again["expected_ap"].std(), rel=0.2)
 
 
 @pytest.mark.parametrize("kind", OF_CONFIDENCE)
@@ -84,20 +129,21 @@ def test_many_images_at_once_are_one_image_after_another(found, kind):
 
 def test_images_drawn_again_are_images_that_are_there_twice(found):
     times = np.random.default_rng(1).multinomial(N_IMAGES, np.full(N_IMAGES, 1 / N_IMAGES), 5)
-    drawn = CategoryScores(SiteBoxes(found), 0, np.arange(N_IMAGES), OF_BOXES).resample(times)
+    drawn = CategoryScores(SiteBoxes(found), 0, np.arange(N_IMAGES), RATIOS).resample(times)
     for k, counts in enumerate(times):
         chosen = np.repeat(np.arange(N_IMAGES), counts)
-        for name in OF_BOXES:
+        for name in RATIOS:
             expected = fed(score_of(name)(), found, 0, chosen).compute()[name]
             assert drawn[name][k] == pytest.approx(expected, abs=1e-12)
 
 
 def test_nothing_found(found):
     empty = found.where(np.zeros(len(found), bool))
-    row = CategoryScores(SiteBoxes(empty), 0, np.arange(N_IMAGES), OF_BOXES).row()
-    assert np.isnan(row["atc@0.30"])
-    values = values_of(pd.DataFrame([row]), OF_BOXES)  # as the regression reads it
-    np.testing.assert_array_equal(values, [[0.3, 0, 0]])
+    boxes = SiteBoxes(empty, calibration=USUAL)
+    row = CategoryScores(boxes, 0, np.arange(N_IMAGES), FEATURES).row()
+    assert np.isnan([row[name] for name in FEATURES]).all()
+    values = values_of(pd.DataFrame([row]), FEATURES)  # as the regression reads it
+    np.testing.assert_array_equal(values, [[0, 0, -1.8]])
 
 
 def test_a_column_that_no_score_fills(found):
@@ -106,8 +152,9 @@ def test_a_column_that_no_score_fills(found):
 
 
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
-    row = CategoryScores(SiteBoxes(found), 0, np.arange(3), FEATURES).row()
-    assert set(row) == {"category", "n_images", *OF_BOXES}
+    boxes = SiteBoxes(found, calibration=USUAL)
+    row = CategoryScores(boxes, 0, np.arange(3), LABELLED_FEATURES).row()
+    assert set(row) == {"category", "n_images", *FEATURES}
 
 
 @pytest.mark.parametrize("category", [0, 3])
@@ -133,41 +180,59 @@ def test_half_size_of_other_images_is_refused():
         SiteBoxes(found, found.on_images(range(5)))
 
 
-def test_a_pair_is_on_the_images_that_hold_its_category():
+def training(found, truth, **options):
+    return training_set(SiteBoxes(found), truth, name="val", **options)
+
+
+def test_a_pair_is_evaluated_on_the_images_that_hold_its_category_and_scored_where_it_is_found():
     found = random_found(0)
     truth = truth_from(found)
-    table = labelled_rows(SiteBoxes(found), truth, source="val")
-    held = [len(np.unique(truth.image[truth.label == k])) for k in range(5)]
-    assert table["n_images"].tolist() == held
+    table = labelled_rows(training(found, truth), USUAL)
     assert table["n_boxes"].tolist() == np.bincount(truth.label).tolist()
     assert set(table["kind"]) == {"category"} and set(table["family"]) == {"val"}
-    everywhere = labelled_rows(SiteBoxes(found), truth, source="val", everywhere=True)
-    assert set(everywhere["n_images"]) == {N_IMAGES} and set(everywhere["kind"]) == {"seed"}
+    everywhere = labelled_rows(training(found, truth, everywhere=True), USUAL)
+    assert set(everywhere["kind"]) == {"seed"}
     # false positives on images without the category lower the precision only there
     assert (everywhere["mAP"] <= table["mAP"]).all()
+    likely = USUAL.at_half(found.scores) > 0.05
+    seen = [len(np.unique(found.image[likely & (found.label == k)])) for k in range(5)]
+    for rows in (table, everywhere):
+        assert rows["n_images"].tolist() == seen
+    pd.testing.assert_frame_equal(table[list(FEATURES)], everywhere[list(FEATURES)])
+
+
+def test_probabilities_of_another_calibration_take_the_place_of_its_own():
+    found = random_found(0)
+    labelled = training(found, truth_from(found))
+    hopeful = ScoreCalibration(USUAL.boxes + np.array([1.0, 0, 0]), USUAL.missed)
+    given = labelled_rows(labelled, USUAL, probabilities=hopeful.probabilities(found.scores))
+    pd.testing.assert_frame_equal(given, labelled_rows(labelled, hopeful))
+    assert (given["expected_ap"] > labelled_rows(labelled, USUAL)["expected_ap"]).all()
 
 
 def test_categories_with_few_boxes_are_left_out():
     found = random_found(0)
     truth = truth_from(found)
     few = truth.where((truth.label != 0) | (np.cumsum(truth.label == 0) < 8))  # seven cars
-    rows = labelled_rows(SiteBoxes(found), few, source="val")
+    rows = labelled_rows(training(found, few), USUAL)
     assert rows["category"].tolist() == list(WORDS[1:])
     with pytest.raises(InputError, match="No category of val has 8 boxes in 5 images"):
-        labelled_rows(SiteBoxes(found), truth.where(truth.image < 3), source="val")
+        training(found, truth.where(truth.image < 3))
 
 
-def test_where_found_takes_images_with_a_box_and_categories_that_are_confident_once():
+def test_a_site_takes_images_where_a_category_is_found_and_categories_that_are_likely_once():
     found = random_found(1)
-    unsure = found.where((found.label != 2) | (found.scores < 0.3))
-    pairs = scores_where_found(SiteBoxes(unsure))
+    right = USUAL.at_half(found.scores)
+    unsure = found.where((found.label != 2) | (right < 0.3))
+    boxes = SiteBoxes(unsure, calibration=USUAL)
+    pairs = site_scores(boxes)
     assert [pair.category for pair in pairs] == ["car", "bus", "dog", "cow"]
-    seen = found.image[(found.label == 0) & (found.scores > 0.05)]
-    np.testing.assert_array_equal(pairs[0].images, np.unique(seen))
-    assert pairs[0].row()["n_images"] == len(np.unique(seen))
-    everywhere = scores_everywhere(SiteBoxes(unsure))
-    assert [pair.category for pair in everywhere] == list(WORDS)
-    assert {pair.row()["n_images"] for pair in everywhere} == {N_IMAGES}
+    seen = np.unique(found.image[(found.label == 0) & (right > 0.05)])
+    np.testing.assert_array_equal(pairs[0].images, seen)
+    assert pairs[0].row()["n_images"] == len(seen)
+    named = site_scores(boxes, named=("cat", "car"))
+    assert [pair.category for pair in named] == ["car", "cat"]
+    assert named[0].row() == pairs[0].row()
 
 
 BOX = np.array([[0.0, 0, 20, 20]])
@@ -199,11 +264,20 @@ def hand_made():
 
 
 def test_scores_and_accuracy_by_hand(monkeypatch):
-    """Cars: images a and b; the crowd of c does not make it one. Vans: b, where none is found."""
+    """Cars: in a and b, found in both; vans: in b (the crowd of c is none), found in a and c.
+
+    Confidences are probabilities, and 0.45 objects are missed in every image, so that 2.3 cars are
+    expected: 0.9 of them with a precision of 0.9, a recall of 0.391, and 1.4 with a precision of
+    0.7, a recall of 0.609. Of 1.9 vans 0.6 with 0.6, a recall of 0.316, and 1 with 0.5, 0.526.
+    """
     for name in ("FEWEST_IMAGES", "FEWEST_BOXES"):
-        monkeypatch.setattr(f"autoeval.estimation.category_scores.{name}", 1)
-    car, van = labelled_rows(*hand_made(), source="x").to_dict("records")
+        monkeypatch.setattr(f"autoeval.estimation.training_set.{name}", 1)
+    boxes, truth = hand_made()
+    same = ScoreCalibration(np.tile([0.0, 1, 1], (10, 1)), np.array([np.log(0.45), 0, 0]))
+    labelled = training_set(boxes, truth, name="x")
+    car, van = labelled_rows(labelled, same).to_dict("records")
     assert (car["n_images"], car["n_boxes"], car["mAP"]) == (2, 2, pytest.approx(1.0))
-    assert car["ac"] == pytest.approx(0.7)
-    assert (van["n_images"], van["n_boxes"], van["mAP"]) == (1, 1, 0.0)
-    assert van["confident_images@0.20"] == 0.0 and np.isnan(van["ac"])
+    assert car["expected_ap"] == pytest.approx((40 * 0.9 + 21 * 0.7) / 101)
+    assert (car["likely_share"], car["box_size"]) == (1, pytest.approx(np.log(20 / 40)))
+    assert (van["n_images"], van["n_boxes"], van["mAP"]) == (2, 1, 0.0)
+    assert van["expected_ap"] == pytest.approx((32 * 0.6 + 21 * 0.5) / 101)

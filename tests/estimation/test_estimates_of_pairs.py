@@ -37,7 +37,7 @@ def test_precision_at_other_overlaps_comes_from_the_same_rows():
 
 
 def warnings_of_tightness(table):
-    asked = score_table().iloc[:1].assign(**{"atc@0.30": 0.3, "box_share@0.30": 0.4})
+    asked = score_table().iloc[:1].assign(expected_ap=0.3)
     estimate = AccuracyEstimator().fit_rows(table).predict_rows(asked)
     return [warning for warning in estimate.warnings if "tightly" in warning]
 
@@ -57,7 +57,7 @@ def test_loosely_drawn_boxes_give_a_warning_where_the_sources_show_what_they_do(
 def test_scores_far_below_the_sources_give_a_warning_and_an_interval():
     """The case of a line that runs to negative accuracy where the truth is at 15."""
     table = score_table()
-    far = table.iloc[:1].assign(**{"atc@0.30": -0.05, "box_share@0.30": 0.0})
+    far = table.iloc[:1].assign(expected_ap=0.0, likely_share=0.0, box_size=-4.0)
     estimate = AccuracyEstimator().fit_rows(table).predict_rows(far)
     assert estimate.raw < 0 and estimate.value == 0
     assert estimate.lower == 0 and estimate.upper > 0.1
@@ -67,9 +67,7 @@ def test_scores_far_below_the_sources_give_a_warning_and_an_interval():
 def test_scores_further_off_are_refused():
     table = score_table()
     estimate = (
-        AccuracyEstimator()
-        .fit_rows(table)
-        .predict_rows(table.iloc[:1].assign(**{"atc@0.30": -1.0}))
+        AccuracyEstimator().fit_rows(table).predict_rows(table.iloc[:1].assign(expected_ap=-1.0))
     )
     assert np.isnan(estimate.value) and np.isnan(estimate.lower) and np.isnan(estimate.upper)
     assert "no estimate of mAP" in str(estimate) and "none: it would reach" in str(estimate)
@@ -117,7 +115,7 @@ def test_saved_and_loaded_it_says_the_same(tmp_path):
 def test_bad_input():
     with pytest.raises(InputError, match="mAP on scores, not count_mae"):
         BayesianRegression(target="count_mae").fit(score_table())
-    with pytest.raises(InputError, match="level over 0"):
+    with pytest.raises(InputError, match="over 0 and under 1"):
         BayesianRegression(level=1.5).fit(score_table())
     with pytest.raises(InputError, match=r"3 families of sources.*got 2"):
         leave_one_source_out(score_table(n=8), "bayes")

@@ -19,18 +19,28 @@ def fitted(tmp_path_factory):
     return fit_labelled(BrightnessDetector(), labels, img_dir=images)
 
 
-def test_every_category_is_a_source(fitted):
+def test_every_category_is_a_source(fitted, tmp_path):
     table = fitted.table_.set_index("category")
     assert list(table.index) == list(BRIGHT) and set(table["n_images"]) == {12}
-    scores = {name: (level - 100) / 300 for name, level in BRIGHT.items()}
-    over = {name: score if score > 0.3 else np.nan for name, score in scores.items()}
-    assert table["atc@0.30"].to_dict() == pytest.approx(over, nan_ok=True)
+    labels = json.loads(write_table(tmp_path / "same")[0].read_text())["annotations"]
+    for k, name in enumerate(BRIGHT):
+        sides = [np.sqrt(of["area"] / (256 * 128)) for of in labels if of["category_id"] == k + 1]
+        assert table.loc[name, "box_size"] == pytest.approx(np.log(sides).mean(), abs=0.03)
+    scores = np.array([(level - 100) / 300 for level in BRIGHT.values()])
+    assert (np.diff(fitted.calibration_.at_half(scores)) < 0).all()
     assert table["mAP"].iloc[0] > 0.8 > 0.5 > table["mAP"].iloc[-1]
+    assert table["expected_ap"].iloc[0] > table["expected_ap"].iloc[-1]
 
 
-def test_categories_with_a_confident_box_are_estimated_by_default(fitted, tmp_path):
-    """The confidence of spoons is .15."""
+def test_categories_with_a_likely_box_are_estimated_by_default(fitted, tmp_path):
+    """The confidence of the darkened spoons is .013, that of others .15 or more."""
     _, images = write_table(tmp_path / "new", names=("cup", "pan", "spoon"))
+    for path in images.iterdir():
+        image = cv2.imread(str(path))
+        image[image == BRIGHT["spoon"]] = 104
+        cv2.imwrite(str(path), image)
+    dark, least = fitted.calibration_.at_half(np.array([4, 45]) / 300)
+    assert dark < 0.3 < least
     found = fitted.predict(images=images)
     assert list(found.per_category) == ["cup", "pan"]
     cup, pan = (found.per_category[name]["value"] for name in ("cup", "pan"))
@@ -104,5 +114,5 @@ def test_bad_input(fitted, tmp_path):
     empty.mkdir(parents=True)
     for k in range(3):
         cv2.imwrite(str(empty / f"{k}.png"), np.full((64, 64, 3), 20, np.uint8))
-    with pytest.raises(InputError, match=r"no category has a box over \.3"):
+    with pytest.raises(InputError, match=r"a true positive with a probability over \.3"):
         fitted.predict(images=empty)

@@ -12,6 +12,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
+from autoeval.estimation.pair_table import FEATURES
 from autoeval.metasets import MetaSetConfig
 
 SETTINGS = preset("paper", repeats=2, seed=1)
@@ -98,7 +99,9 @@ def test_estimates_on_a_plain_folder(detector, task, tmp_path):
     fitted = fit(detector, task, tmp_path / "work", methods=["bos"])
     folder = write_world(tmp_path / "new", 205, n_images=8, seed=9) / "images"
     (folder / "broken.png").write_bytes(b"not an image")
-    default = AccuracyEstimator().fit_rows(fitted.table_, context=fitted.context_)
+    default = AccuracyEstimator().fit_rows(
+        fitted.table_, context=fitted.context_, calibration=fitted.calibration_
+    )
     own = fitted.table_[fitted.table_["kind"] == "seed"].groupby("source")["mAP"].first()
     for estimator in (fitted, default):
         estimate = estimator.predict(images=folder, detector=detector)
@@ -184,5 +187,6 @@ def test_one_call_fits_as_the_parts_do(detector, task, tmp_path):
 def test_without_options_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
     result = autoeval.fit(detector=detector, task=task, work_dir=tmp_path)
     assert result.method == "bayes"
-    assert set(result.table_["kind"]) == {"seed"} and "atc@0.30" in result.table_
+    assert set(result.table_["kind"]) == {"seed"}
+    assert result.table_[list(FEATURES)].notna().all(axis=None)
     assert not [name for name in result.table_ if name.startswith("bos")]

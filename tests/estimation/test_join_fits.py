@@ -2,8 +2,10 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import join_fits
@@ -14,13 +16,15 @@ BOXES = ReferenceStatistics(("car", "van"), floor=0.01, most_boxes=20, highest=0
 CONTEXT = {"detector": {"name": "one"}, "pass": {"stability": 0.5}, "boxes": BOXES.to_dict()}
 
 
-def fit(name, *, assistance=None, boxes=BOXES, **of_pass):
+def fit(name, *, assistance=None, boxes=BOXES, calibration=None, **of_pass):
     table = pair_table().assign(kind="seed", repeat=0)
     table["n_images"] = table["n_images"] + ord(name)  # a set of its own
     table["source"], table["family"] = name + table["source"], name + table["family"]
     described = {**CONTEXT["pass"], **of_pass}
     context = {**CONTEXT, "pass": described, "boxes": boxes.to_dict(), "task": {"name": name}}
-    return AccuracyEstimator().fit_rows(table, context=context, label_assistance=assistance)
+    return AccuracyEstimator().fit_rows(
+        table, context=context, calibration=calibration, label_assistance=assistance
+    )
 
 
 def test_settings_and_label_assistance_are_those_of_the_first():
@@ -42,6 +46,16 @@ def test_reference_statistics_and_warnings_are_those_of_all():
     joined = join_fits({"a": fit("a"), "b": fit("b", boxes=odd.warning("odd labels"))})
     expected = ReferenceStatistics(("car", "van", "bus"), {}, 0.01, 50, 0.9, 0.0, ("odd labels",))
     assert joined.statistics_ == expected
+
+
+def test_the_calibration_is_the_mean_of_those_that_there_are():
+    one = ScoreCalibration(np.zeros((10, 3)), np.zeros(3))
+    two = ScoreCalibration(np.full((10, 3), 3.0), np.ones(3))
+    fits = {"a": fit("a", calibration=one), "b": fit("b", calibration=two), "c": fit("c")}
+    joined = join_fits(fits).calibration_
+    np.testing.assert_allclose(joined.boxes, np.full((10, 3), 1.5))
+    np.testing.assert_allclose(joined.missed, np.full(3, 0.5))
+    assert join_fits({"a": fit("a"), "b": fit("b")}).calibration_ is None
 
 
 def test_a_teacher_that_one_was_fitted_without_is_forgotten():

@@ -16,7 +16,7 @@ from autoeval.estimation.prediction_files import PredictionFiles
 from tests.labelled_colours import write_colours, write_detector
 
 LABELS, IMAGES = "annotations.json", "images"
-SCORES = [*FEATURES, "ac", "atc@0.50", "best_box", "scale_count@0.30"]
+SCORES = [*FEATURES]
 
 
 def write_predictions(detector, folder):
@@ -191,8 +191,13 @@ def test_routes_do_not_mix(both, sites):
     with pytest.raises(InputError, match="fitted on prediction files"):
         by_files.predict(images=sites[1] / IMAGES, detector=load_black_box(sites[2]))
     clean, _ = sites[3][sites[1]]
-    with pytest.raises(InputError, match="a pass at half the size"):
-        by_files.predict(clean, images=sites[1] / LABELS)
+    # the default reads no pass at half the size
+    without = by_files.predict(clean, images=sites[1] / LABELS)
+    assert numbers_of(without) == numbers_of(predict_by_files(by_files, sites))
+    known = sites[3][sites[0]][0]
+    taught = autoeval.fit(sites[0] / LABELS, predictions=known, teacher=known)
+    with pytest.raises(InputError, match=r"a teacher: give its predictions .*\(--teacher\)"):
+        taught.predict(clean, images=sites[1] / LABELS)
     with pytest.raises(InputError, match="either predictions or a detector"):
         by_files.predict(clean, detector=load_black_box(sites[2]))
     with pytest.raises(InputError, match="predictions, or images"):

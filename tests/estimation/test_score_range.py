@@ -51,10 +51,13 @@ def test_scores_that_are_all_alike_rank_nothing():
 
 def test_the_unseen_share_of_the_standard_deviation_widens_the_interval():
     rng = np.random.default_rng(1)
-    scores = rng.uniform(0, 1, (20, 3))
-    names = ("atc@0.30", "box_share@0.30", "confident_images@0.20")
-    rows = pd.DataFrame(scores, columns=list(names)).assign(
-        mAP=scores.mean(axis=1), source=[str(k) for k in range(20)], category="car", n_images=500
+    scores = rng.uniform(0.1, 0.9, (20, 2))
+    rows = pd.DataFrame(scores, columns=["expected_ap", "likely_share"]).assign(
+        box_size=rng.normal(-1.8, 0.5, 20),
+        mAP=scores.mean(axis=1),
+        source=[str(k) for k in range(20)],
+        category="car",
+        n_images=500,
     )
     fitted = BayesianRegression().fit(rows)
     middle = (10 * 0.5 + rows["mAP"].sum()) / 30

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_predictions
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.category_scores import labelled_rows, scores_everywhere
+from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.pair_table import OF_BOXES
+from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.prediction_files import check_floor, check_limit
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.site import Site
@@ -21,25 +22,28 @@ from autoeval.estimation.training_set import training_set, truth_of_samples
 from autoeval.scores.resampling import resampled_counts
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
+USUAL = calibration_prior().calibration
+
 
 @pytest.fixture(scope="module")
 def table():
     found = random_found(0)
-    return labelled_rows(SiteBoxes(found), truth_from(found), source="val")
+    return labelled_rows(training_set(SiteBoxes(found), truth_from(found), name="val"), USUAL)
 
 
 def site(seed, **options):
-    return Site(SiteBoxes(random_found(seed)), everywhere=True, **options)
+    return Site(SiteBoxes(random_found(seed)), named=True, **options)
 
 
 def fitted(table, statistics=None, **options):
     context = {"boxes": (statistics or ReferenceStatistics(WORDS)).to_dict()}
-    return AccuracyEstimator(**options).fit_rows(table, context=context)
+    return AccuracyEstimator(**options).fit_rows(table, context=context, calibration=USUAL)
 
 
 def sampled(regression, boxes, blocks=None):
     """Return the sampling error, and that of estimates from images drawn again."""
-    scores = scores_everywhere(boxes, OF_BOXES)
+    boxes = replace(boxes, calibration=USUAL)
+    scores = site_scores(boxes, named=WORDS)
     rows = pd.DataFrame([of.row() for of in scores])
     ours = site_sampling(regression, scores, rows, n_images=N_IMAGES, blocks=blocks)
     again = []
@@ -67,7 +71,7 @@ def test_images_of_one_block_of_time_are_drawn_together(table):
 def test_fewer_independent_images_give_a_wider_interval(table):
     estimator, boxes = fitted(table), SiteBoxes(random_found(4))
     one, blocked = (
-        estimator.predict_site(Site(replace(boxes, blocks=blocks), everywhere=True))
+        estimator.predict_site(Site(replace(boxes, blocks=blocks), named=True))
         for blocks in (np.arange(N_IMAGES), np.arange(N_IMAGES) // 12)
     )
     assert blocked.upper - blocked.lower > one.upper - one.lower
@@ -82,6 +86,7 @@ def test_save_and_load(table, tmp_path):
     estimator.save(tmp_path / "e.parquet")
     loaded = AccuracyEstimator.load(tmp_path / "e.parquet")
     assert loaded.statistics_ == statistics
+    assert loaded.calibration_.to_dict() == USUAL.to_dict()
     assert loaded.get_params() == {"method": "bayes", "target": "mAP50", "level": 0.8}
     assert loaded.predict_site(site(6)) == estimator.predict_site(site(6))
     assert str(loaded.predict_site(site(6))) == str(estimator.predict_site(site(6)))
@@ -99,10 +104,53 @@ def test_other_targets_are_listed_and_a_wide_interval_comes_with_advice(table):
     assert wide.advice
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_images_on_which_nothing_is_found_leave_the_estimate_equal(table, named):
+    """Absence of a category says nothing, nor do boxes that are hardly ever right."""
+    found, estimator = random_found(6), fitted(table)
+    more = tuple(LabelledImage(f"new{k}", f"new{k}.jpg", (200, 200)) for k in range(30))
+    empty = replace(found, images=(*found.images, *more))
+    faint = np.argsort(found.scores)[:90]
+    doubted = replace(
+        empty,
+        image=np.concatenate([found.image, len(found.images) + np.arange(90) // 3]),
+        label=np.concatenate([found.label, found.label[faint]]),
+        boxes=np.concatenate([found.boxes, found.boxes[faint]]),
+        scores=np.concatenate([found.scores, found.scores[faint]]),
+    )
+    assert USUAL.at_half(found.scores[faint]).max() < 0.05
+    before = estimator.predict_site(Site(SiteBoxes(found), named=named))
+    for other in (empty, doubted):
+        after = estimator.predict_site(Site(SiteBoxes(other), named=named))
+        assert (after.value, after.lower, after.upper) == pytest.approx(
+            (before.value, before.lower, before.upper), abs=1e-12
+        )
+        assert after.per_category == before.per_category
+
+
+def test_a_category_that_is_found_elsewhere_too_changes_no_estimate_of_others(table):
+    """Cars in more images: the estimates of the other categories stay as they were."""
+    found, estimator = random_found(6), fitted(table)
+    cars = random_found(7).where(random_found(7).label == 0)
+    both = replace(
+        found,
+        images=(*found.images, *(replace(i, image_id=f"n{i.image_id}") for i in cars.images)),
+        image=np.concatenate([found.image, N_IMAGES + cars.image]),
+        label=np.concatenate([found.label, cars.label]),
+        boxes=np.concatenate([found.boxes, cars.boxes]),
+        scores=np.concatenate([found.scores, cars.scores]),
+    )
+    before, after = (
+        estimator.predict_site(Site(SiteBoxes(of))).per_category for of in (found, both)
+    )
+    assert before.pop("car") != after.pop("car")
+    assert before == after and len(before) == 4
+
+
 def test_nothing_to_estimate_from(table):
     found = random_found(6)
-    unsure = Site(SiteBoxes(found.where(found.scores < 0.3)))
-    with pytest.raises(InputError, match=r"no category has a box over \.3"):
+    unsure = Site(SiteBoxes(found.where(USUAL.at_half(found.scores) < 0.3)))
+    with pytest.raises(InputError, match=r"a true positive with a probability over \.3"):
         fitted(table).predict_site(unsure)
 
 
@@ -172,7 +220,11 @@ def test_a_training_set_names_itself_in_its_warnings():
     half = truth_from(sure)
     made = training_set(SiteBoxes(sure), half.where(half.image < 11), name="val", problems=["a"])
     assert made.family == "val"
-    assert set(made.table["category"]) == {"car", "bus", "dog"}
+    assert [word for word, of in zip(WORDS, made.enough, strict=True) if of] == [
+        "car",
+        "bus",
+        "dog",
+    ]
     first, rare = made.problems
     assert first == "a" and rare.endswith("left out: 2 (cat, cow)")
     warning, unlabelled = made.statistics.warnings

@@ -11,6 +11,7 @@ from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
+from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.metasets import Task
 
 TASK = Task("cars", ("car",), (), {"car": "car"})
@@ -65,12 +66,11 @@ def estimator(path=None, name="fake"):
     rng, rows = np.random.default_rng(3), []
     for k, level in enumerate(np.linspace(0.2, 0.9, 12)):
         scores = {
-            "atc@0.30": level,
-            "box_share@0.30": level,
-            "confident_images@0.20": 0.5 + level / 2,
+            "expected_ap": level,
+            "likely_share": 0.3 + 0.6 * level,
+            "box_size": -1.8,
         }
-        near = {n: float(np.clip(v + rng.normal(0, 0.04), 0, 1)) for n, v in scores.items()}
-        near["scale_ap@0.30"] = float(np.clip(level + rng.normal(0, 0.04), 0, 1))
+        near = {n: float(v + rng.normal(0, 0.04)) for n, v in scores.items()}
         value = float(np.clip(0.8 * level + rng.normal(0, 0.03), 0, 1))
         rows.append(
             dict(
@@ -89,7 +89,9 @@ def estimator(path=None, name="fake"):
         )
     observer = Observer(detector(name), TASK, light())
     table = pd.DataFrame(rows).assign(transforms="")
-    fitted = AccuracyEstimator().fit_rows(table, context=observer.context())
+    fitted = AccuracyEstimator().fit_rows(
+        table, context=observer.context(), calibration=calibration_prior().calibration
+    )
     if path is not None:
         fitted.save(path)
     return fitted

@@ -1,7 +1,10 @@
 """The regression against an independent Gaussian process, and against worlds drawn from it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct
 
@@ -15,11 +18,10 @@ from autoeval.regression import (
     predict_intervals,
 )
 
-FLAT = Prior(least=1.0)
-INTERCEPT, RISE = FLAT.intercept, FLAT.rise
-WIDE = Prior(intercept_std=0.15, slopes=(0.04, 0.08, 0.16), spread_log_std=0.35)
-FEW = possible_variances(WIDE)[::6]
-UNIT = Scaling(np.zeros(2), np.ones(2), weight=1e12)  # learns nothing: scores are in their units
+SLOPES = np.array([0.1, 0.05])
+PRIOR = Prior(tuple(SLOPES), intercept_std=0.15, calibration_std=0.0, slope_std=0.08)
+WIDE = replace(PRIOR, spread_log_std=0.5)
+UNIT = Scaling(np.zeros(2), np.ones(2))
 
 
 def alone(x, sampling=0.0, name="p"):
@@ -32,18 +34,52 @@ def test_one_set_of_variances_is_the_gaussian_process_of_scikit_learn():
     rng = np.random.default_rng(0)
     x, y, new = rng.normal(size=(9, 2)), rng.uniform(size=9), rng.normal(size=(4, 2))
     variances = Variances(0.0, 0.0, 0.0, 0.01, 0.0064)
-    ours = MixedModel(UNIT, prior=FLAT, variances=[variances])
+    units = Scaling(np.array([0.2, -1.0]), np.array([0.5, 2.0]))
+    prior = Prior((0.1, 0.05), intercept=0.4, intercept_std=0.03, calibration_std=0.06)
+    ours = MixedModel(units, prior, variances=[variances])
     predicted = ours.fit(alone(x, 0.003), y).predict(alone(new, 0.003, "q"))
-    kernel = ConstantKernel(FLAT.intercept_std**2) + ConstantKernel(0.0064) * DotProduct(
-        0.0, "fixed"
-    )
+
+    def line(at):
+        return 0.4 + at @ SLOPES
+
+    scaled, asked = (np.c_[(at[:, 0] - 0.2) / 0.5, (at[:, 1] + 1) / 2] for at in (x, new))
+    # nine pairs: what the calibration leaves open of the intercept is a third of .06
+    kernel = ConstantKernel(0.03**2 + 0.02**2) + ConstantKernel(0.0064) * DotProduct(0.0, "fixed")
     process = GaussianProcessRegressor(kernel, alpha=0.013, optimizer=None)
-    process.fit(x, y - INTERCEPT - RISE * x.mean(axis=1))
-    mean, std = process.predict(new, return_std=True)
-    np.testing.assert_allclose(
-        predicted.mean, mean + INTERCEPT + RISE * new.mean(axis=1), atol=1e-8
-    )
+    process.fit(scaled, y - line(scaled))
+    mean, std = process.predict(asked, return_std=True)
+    np.testing.assert_allclose(predicted.mean, mean + line(asked), atol=1e-8)
     np.testing.assert_allclose(predicted.std, np.sqrt(std**2 + 0.013), atol=1e-8)
+
+
+def test_what_is_known_of_a_category_moves_its_pairs_as_far_as_their_accuracies_leave_it():
+    """One pair with a residual of .1 less the effect .2 of its category; shares of the variance."""
+    variances = Variances(0.0, 0.0, 0.001, 0.009, 0.0)
+    prior = Prior((0.0, 0.0), intercept=0.3, intercept_std=0.1, categories={"car": 0.2})
+    prior = replace(prior, calibration_std=0.0)
+    names = np.array(["a"])
+    seen = Pairs(np.zeros((1, 2)), np.zeros(1), names, names, np.array(["car"]))
+    model = MixedModel(UNIT, prior, variances=[variances]).fit(seen, np.array([0.4]))
+    other, van = np.array(["b", "b"]), np.array(["car", "van"])
+    mean = model.predict(Pairs(np.zeros((2, 2)), np.zeros(2), other, other, van)).mean
+    # the residual of -.1 is .01 intercept, .001 category and .009 pair, out of .02
+    np.testing.assert_allclose(mean, [0.5 - 0.1 * 0.011 / 0.02, 0.3 - 0.1 * 0.01 / 0.02])
+
+
+def test_the_possibilities_are_one_spread_divided_and_weighted_by_its_log_normal_prior():
+    prior = Prior((0.1,), spread=0.1, spread_log_std=0.5, slope_std=0.02, bending=0.03)
+    every = possible_variances(replace(prior, shares=(0.4, 0.1, 0.2, 0.3)))
+    for of in every:
+        square = of.family + of.place + of.category + of.pair
+        shares = np.array([of.family, of.place, of.category, of.pair]) / square
+        np.testing.assert_allclose(shares, [0.4, 0.1, 0.2, 0.3])
+        assert of.slope == pytest.approx(0.0004) and of.bending == pytest.approx(0.03 * square)
+        # up to a constant: the points lie evenly on the scale of the logarithm
+        assert of.log_prior == pytest.approx(
+            stats.norm.logpdf(np.log(square) / 2, np.log(0.1), 0.5) - stats.norm.logpdf(0, 0, 0.5)
+        )
+    spreads = np.log([of.family for of in every])
+    np.testing.assert_allclose(np.diff(spreads), np.diff(spreads)[0])
 
 
 def test_a_seen_place_lends_its_effect_to_its_other_categories():
@@ -51,7 +87,7 @@ def test_a_seen_place_lends_its_effect_to_its_other_categories():
     seen = Pairs(x, np.zeros(2), *(np.array(n) for n in (["f", "g"], ["a", "b"], ["car", "bus"])))
     new = Pairs(x, np.zeros(2), *(np.array(n) for n in (["f", "h"], ["a", "c"], ["van", "van"])))
     variances = Variances(0.004, 0.004, 0.001, 0.001, 0.0064)
-    model = MixedModel(UNIT, prior=FLAT, variances=[variances])
+    model = MixedModel(UNIT, PRIOR, variances=[variances])
     predicted = model.fit(seen, np.array([0.6, 0.2])).predict(new)
     assert predicted.mean[0] > predicted.mean[1] + 0.05
     assert predicted.std[0] < predicted.std[1]
@@ -62,7 +98,7 @@ def test_what_categories_share_does_not_average_out():
     categories = np.array([f"c{k}" for k in range(50)])
     many = Pairs(np.zeros((50, 2)), np.zeros(50), names, names, categories)
     variances = Variances(0.004, 0.002, 0.001, 0.003, 0.0064)
-    model = MixedModel(UNIT, prior=FLAT, variances=[variances])
+    model = MixedModel(UNIT, PRIOR, variances=[variances])
     model.fit(alone(np.random.default_rng(0).normal(size=(200, 2))), np.full(200, 0.4))
     mean = model.predict(many, average=np.full((1, 50), 1 / 50))
     assert mean.std[0] == pytest.approx(np.sqrt(0.006 + 0.004 / 50), rel=0.02)
@@ -74,7 +110,7 @@ def world(rng, n_families, variances):
     place, category = np.arange(len(family)).astype(str), rng.choice(["car", "van"], len(family))
     x = rng.normal(size=(len(family), 2))
     effects = [variances.family, variances.place, variances.category]
-    y = 0.5 + x @ rng.normal(RISE / 2, np.sqrt(variances.slope), 2)
+    y = 0.5 + x @ rng.normal(SLOPES, np.sqrt(variances.slope))
     for names, variance in zip((family, place, category), effects, strict=True):
         each, of = np.unique(names, return_inverse=True)
         y = y + rng.normal(0, np.sqrt(variance), len(each))[of]
@@ -90,7 +126,7 @@ def test_nominal_coverage_in_worlds_of_the_model(n_families):
     for _ in range(80):
         pairs, y = world(rng, n_families + 1, truth)
         own = pairs.family == str(n_families)
-        model = MixedModel(UNIT, prior=FLAT, variances=FEW)
+        model = MixedModel(UNIT, WIDE)
         predicted = model.fit(pairs[~own], y[~own]).predict(pairs[own])
         low, high = predicted.quantile(0.05), predicted.quantile(0.95)
         inside += list((low <= y[own]) & (y[own] <= high))
@@ -105,7 +141,7 @@ def test_intervals_are_never_empty_or_inverted_on_drawn_tables():
         names = [rng.integers(0, 3, n).astype(str) for _ in range(3)]
         x = rng.choice([0.0, 1.0], (n, p)) if rng.random() < 0.3 else rng.random((n, p))
         y = rng.choice([0.0, 1.0, 0.5], n) if rng.random() < 0.5 else rng.random(n)
-        model = MixedModel(Scaling(np.full(p, 0.4), np.full(p, 0.2)), variances=FEW)
+        model = MixedModel(Scaling(np.full(p, 0.4), np.full(p, 0.2)), Prior((0.1,) * int(p)))
         model.fit(Pairs(x, np.full(n, 0.001), *names), y)
         new = alone(rng.choice([-50.0, -1.0, 0.0, 0.5, 1.0, 2.0, 50.0], (6, p)))
         for told in predict_intervals(model.predict(new)):
@@ -116,7 +152,8 @@ def test_intervals_are_never_empty_or_inverted_on_drawn_tables():
 
 def test_an_interval_below_0_is_as_wide_from_the_edge_as_it_would_be_around_the_raw_value():
     x = np.linspace(0, 1, 12)[:, None]
-    model = MixedModel(Scaling(np.array([0.5]), np.array([0.3])), prior=WIDE, variances=FEW)
+    wide = replace(WIDE, slopes=(0.1,))
+    model = MixedModel(Scaling(np.array([0.5]), np.array([0.3])), wide)
     model.fit(alone(x), 0.3 + 0.5 * x[:, 0])
     (near,), (far,) = (
         predict_intervals(model.predict(alone(np.array([[at]])))) for at in (0.0, -0.75)
@@ -131,4 +168,4 @@ def test_bad_input():
     with pytest.raises(ValueError, match="finite scores"):
         alone(np.array([[np.nan]]))
     with pytest.raises(ValueError, match="at least one"):
-        MixedModel(UNIT).fit(alone(np.zeros((0, 2))), np.zeros(0))
+        MixedModel(UNIT, PRIOR).fit(alone(np.zeros((0, 2))), np.zeros(0))

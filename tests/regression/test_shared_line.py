@@ -5,7 +5,8 @@ import pytest
 
 from autoeval.regression import MixedModel, Pairs, Prior, Scaling, Variances
 
-FLAT = Prior(least=1.0)
+PRIOR = Prior((0.1, 0.05), calibration_std=0.12, categories={"person": -0.07})
+N_KNOWN = 12
 VARIANCES = Variances(0.004, 0.001, 0.002, 0.001, 0.003, 0.0005)
 
 
@@ -18,17 +19,18 @@ def pairs(n, seed, prefix, *, categories=("car",)):
 
 def fitted(known, y):
     scaling = Scaling(np.zeros(2), np.ones(2))
-    return MixedModel(scaling, prior=FLAT, variances=[VARIANCES]).fit(known, y)
+    return MixedModel(scaling, PRIOR, variances=[VARIANCES]).fit(known, y)
 
 
-def dense(a, b, xa, xb):
+def dense(a, b):
     """The covariance of two sets of pairs as the model states it, element by element."""
     v, result = VARIANCES, np.zeros((len(a), len(b)))
+    of_calibration = PRIOR.calibration_std**2 / N_KNOWN
     for i in range(len(a)):
         for j in range(len(b)):
             same = float(a.family[i] == b.family[j])
-            line = xa[i] @ xb[j]
-            result[i, j] = FLAT.intercept_std**2 + v.slope * line
+            line = a.x[i] @ b.x[j]
+            result[i, j] = PRIOR.intercept_std**2 + of_calibration + v.slope * line
             result[i, j] += same * (v.family + v.bending * line)
             result[i, j] += same * v.place + v.category * (a.category[i] == b.category[j])
     return result
@@ -36,14 +38,13 @@ def dense(a, b, xa, xb):
 
 @pytest.mark.parametrize("categories", [("car",), ("car", "person")])
 def test_draws_have_the_mean_and_the_covariance_of_the_model(categories):
-    known, new = pairs(12, 0, "s"), pairs(6, 1, "n", categories=categories)
-    y = np.random.default_rng(2).uniform(0.1, 0.7, 12)
+    known, new = pairs(N_KNOWN, 0, "s"), pairs(6, 1, "n", categories=categories)
+    y = np.random.default_rng(2).uniform(0.1, 0.7, N_KNOWN)
     model = fitted(known, y)
     drawn = model.draw(new, draws=200_000, seed=5)
-    xk, xn = model.scaling_.apply(known.x), model.scaling_.apply(new.x)
-    k = dense(known, known, xk, xk) + np.diag(VARIANCES.pair + known.sampling)
-    reach = dense(known, new, xk, xn)
-    expected = dense(new, new, xn, xn) + np.diag(VARIANCES.pair + new.sampling)
+    k = dense(known, known) + np.diag(VARIANCES.pair + known.sampling)
+    reach = dense(known, new)
+    expected = dense(new, new) + np.diag(VARIANCES.pair + new.sampling)
     expected -= reach.T @ np.linalg.solve(k, reach)
     assert np.cov(drawn.T) == pytest.approx(expected, abs=2e-4)
     assert drawn.mean(axis=0) == pytest.approx(model.predict(new).mean, abs=1e-3)
@@ -53,7 +54,7 @@ def test_draws_have_the_mean_and_the_covariance_of_the_model(categories):
 def test_mixed_variances_give_the_mixture():
     rng = np.random.default_rng(0)
     known, new = pairs(14, 0, "s"), pairs(5, 1, "n")
-    model = MixedModel(Scaling(np.zeros(2), np.ones(2)))
+    model = MixedModel(Scaling(np.zeros(2), np.ones(2)), PRIOR)
     model.fit(known, rng.uniform(0.1, 0.7, 14))
     drawn, told = model.draw(new, draws=100_000, seed=1), model.predict(new)
     assert drawn.mean(axis=0) == pytest.approx(told.mean, abs=2e-3)

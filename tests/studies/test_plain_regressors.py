@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge, LinearRegression
 
-from autoeval.estimation.pair_table import OF_BOXES
+from autoeval.estimation.pair_table import FEATURES
 from autoeval.results.studies.other_regressors import regressors_report
 from autoeval.studies.plain_regressors import REGRESSORS, PlainRegression
 from autoeval.studies.transfer import families_left_out, places_of
@@ -14,12 +14,12 @@ from tests.studies.test_transfer import scores
 
 
 def plain(make):
-    return PlainRegression(make, target="mAP", level=0.9, features=OF_BOXES)
+    return PlainRegression(make, target="mAP", level=0.9, features=FEATURES)
 
 
 def test_least_squares_is_that_of_numpy_with_the_spread_it_leaves():
     table = places_of(scores())
-    x = np.c_[np.ones(len(table)), table[list(OF_BOXES[:1])]]
+    x = np.c_[np.ones(len(table)), table[list(FEATURES[:1])]]
     line = x @ np.linalg.lstsq(x, table["mAP"], rcond=None)[0]
     told = plain(LinearRegression).fit(table).predict(table)
     np.testing.assert_allclose([t.raw for t in told], line)
@@ -32,7 +32,7 @@ def test_a_spread_that_the_regressor_tells_is_taken():
     near, far = (
         plain(BayesianRidge)
         .fit(table)
-        .predict(table.iloc[[0, 0]].assign(**{"atc@0.30": [table["atc@0.30"].mean(), 3.0]}))
+        .predict(table.iloc[[0, 0]].assign(**{"expected_ap": [table["expected_ap"].mean(), 3.0]}))
     )
     assert near.reach < far.reach
 
@@ -43,9 +43,9 @@ def test_the_report_holds_every_regressor_and_the_default_is_itself():
     assert list(table.loc["one"].index) == list(REGRESSORS)
     assert table.loc[("two", "bayes"), "loss"] == 1
     every = report.parts[0].table.query("detector == 'two' and way == 'families left out'")
-    own = families_left_out(places_of(scores()), features=OF_BOXES)
+    own = families_left_out(places_of(scores()), features=FEATURES)
     errors = (own["estimate"] - own["true"]).abs().groupby([own["category"], own["family"]]).mean()
     mine = every[every["regressor"] == "bayes"].set_index("category")["error"]
     assert mine["car"] == pytest.approx(errors["car"].mean())
-    by_hand = partial(families_left_out, features=OF_BOXES, estimator=REGRESSORS["least squares"])
+    by_hand = partial(families_left_out, features=FEATURES, estimator=REGRESSORS["least squares"])
     assert not np.allclose(by_hand(places_of(scores()))["estimate"], own["estimate"])

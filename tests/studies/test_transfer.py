@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.estimation.pair_table import FEATURES
 from autoeval.results.studies.transfer import transfer_report
 from autoeval.studies.transfer import (
     by_labelled_set,
@@ -69,13 +70,13 @@ def test_a_set_that_is_better_than_its_scores_tell_stands_out():
 
 def test_no_line_errs_less_than_the_best_in_hindsight():
     places = places_of(scores())
-    options = {"features": ("atc@0.30", "box_share@0.30")}
+    options = {"features": FEATURES}
     best = figures(in_hindsight(places, **options))["error"]
-    x = np.c_[np.ones(len(places)), places["atc@0.30"]]
+    x = np.c_[np.ones(len(places)), places["expected_ap"]]
     squares = x @ np.linalg.lstsq(x, places["mAP"], rcond=None)[0]
     assert 0 < best <= figures(in_hindsight(places, **options).assign(estimate=squares))["error"]
     assert best < figures(families_left_out(places, **options))["error"]
-    exact = places.assign(mAP=0.1 + 0.8 * places["atc@0.30"])
+    exact = places.assign(mAP=0.1 + 0.8 * places["expected_ap"])
     assert figures(in_hindsight(exact, **options))["error"] == pytest.approx(0)
 
 

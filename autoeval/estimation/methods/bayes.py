@@ -8,7 +8,7 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import FEATURES, OF_BOXES, WITH_TEACHER
+from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
 from autoeval.estimation.score_table import Rows
 
 OF_PAIRS = ("family", "category")
@@ -21,7 +21,7 @@ class Bayes:
     """
 
     features: tuple[str, ...] = (*FEATURES, WITH_TEACHER)
-    optional: tuple[str, ...] = features[len(OF_BOXES) :]
+    optional: tuple[str, ...] = (WITH_TEACHER,)
 
     def fit(self, rows: Rows, target: str) -> Self:
         """Fit on the rows of the training sources.

@@ -11,9 +11,9 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import truth_of_samples
+from autoeval.estimation.training_set import TrainingSet, training_set, truth_of_samples
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting.changed_images import ChangedImages, true_precision
 
@@ -111,22 +111,20 @@ def _estimated_levels(
     untouched: Sequence[ChangedImages], categories: Sequence[str]
 ) -> pd.DataFrame:
     """Estimate every untouched site and category by the sites of other families."""
-    parts = [_site_table(images, categories) for images in untouched]
-    table = pd.concat(parts) if parts else pd.DataFrame()
-    if table.empty or table["family"].nunique() < 2:
+    sets = [_training_set(images, categories) for images in untouched]
+    if len({of.family for of in sets}) < 2:
         raise InputError(
             "Expected labelled sites of two families or more: each is estimated by the others."
         )
-    rows = BayesianRegression().fit(table).cross_validated_
+    table = calibrated_rows(sets)[0]
+    rows = BayesianRegression().fit(table[table["n_boxes"] > 0]).cross_validated_
     estimates = rows["estimate"].fillna(rows["raw"].clip(0, 1))
     return rows.assign(estimate=estimates).rename(columns={"source": "site"})[
         [*KEYS, "n_images", "true", "estimate"]
     ]
 
 
-def _site_table(images: ChangedImages, categories: Sequence[str]) -> pd.DataFrame:
-    """Score the categories that are labelled anywhere in a site, on all its images."""
+def _training_set(images: ChangedImages, categories: Sequence[str]) -> TrainingSet:
     boxes = SiteBoxes.of_evidence([record.evidence() for record in images.records], categories)
     truth = truth_of_samples(boxes, images.truth)
-    rows = labelled_rows(boxes, truth, source=images.site, family=images.family, everywhere=True)
-    return rows[rows["n_boxes"] > 0]
+    return training_set(boxes, truth, name=images.site, family=images.family, everywhere=True)

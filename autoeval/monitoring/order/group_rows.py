@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.category_scores import scores_everywhere
+from autoeval.calibration import ScoreCalibration
+from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.site_records import SIGNAL, CameraImage, RecordStore
 from autoeval.monitoring.times.periods import FOLDER, WHOLE, in_time, periods
@@ -114,6 +115,7 @@ def score_group(
     categories: tuple[str, ...],
     features: Sequence[str],
     *,
+    calibration: ScoreCalibration | None,
     score_thr: float,
 ) -> dict[str, Any]:
     """Compute what an estimate is made of, as a pass over the images themselves would.
@@ -121,13 +123,17 @@ def score_group(
     Returns
     -------
     dict
-        ``n_images``, ``n_boxes``, the features (``score/category`` for several categories; of a
-        single one ``category`` is the name), and ``signal/NAME``, the mean of each signal.
+        ``n_images``, ``n_boxes``, ``n_images/CATEGORY`` (those that it is found on), the features
+        (``score/category`` for several categories; of a single one ``category`` is the name), and
+        ``signal/NAME``, the mean of each signal.
     """
     seen = list(records)
     boxes = SiteBoxes.of_evidence([record.evidence() for record in seen], categories)
-    rows = [of.row() for of in scores_everywhere(boxes, features, score_thr=score_thr)]
+    boxes = replace(boxes, calibration=calibration)
+    scores = site_scores(boxes, features, named=categories, score_thr=score_thr)
+    rows = [of.row() for of in scores]
     row: dict[str, Any] = {"n_images": len(seen), "n_boxes": len(boxes.clean)}
+    row |= {f"n_images/{of['category']}": of["n_images"] for of in rows}
     if len(rows) == 1:
         row |= {"category": categories[0]} | {name: rows[0][name] for name in features}
     else:

@@ -95,10 +95,14 @@ def site_table(
         score_group,
         categories=tuple(categories),
         features=regression.features_,
+        calibration=estimator.calibration_,
         score_thr=estimator.score_thr,
     )
     level_of = partial(_level, regression, score)
-    made_with = repr((regression.features_, categories, estimator.score_thr, revisions()))
+    calibration = estimator.calibration_ and estimator.calibration_.to_dict()
+    made_with = repr(
+        (regression.features_, calibration, categories, estimator.score_thr, revisions())
+    )
     rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
         return SiteTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k, level_of)
@@ -167,11 +171,14 @@ def _sites(
     regression: BayesianRegression, rows: pd.DataFrame, unseen: Mapping[str, float]
 ) -> NewSites:
     """Set rows side by side, by their scores alone."""
-    scores = [name for name in rows if str(name).partition("/")[0] in regression.features_]
+    read = ("n_images", *regression.features_)
+    scores = [name for name in rows if str(name).partition("/")[0] in read]
     if "category" in rows:
         scores.append("category")
+        found_on = [row[f"n_images/{row['category']}"] for row in rows.to_dict("records")]
+        rows = rows.assign(n_images=found_on)
     names = rows["group"] + "\0" + rows["period"]
-    stacked = regression.site_rows(rows[["n_images", *scores]].assign(site=names))
+    stacked = regression.site_rows(rows[scores].assign(site=names))
     shares = {
         name: unseen.get(str(group), 0.0) for name, group in zip(names, rows["group"], strict=True)
     }

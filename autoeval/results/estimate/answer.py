@@ -22,7 +22,7 @@ BOUNDS = ("lower", "upper")
 PAIR, COUNTS = ("category", "source"), ("n_images", "n_boxes")
 ONE_SET = (
     "One labelled set shows how much categories vary, not how much sites do: the intervals take "
-    "that from what was measured on 41 pairs of site and category (docs/results/transfer.md). "
+    "that from what was measured on a panel of detectors and sites (docs/results/generality.md). "
     "The set should hold no image that the detector was trained on: its accuracy there is too high."
 )
 

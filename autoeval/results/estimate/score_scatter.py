@@ -108,7 +108,7 @@ def scores_to_plot(estimator: AccuracyEstimator) -> PlottedScores:
     if "transforms" not in table:
         table = table.assign(transforms="", sample_set=table.get("category", table["source"]))
     table = table.assign(transforms=table["transforms"].fillna(""))
-    used = list(estimator.regression_.training_range_)
+    used = [name for name in estimator.regression_.training_range_ if name in table]
     others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
     scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
     single = make_method(estimator.method).features

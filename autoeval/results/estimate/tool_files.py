@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.data.predictions import Predictions
-from autoeval.estimation.category_scores import CONFIDENT, SCORE_THR
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.score_range import CONFIDENT, SCORE_THR
 from autoeval.runtime.writers import write_json, write_table
 
 

@@ -1,4 +1,4 @@
-"""The error by number of sample sets, repeats, images and passes."""
+"""The error by number of sample sets, repeats and images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from autoeval.report.curves import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part
@@ -14,7 +13,6 @@ from autoeval.report.study_report import StudyReport, interval_cells, side_by_si
 from autoeval.results.studies.score_correlation import HELD_OUT
 from autoeval.studies.held_out import StudySettings
 from autoeval.studies.observed import Observations
-from autoeval.studies.passes_spent import errors_by_passes
 from autoeval.studies.sampling_sizes import dropout_repeats, size_of_meta_set
 from autoeval.studies.set_sizes import size_of_sample_sets, size_of_test_set
 from autoeval.targets import find_target
@@ -159,33 +157,3 @@ def _error_report(
     return StudyReport(
         name, title, about, figure_of(ax), [Part(name, result, shown.rename(columns={x: label}))]
     )
-
-
-def passes_report(
-    scores: pd.DataFrame,
-    *,
-    target: str = "mAP",
-    sizes: Sequence[int] = (),
-    seed: int = 0,
-) -> StudyReport:
-    """Draw the error against the passes.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        See `errors_by_passes`, which states the errors.
-    target : {"mAP", "mAP50", "mAP75"}
-    sizes : sequence of int
-        Numbers of sample sets of each source.
-    seed : int
-        Nothing is drawn.
-    """
-    table = errors_by_passes(scores, sizes or (0, 1, 3, 5), target=target)
-    shown = table.assign(passes=table["passes"].round(2))
-    shown = shown.assign(**{name: (100 * table[name]).round(1) for name in SHOWN})
-    shown = shown.rename(columns=lambda name: name.replace("_", " "))
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
-    plot_curves(table, x="passes", y="error", group="evidence", scale=100, ax=axes)
-    axes.set(xlabel="passes of the network for each image", ylabel="mean absolute error (points)")
-    return StudyReport("passes", "Error by passes", ABOUT, figure, [Part("passes", table, shown)])

@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
+from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.label_assistance import site_of_set
 from autoeval.estimation.label_free_prior import error_elsewhere, with_error
 from autoeval.estimation.observation.recording import read_sites
@@ -204,14 +206,16 @@ def _priors_from(
     labelled: TrainingSet, sites: Sequence[TrainingSet]
 ) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair, each as of a new site, by a regression on one labelled set."""
-    estimator = BayesianRegression().fit(labelled.table)
+    known, calibration = calibrated_rows([labelled])
+    estimator = BayesianRegression().fit(known)
     error = error_elsewhere(estimator.cross_validated_, estimator.level) or OF_ONE_SET
     single = labelled.truth.categories if len(labelled.truth.categories) == 1 else None
     priors = {}
     for site in sites:
-        for k, category in enumerate(site.table["category"]):
+        rows = labelled_rows(site, calibration)
+        for k, category in enumerate(rows["category"]):
             if single is None or category in single:
-                (interval,) = estimator.predict(site.table.iloc[[k]])
+                (interval,) = estimator.predict(rows.iloc[[k]])
                 prior = with_error(bounds(interval), estimator.level, error)
                 priors[site.name, category] = prior
     return priors

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
 from autoeval.runtime.progress import progress_bar
-from autoeval.studies.choosing import Choice, check_families, evaluate_all
-from autoeval.studies.plain_regressors import REGRESSORS
+from autoeval.studies.plain_regressors import REGRESSORS, check_families, evaluate_all
 
 DEFAULT = "bayes"
 FIGURES = ["error", "half_width", "coverage"]
@@ -38,7 +37,7 @@ def regressors_report(
     parts = []
     with progress_bar(len(REGRESSORS), "settings regressors", unit="regressor") as bar:
         for name, estimator in REGRESSORS.items():
-            evaluated = evaluate_all(tables, Choice(), draws=draws, seed=seed, estimator=estimator)
+            evaluated = evaluate_all(tables, estimator, draws=draws, seed=seed)
             parts.append(evaluated.assign(regressor=name))
             bar.update()
     rank = {name: k for k, name in enumerate(tables)}

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import FEATURES, OF_BOXES, WITH_DROPOUT, WITH_TEACHER
+from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
 from autoeval.report.curves import plot_curves
 from autoeval.report.sections import Part
 from autoeval.report.study_report import StudyReport
@@ -67,8 +67,7 @@ def transfer_report(
             f"Expected places of 3 families or more but got {places['family'].nunique()}: give the "
             "score tables of tasks with more sources."
         )
-    read = tuple(name for name in FEATURES if name in scores or name in OF_BOXES)
-    options: dict[str, Any] = {"target": target, "features": read}
+    options: dict[str, Any] = {"target": target, "features": FEATURES}
     names = list(dict.fromkeys(sets["source"]))
     chosen = sets[sets["source"] == (labelled or (names[0] if names else ""))]
     ways = [*_ways(places, options), *_set_ways(places, sets, chosen, without, options)]
@@ -157,11 +156,7 @@ def _few(
 
 
 def _evidence(places: pd.DataFrame) -> Iterator[tuple[str, Sequence[str]]]:
-    yield "boxes alone (1 pass)", OF_BOXES
-    if set(FEATURES) <= set(places):
-        yield "and agreement at half size (1.25 passes)", FEATURES
-    if {*FEATURES, WITH_DROPOUT} <= set(places):
-        yield "and agreement under dropout (a pass more each repeat)", (*FEATURES, WITH_DROPOUT)
+    yield "boxes alone (1 pass)", FEATURES
     if {*FEATURES, WITH_TEACHER} <= set(places):
         yield "and agreement with a teacher (its pass more)", (*FEATURES, WITH_TEACHER)
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from monitoring.fake_cameras import detector, estimator, write_camera
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections, Evidence
+from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.monitoring.order.group_rows import score_group
 from autoeval.monitoring.site_records import RecordStore
@@ -82,6 +84,14 @@ def both(tmp_path):
         for size in ("clean", "half_size"):
             (tmp_path / size).mkdir(exist_ok=True)
             (tmp_path / size / f"{name}.json").write_text(json.dumps(results(records, size)))
+        sizes = dict(zip(("height", "width"), records[0].size, strict=True))
+        listed = [
+            {"id": k, "file_name": of.file_name.split("/")[1], **sizes}
+            for k, of in enumerate(records)
+        ]
+        (tmp_path / "lists").mkdir(exist_ok=True)
+        content = {"images": listed, "annotations": [], "categories": []}
+        (tmp_path / "lists" / f"{name}.json").write_text(json.dumps(content))
     files = RecordStore(tmp_path / "files")
     watched = watch_predictions(
         tmp_path / "clean",
@@ -89,7 +99,7 @@ def both(tmp_path):
         files,
         WatchPlan(),
         half_size_predictions=tmp_path / "half_size",
-        images_list=tmp_path / "images",
+        images_list=tmp_path / "lists",
     )
     return fitted, (store, network), (files, watched)
 
@@ -123,11 +133,13 @@ def test_the_boxes_of_an_image_are_the_same(both):
 
 
 def test_a_score_that_is_wrong_would_be_seen(both):
-    """The comparison above can fail: with another threshold the scores differ."""
+    """The comparison above can fail: with another calibration the scores differ."""
     fitted, (store, _), _ = both
     records = store.read(store.index())
+    own = fitted.calibration_
+    less_sure = ScoreCalibration(own.boxes - [0.5, 0, 0], own.missed)
     rows = [
-        score_group(records, ("car",), fitted.regression_.features_, score_thr=threshold)
-        for threshold in (0.05, 0.6)
+        score_group(records, ("car",), FEATURES, calibration=calibration, score_thr=0.05)
+        for calibration in (own, less_sure)
     ]
     assert rows[0] != rows[1]

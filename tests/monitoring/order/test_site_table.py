@@ -81,7 +81,7 @@ def test_nothing_is_observed_twice(world, seen, monkeypatch):
 )
 def test_an_estimator_that_sites_cannot_serve_is_refused(method, columns, message):
     fitted = estimator()
-    again = fitted.table_["scale_ap@0.30"]
+    again = fitted.table_["expected_ap"]
     rows = fitted.table_.assign(ac=again, **dict.fromkeys(columns, again))
     if method != "bayes":
         rows = pd.concat([rows, rows.assign(kind="sample", ac=rows["ac"] + 0.01)])

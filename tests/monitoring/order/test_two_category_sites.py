@@ -5,13 +5,15 @@ import pandas as pd
 import pytest
 from monitoring.fake_cameras import find, write_camera
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
-from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.pair_table import FEATURES, pair_rows
+from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.metasets import Task
 from autoeval.monitoring.observing.site_images import site_images
 from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
@@ -20,7 +22,7 @@ from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import Clock
 
 TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})
-NAMES = ("atc@0.30", "box_share@0.30", "confident_images@0.20", "scale_ap@0.30")
+CALIBRATION = calibration_prior().calibration
 
 
 def find_two(images):
@@ -39,11 +41,13 @@ def fitted(detector):
     for k, level in enumerate(np.linspace(0.2, 0.8, 8)):
         row = {"source": f"s{k}", "kind": "seed", "sample_set": "", "repeat": 0, "n_images": 80}
         for word in TASK.categories:
-            row |= {f"{name}/{word}": level + rng.normal(0, 0.05) for name in NAMES}
+            near = dict(zip(FEATURES, (level, level, -1.8 + rng.normal(0, 0.05)), strict=True))
+            row |= {f"{name}/{word}": value for name, value in near.items()}
             row |= {f"{m}/{word}": level for m in ("mAP", "mAP50", "mAP75")}
         rows.append(row)
     context = Observer(detector, TASK, light()).context()
-    return AccuracyEstimator().fit_rows(pd.DataFrame(rows), context=context)
+    table = pd.DataFrame(rows)
+    return AccuracyEstimator().fit_rows(table, context=context, calibration=CALIBRATION)
 
 
 def test_the_mean_over_two_categories_is_that_of_the_folder(tmp_path, detector, fitted):
@@ -69,7 +73,7 @@ def test_the_mean_over_two_categories_is_that_of_the_folder(tmp_path, detector, 
 def test_named_categories_are_estimated_as_any_are(named, tmp_path, detector, fitted):
     write_camera(tmp_path / "images" / "gate", 9, 160, at=1_770_000_000)
     rows = pair_rows(fitted.table_).assign(kind="category")
-    labelled = AccuracyEstimator().fit_rows(rows, context=fitted.context_)
+    labelled = AccuracyEstimator().fit_rows(rows, context=fitted.context_, calibration=CALIBRATION)
     with pytest.raises(InputError, match="--category"):
         site_observer(labelled, detector)
     observer = site_observer(labelled, detector, categories=named)
@@ -84,17 +88,22 @@ def test_named_categories_are_estimated_as_any_are(named, tmp_path, detector, fi
     assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
 
 
-def test_an_estimator_with_other_scores_scores_again(tmp_path, detector, fitted):
+def test_an_estimator_with_another_calibration_scores_again(tmp_path, detector, fitted):
     write_camera(tmp_path / "images" / "gate", 6, 160, at=1_770_000_000)
     images, _ = site_images(load_image_folder(tmp_path / "images"))
-    half = [name for name in fitted.table_ if name.startswith("scale_ap")]
-    fewer = AccuracyEstimator().fit_rows(fitted.table_.drop(columns=half), context=fitted.context_)
+    less_sure = ScoreCalibration(CALIBRATION.boxes - [0.5, 0, 0], CALIBRATION.missed)
+    other = AccuracyEstimator().fit_rows(
+        fitted.table_, context=fitted.context_, calibration=less_sure
+    )
     observer, store = site_observer(fitted, detector), RecordStore(tmp_path / "work")
     observe_sites(images, SitePass(observer, Clock("file"), lambda image: {}), store)
-    site_table(store, fewer, observer.task.categories, backbone=observer.detector.backbone)
+    (before,) = site_table(
+        store, other, observer.task.categories, backbone=observer.detector.backbone
+    ).sites["estimate"]
     (row,) = site_table(
         store, fitted, observer.task.categories, backbone=observer.detector.backbone
     ).sites.to_dict("records")
     assert row["estimate"] == pytest.approx(
         fitted.predict(images=tmp_path / "images" / "gate", detector=detector).value, abs=1e-9
     )
+    assert before < row["estimate"]

@@ -1,5 +1,7 @@
 """The images that a report shows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rectangles import write_world
@@ -7,6 +9,7 @@ from rectangles import write_world
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections, Evidence
 from autoeval.estimation.observation.least_stable import UnstableImage
+from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.results.estimate.example_images import (
@@ -14,6 +17,8 @@ from autoeval.results.estimate.example_images import (
     LeastCertainExamples,
     LeastStableExamples,
 )
+
+CALIBRATION = calibration_prior().calibration
 
 
 def boxes(n):
@@ -23,7 +28,8 @@ def boxes(n):
 def a_site(files, found=None, **options):
     found = found or {"1.png": boxes(1), "2.png": boxes(2)}
     evidence = tuple(Evidence(name, (64, 64), of) for name, of in found.items())
-    return Site(SiteBoxes.of_evidence(evidence, ("box",)), everywhere=True, images=files, **options)
+    found = replace(SiteBoxes.of_evidence(evidence, ("box",)), calibration=CALIBRATION)
+    return Site(found, named=True, images=files, **options)
 
 
 def observed(folder):

@@ -34,9 +34,9 @@ def work_dir(tmp_path_factory):
             "transforms": "",
             "repeat": 0,
             "n_images": 70,
-            "atc@0.30": site.pool.found.scores.mean(),
-            "box_share@0.30": (site.pool.found.scores > 0.3).mean(),
-            "confident_images@0.20": 0.9,
+            "expected_ap": site.pool.found.scores.mean(),
+            "likely_share": (site.pool.found.scores > 0.3).mean(),
+            "box_size": -1.8,
             "mAP": site.rankings[0].average_precision().mean(),
         }
         for site in sites

@@ -1,0 +1,205 @@
+"""From confidences to true-positive probabilities at each IoU, and to missed objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+from typing_extensions import Self
+
+LEAST = 1e-4  # distance that confidences keep from 0 and 1
+MOST_BOXES = 20_000  # that a calibration is fitted on, drawn by a seed
+MOST_MISSED = 100.0  # in an image
+
+Family = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Usual:
+    """How three coefficients vary, by a panel of detectors.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (3,)
+        Over detectors.
+    detectors, sites : ndarray of shape (3, 3)
+        Covariance from detector to detector, and from site to site of one detector.
+    """
+
+    mean: np.ndarray
+    detectors: np.ndarray
+    sites: np.ndarray
+
+    def of_detector(self, of_sites: np.ndarray, n_pairs: int) -> np.ndarray:
+        """Estimate a detector's coefficients from those that fit n pairs of site and category."""
+        total = self.detectors + self.sites / n_pairs
+        off = np.linalg.solve(total, of_sites - self.mean)
+        return np.asarray(self.mean + self.detectors @ off)
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationPrior:
+    """What is believed of a detector's calibration before a box of it is labelled.
+
+    Parameters
+    ----------
+    boxes : tuple of Usual
+        Of each row of `ScoreCalibration.boxes`.
+    missed : Usual
+        Of `ScoreCalibration.missed`.
+    """
+
+    boxes: tuple[Usual, ...]
+    missed: Usual
+
+    @property
+    def calibration(self) -> ScoreCalibration:
+        """The mean over detectors."""
+        return ScoreCalibration(np.array([of.mean for of in self.boxes]), self.missed.mean)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCalibration:
+    r"""True-positive probabilities of boxes, and expected false negatives of images.
+
+    .. math:: \operatorname{logit} P_l(s) = a_l + b_l \log s - c_l \log (1 - s)
+
+    for each IoU threshold l, the beta calibration of Kull et al. (2017, equation 3), of which
+    b = c is Platt's. False negatives of an image at the lowest threshold are Poisson with
+
+    .. math:: \log λ = m_0 + m_1 \log(1 + \sum_j p_j) + m_2 \log(1 + \sum_j p_j (1 - p_j))
+
+    over the probabilities p of its boxes there.
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (L, 3)
+        a, b, c.
+    missed : ndarray of shape (3,)
+        m.
+    """
+
+    boxes: np.ndarray
+    missed: np.ndarray
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the true-positive probability of N boxes at each threshold, (L, N), falling."""
+        return np.minimum.accumulate(expit(self.boxes @ _terms(scores)), axis=0)
+
+    def at_half(self, scores: np.ndarray) -> np.ndarray:
+        """Return the true-positive probability of N boxes at the lowest threshold, (N,)."""
+        return np.asarray(expit(self.boxes[0] @ _terms(scores)))
+
+    def n_missed(self, probabilities: np.ndarray, image: np.ndarray, n_images: int) -> np.ndarray:
+        """Return the expected false negatives of each image, (M,).
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (N,)
+            Of the boxes of one category at the lowest threshold.
+        image : ndarray of shape (N,), int
+        n_images : int
+        """
+        logs = self.missed @ image_terms(probabilities, image, n_images)
+        return np.asarray(np.exp(np.minimum(logs, np.log(MOST_MISSED))))
+
+    @classmethod
+    def mean(cls, calibrations: Sequence[ScoreCalibration]) -> Self:
+        """Average the coefficients."""
+        boxes, missed = ([getattr(of, name) for of in calibrations] for name in ("boxes", "missed"))
+        return cls(np.mean(boxes, axis=0), np.mean(missed, axis=0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON."""
+        return {"boxes": self.boxes.tolist(), "missed": self.missed.tolist()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        return cls(np.array(values["boxes"]), np.array(values["missed"]))
+
+
+def fit_boxes(
+    scores: np.ndarray, matched: np.ndarray, prior: CalibrationPrior, n_pairs: int
+) -> np.ndarray:
+    """Estimate the coefficients of `ScoreCalibration.boxes`.
+
+    Penalised maximum likelihood gives those of the labelled sites, of which every one has its own;
+    the fewer these are, the closer is the estimate to the mean over detectors.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+    matched : ndarray of shape (L, N), bool
+        True positives.
+    prior : CalibrationPrior
+    n_pairs : int
+        Pairs of site and category that the boxes are of.
+    """
+    if len(scores) > MOST_BOXES:
+        chosen = np.random.default_rng(0).choice(len(scores), MOST_BOXES, replace=False)
+        scores, matched = scores[chosen], matched[:, chosen]
+    terms, levels = _terms(scores), zip(matched, prior.boxes, strict=True)
+    return np.array([_fit(terms, hit, usual, n_pairs, _logistic) for hit, usual in levels])
+
+
+def fit_missed(
+    terms: np.ndarray, missed: np.ndarray, prior: CalibrationPrior, n_pairs: int
+) -> np.ndarray:
+    """Estimate the coefficients of `ScoreCalibration.missed`; see `fit_boxes`.
+
+    Parameters
+    ----------
+    terms : ndarray of shape (3, M)
+        See `image_terms`.
+    missed : ndarray of shape (M,)
+        False negatives of each image.
+    prior, n_pairs
+        See `fit_boxes`.
+    """
+    return _fit(terms, missed, prior.missed, n_pairs, _poisson)
+
+
+def image_terms(probabilities: np.ndarray, image: np.ndarray, n_images: int) -> np.ndarray:
+    """Return what m is multiplied with, (3, M); parameters as in `ScoreCalibration.n_missed`."""
+    sums = (probabilities, probabilities * (1 - probabilities))
+    counts = [np.log1p(np.bincount(image, weights, minlength=n_images)) for weights in sums]
+    return np.stack([np.ones(n_images), *counts])
+
+
+def _terms(scores: np.ndarray) -> np.ndarray:
+    inside = np.clip(scores.astype(np.float64), LEAST, 1 - LEAST)
+    return np.stack([np.ones(len(inside)), np.log(inside), -np.log1p(-inside)])
+
+
+def _fit(
+    terms: np.ndarray, y: np.ndarray, usual: Usual, n_pairs: int, family: Family
+) -> np.ndarray:
+    """Fit a generalised linear model to sites, and estimate that of their detector."""
+    precision = np.linalg.inv(usual.detectors + usual.sites / n_pairs)
+
+    def loss(own: np.ndarray) -> tuple[float, np.ndarray]:
+        value, expected, _ = family(own @ terms, y)
+        pull = precision @ (own - usual.mean)
+        return value + 0.5 * (own - usual.mean) @ pull, terms @ (expected - y) + pull
+
+    def curvature(own: np.ndarray) -> np.ndarray:
+        return (terms * family(own @ terms, y)[2]) @ terms.T + precision
+
+    found = minimize(loss, usual.mean, jac=True, hess=curvature, method="trust-exact")
+    return usual.of_detector(found.x, n_pairs)
+
+
+def _logistic(odds: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the negative log-likelihood, the means and the variances."""
+    p = expit(odds)
+    return float(np.logaddexp(0, odds).sum() - odds @ y), p, p * (1 - p)
+
+
+def _poisson(logs: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    expected = np.exp(np.minimum(logs, np.log(MOST_MISSED)))
+    return float(expected.sum() - logs @ y), expected, expected

@@ -1,0 +1,180 @@
+"""Scores of calibrated boxes: what true-positive probabilities predict of a category."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.calibration import ScoreCalibration
+from autoeval.detections import Evidence
+from autoeval.metrics.influence import influence_function
+from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.scores.base import Score
+from autoeval.scores.context import ScoreContext
+from autoeval.scores.direction import rising
+from autoeval.scores.registry import register
+
+FOUND, LIKELY = 0.05, 0.3  # true-positive probabilities at IoU .5
+MOST_IMAGES = 20_000  # evenly taken from the first to the last
+SMALLEST = 1e-6  # box, as a share of the image
+
+
+@register
+class CalibratedScores(Score):
+    r"""Three scores of one category, on the images where it is found.
+
+    Probabilities are those of a `ScoreCalibration`; an image in which a box has one over .05
+    counts, all others do not, so that no score depends on how often the category occurs.
+
+    - ``expected_ap``: the average precision of the boxes, mean over ten IoU thresholds, with
+      probabilities in place of labels and the expected false negatives.
+    - ``likely_share``: share of an image's boxes over .05 that are over .3, mean over images.
+    - ``box_size``: mean logarithm of the side of the boxes over .05, :math:`\sqrt{wh}` relative to
+      that of the image, weighted by probability.
+
+    Parameters
+    ----------
+    calibration : ScoreCalibration, optional
+        Without it there is no score.
+    """
+
+    name = "calibrated"
+    meaning = "expected average precision, share of likely boxes, size of boxes; calibrated"
+    features = rising("expected_ap", "likely_share", "box_size")
+    source = "this project (docs/calibration.md), after Kull et al. 2017"
+
+    def __init__(self, calibration: ScoreCalibration | None = None) -> None:
+        self.calibration = calibration
+        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]] = []
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the scores with the calibration that was fitted on labelled images."""
+        return cls(context.calibration)
+
+    def absence(self, evidence: Evidence) -> str | None:
+        """Say why there is no score, None if there is."""
+        if self.calibration is None:
+            return "no calibration was fitted on labelled images"
+        return super().absence(evidence)
+
+    def update(self, evidence: Evidence) -> None:
+        """Take in one image."""
+        clean = evidence.clean
+        area = np.full(len(clean), float(np.prod(evidence.image_size)))
+        of_one = np.zeros(len(clean), np.int64)
+        self.update_images(clean.scores, relative_sides(clean.boxes, area), of_one, 1)
+
+    def update_images(
+        self,
+        scores: np.ndarray,
+        sides: np.ndarray,
+        image: np.ndarray,
+        n_images: int,
+        probabilities: np.ndarray | None = None,
+    ) -> None:
+        """Take in many images at once.
+
+        Parameters
+        ----------
+        scores, sides : ndarray of shape (N,)
+            Confidences, and logarithms of sides; see `relative_sides`.
+        image : ndarray of shape (N,), int64
+        n_images : int
+        probabilities : ndarray of shape (10, N), optional
+            By another calibration than that of this score, which has not seen these labels.
+        """
+        if probabilities is None:
+            assert self.calibration is not None
+            probabilities = self.calibration.probabilities(scores)
+        self._parts.append((scores, sides, image, probabilities, n_images))
+        self.__dict__.pop("_found", None)
+
+    def merge(self, other: Self) -> None:
+        """Take in all that ``other`` has seen."""
+        self._parts.extend(other._parts)
+        self.__dict__.pop("_found", None)
+
+    def compute(self) -> dict[str, float]:
+        """Return the scores; NaN where the category is not found."""
+        if not self._parts or not len(self._found.images):
+            return dict.fromkeys(self.features, math.nan)
+        found = self._found
+        shares, sizes, weights = found.sums
+        return {
+            "expected_ap": float(found.ranking.average_precision().mean()),
+            "likely_share": float(shares.mean()),
+            "box_size": float(sizes.sum() / weights.sum()),
+        }
+
+    def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the scores of images that count as often as drawn, expected AP to first order."""
+        if not self._parts or not len(self._found.images):
+            return {name: np.full(len(counts), np.nan) for name in self.features}
+        found = self._found
+        drawn = counts[:, found.images].astype(np.float64)
+        total = np.where(drawn.any(axis=1), drawn.sum(axis=1), np.nan)
+        shares, sizes, weights = found.sums
+        expected = found.ranking.average_precision().mean()
+        influence = influence_function(found.ranking).mean(axis=0)
+        return {
+            "expected_ap": expected + drawn @ influence / total,
+            "likely_share": drawn @ shares / total,
+            "box_size": (drawn @ sizes) / np.where(np.isnan(total), np.nan, drawn @ weights),
+        }
+
+    @cached_property
+    def _found(self) -> _Found:
+        assert self.calibration is not None
+        return _Found.of(self.calibration, self._parts)
+
+
+class _Found:
+    """The boxes of the images where a category is found."""
+
+    def __init__(self, images: np.ndarray, ranking: RankedDetections, sums: np.ndarray) -> None:
+        self.images, self.ranking, self.sums = images, ranking, sums
+
+    @classmethod
+    def of(cls, calibration: ScoreCalibration, parts: list) -> _Found:
+        starts = np.cumsum([0, *(part[4] for part in parts)])
+        image = np.concatenate([part[2] + at for part, at in zip(parts, starts, strict=False)])
+        scores, sides = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        p = np.concatenate([part[3] for part in parts], axis=1)
+        found = np.unique(image[p[0] > FOUND])
+        if len(found) > MOST_IMAGES:
+            found = found[np.linspace(0, len(found) - 1, MOST_IMAGES).astype(np.int64)]
+        place = np.full(int(starts[-1]), -1)
+        place[found] = np.arange(len(found))
+        kept = place[image] >= 0
+        at, scores, sides, p = place[image[kept]], scores[kept], sides[kept], p[:, kept]
+        n = len(found)
+        n_true = np.bincount(at, p[0], minlength=n) + calibration.n_missed(p[0], at, n)
+        shown = p[0] > FOUND
+        likely, boxes = (np.bincount(at[m], minlength=n) for m in (p[0] > LIKELY, shown))
+        weights = p[0] * shown
+        sums = [likely / np.maximum(boxes, 1)]
+        weighted = [np.bincount(at, w, minlength=n) for w in (weights * sides, weights)]
+        return cls(found, RankedDetections.of(scores, at, p, n_true), np.array([*sums, *weighted]))
+
+
+def relative_sides(boxes: np.ndarray, area: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the side of boxes relative to that of their images, (N,).
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        As xyxy, pixels.
+    area : ndarray of shape (N,)
+        Of the image of each, in pixels.
+
+    Examples
+    --------
+    >>> relative_sides(np.array([[0, 0, 10, 40]]), np.array([400 * 100])).round(3)
+    array([-2.303])
+    """
+    sides = np.maximum(boxes[:, 2:] - boxes[:, :2], 0).astype(np.float64)
+    return np.asarray(0.5 * np.log(np.clip(sides.prod(axis=1) / area, SMALLEST, 1)))

@@ -1,0 +1,390 @@
+"""Fit the prior of the default on a panel of detectors, and measure it on detectors left out.
+
+    python benchmarks/panel.py table DATA NAME=PREDICTIONS ... [--teacher NAME=PREDICTIONS]
+    python benchmarks/panel.py prior
+    python benchmarks/panel.py evaluate [--out FILE]
+    python benchmarks/panel.py sites DATA NAME=PREDICTIONS ... [--out FILE]
+
+`table` scores the labelled sets under DATA (``<task>/<site>/annotations.json``, for the tasks
+vehicle, person, two and all) by the predictions of each detector (``<task>/<site>.json``),
+calibrated on the `val` images of ``all/coco_mini``, and writes ``meta_sets/panel/scores.csv`` and
+``calibrations.json``; detectors that are there already are kept or replaced. `prior` fits
+``configs/panel_prior.json`` on them. `evaluate` fits it for each detector on the others, without a
+quarter of the families in turn, and prints the errors there. `sites` fits on one site of one
+category in turn, the calibration learned there, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from tqdm import tqdm
+
+from autoeval.calibration import CalibrationPrior, ScoreCalibration, Usual
+from autoeval.data.coco import read_coco
+from autoeval.data.labels.truth import Truth
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER, pairs_of
+from autoeval.estimation.panel_prior import read_calibration_prior
+from autoeval.estimation.prediction_files import PredictionFiles
+from autoeval.estimation.training_set import TrainingSet, training_set
+from autoeval.regression import Prior, Scaling
+from autoeval.regression.covariance import Shared
+from autoeval.regression.variances import Variances
+from autoeval.report.tables import to_markdown
+from autoeval.targets import AP_TARGETS
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER, PRIOR = ROOT / "meta_sets/panel", ROOT / "configs/panel_prior.json"
+WORDS = {name: "vehicle" for name in ("car", "bus", "truck", "vehicle")} | {"person": "person"}
+TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person"), "all": ()}
+ORIGINS = ("bdd", "hituav", "dawn", "coco", "trafficcam", "highway_id")
+LABELLED = "coco_mini"
+KNOWN_BY_NAME = "person"
+"""The category whose mean effect is in the prior: it has sites enough. That of vehicles was tried
+and made other detectors and groups worse."""
+
+# A prior so wide that the table of the panel does not depend on the panel.
+WIDE = CalibrationPrior(
+    (Usual(np.array([0.0, 1.0, 1.0]), 9 * np.eye(3), 1e-9 * np.eye(3)),) * 10,
+    Usual(np.array([-1.0, 0.0, 0.0]), 9 * np.eye(3), 1e-9 * np.eye(3)),
+)
+# For the calibrations of single sites, which have few boxes.
+WEAK = CalibrationPrior(
+    (Usual(np.array([0.0, 1.5, 1.5]), np.diag([4.0, 1.0, 1.0]), 1e-9 * np.eye(3)),) * 10,
+    Usual(np.array([-1.0, -2.0, 3.0]), np.eye(3), 1e-9 * np.eye(3)),
+)
+FEWEST_LABELS = 100  # of a site whose calibration is fitted alone
+EFFECTS = ("family", "place", "category", "pair", "bending")
+USUAL = np.log([0.06, 0.04, 0.04, 0.07, 0.02, 0.05, 0.02])  # with the intercept and the slopes
+HYPER_STD = 0.6  # of these logarithms
+SLOPE_STD, MEAN_STD = 0.08, 0.08
+GROUPS = 4
+WIDER, SPREAD_LOG_STD = 1.3, 0.05
+"""A labelled set shows how its categories vary, not how sites do: the spread is hardly learned from
+it, and wider than the panel's by what coverage on detectors and families left out asked for."""
+FEWEST_BOXES, FEWEST_IMAGES = 15, 10  # of other categories, to be evaluated
+
+
+def parse_args() -> argparse.Namespace:
+    """Read the options."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("table", "prior", "evaluate", "sites"):
+        own = commands.add_parser(name)
+        if name in ("table", "sites"):
+            own.add_argument("data", type=Path)
+            own.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+        if name == "table":
+            own.add_argument(
+                "--teacher", default="", metavar="NAME=PREDICTIONS", help="a better one"
+            )
+        if name in ("evaluate", "sites"):
+            own.add_argument("--out", type=Path, help="CSV of every estimate")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run one of the steps."""
+    args = parse_args()
+    if args.command == "table":
+        teacher, _, boxes = args.teacher.partition("=")
+        for named in args.detectors:
+            name, _, folder = named.partition("=")
+            own = Path(boxes) if boxes and name != teacher else None
+            add_detector(name, args.data, Path(folder), own)
+    elif args.command == "prior":
+        rows, calibrations = read_panel()
+        content = {
+            "calibration": fit_calibration_prior(calibrations),
+            "regressions": [
+                {"target": target, **described(*fit_prior(rows, target=target, features=names))}
+                for names in (FEATURES, (*FEATURES, WITH_TEACHER))
+                for target in AP_TARGETS
+            ],
+        }
+        PRIOR.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    else:
+        if args.command == "evaluate":
+            estimates = nested(read_panel()[0])
+        else:
+            named = [of.partition("=") for of in args.detectors]
+            parts = [one_site(name, args.data, Path(folder)) for name, _, folder in named]
+            estimates = pd.concat(parts)
+        if args.out:
+            estimates.to_csv(args.out, index=False)
+        print(to_markdown(summary(estimates).round(1).reset_index()))
+
+
+def family(site: str) -> str:
+    """Name the origin that a site shares with others."""
+    return next((origin for origin in ORIGINS if site.startswith(origin)), site)
+
+
+def read_sets(data: Path, predictions: Path, teacher: Path | None = None) -> Iterator[TrainingSet]:
+    """Read the labelled sets with the boxes of one detector; of coco_mini the `val` images."""
+    for task, categories in TASKS.items():
+        for path in sorted((predictions / task).glob("*.json")):
+            file = data / task / path.stem / "annotations.json"
+            content = read_coco(file)
+            names = categories or content.categories
+            words = WORDS if categories else {name: name for name in names}
+            numbers = dict(zip(content.numbers, content.categories, strict=True))
+            second = teacher and teacher / task / path.name
+            files = PredictionFiles(path, teacher=second if second and second.exists() else None)
+            boxes = files.read(content.images, where=str(path), numbers=numbers)
+            boxes, truth = boxes.as_categories(names, words), Truth.of(content, names)
+            if path.stem == LABELLED:
+                entries = json.loads(file.read_bytes())["images"]
+                kept = np.flatnonzero([entry["coco_split"] == "val" for entry in entries])
+                boxes, truth = boxes.on_images(kept), truth.on_images(kept)
+            elif family(path.stem) == "coco":
+                continue
+            site = path.stem != LABELLED
+            try:
+                yield training_set(
+                    boxes, truth, name=path.stem, family=family(path.stem), everywhere=site
+                )
+            except InputError as error:
+                print(f"{path}: {error}")
+
+
+def add_detector(name: str, data: Path, predictions: Path, teacher: Path | None) -> None:
+    """Score all sites by one detector, calibrated on the labelled set."""
+    sets = list(read_sets(data, predictions, teacher))
+    own = [of for of in sets if of.name == LABELLED]
+    rows, calibration = calibrated_rows(own, prior=WIDE)
+    parts = [rows, *(labelled_rows(of, calibration) for of in sets if of.name != LABELLED)]
+    of_sites = [
+        fit_calibration([of], [np.ones(len(of.boxes), bool)], WEAK)
+        for of in sets
+        if of.name != LABELLED and sum(r.n_true.sum() for r in of.rankings) >= FEWEST_LABELS
+    ]
+    table = pd.concat(parts, ignore_index=True).assign(detector=name)
+    held = {
+        (of.name, category): int(np.sum(ranking.n_true > 0))
+        for of in sets
+        for category, ranking in zip(of.truth.categories, of.rankings, strict=True)
+    }
+    pairs = zip(table["source"], table["category"], strict=True)
+    table["n_held"] = [held[pair] for pair in pairs]
+    table = table[(table["n_boxes"] >= 8) & (table["n_held"] >= 5)]
+    known, calibrations = read_panel() if (FOLDER / "scores.csv").exists() else (None, {})
+    if known is not None:
+        table = pd.concat([known[known["detector"] != name], table], ignore_index=True)
+    columns = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
+    columns += [*FEATURES, WITH_TEACHER, "mAP", "mAP50", "mAP75"]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    table.reindex(columns=columns).to_csv(FOLDER / "scores.csv", index=False, float_format="%.5f")
+    calibrations = calibrations | {name: [calibration, *of_sites]}
+    content = {k: [of.to_dict() for of in own] for k, own in calibrations.items()}
+    text = json.dumps(content, indent=1) + "\n"
+    (FOLDER / "calibrations.json").write_text(text, encoding="utf-8")
+
+
+def read_panel() -> tuple[pd.DataFrame, dict[str, list[ScoreCalibration]]]:
+    """Read the table of the panel, and each detector's calibrations: on the set, on sites."""
+    rows = pd.read_csv(FOLDER / "scores.csv")
+    content = json.loads((FOLDER / "calibrations.json").read_text(encoding="utf-8"))
+    return rows, {k: [ScoreCalibration.from_dict(of) for of in own] for k, own in content.items()}
+
+
+def fit_prior(
+    rows: pd.DataFrame, *, target: str = "mAP", features: Sequence[str] = FEATURES
+) -> tuple[Sequence[str], Scaling, Prior]:
+    """Fit the prior by the marginal likelihood of the accuracies of all detectors.
+
+    Each detector is a draw of an intercept and of slopes; effects are particular to it.
+    """
+    rows = rows[enough(rows) | (rows["kind"] == CATEGORY)].dropna(subset=list(features))
+    scaling = Scaling(*(rows[list(features)].agg(of).to_numpy() for of in ("mean", "std")))
+    n = len(features)
+    blocks = []
+    for _, own in rows.groupby("detector"):
+        pairs = pairs_of(own, features, Prior(()).of_one_image)
+        x = scaling.apply(pairs.x)
+        named = (own["category"] == KNOWN_BY_NAME).to_numpy(float)
+        blocks.append((pairs, x, named, Shared.of(pairs, pairs, (x, x)), own[target].to_numpy()))
+
+    def loss(values: np.ndarray) -> float:
+        intercept, known, slopes, logs = values[0], values[1], values[2 : 2 + n], values[2 + n :]
+        variances, intercept_std = variances_of(logs)
+        total = 0.5 * float(np.sum(((logs - USUAL) / HYPER_STD) ** 2))
+        total += 0.5 * (known / MEAN_STD) ** 2 + 0.5 * float(np.sum((slopes / SLOPE_STD) ** 2))
+        for pairs, x, named, shared, y in blocks:
+            covariance = shared.covariance(variances, intercept_std**2)
+            factor = cho_factor(covariance + np.diag(variances.pair + pairs.sampling), lower=True)
+            residual = y - intercept - known * named - x @ slopes
+            total += 0.5 * residual @ cho_solve(factor, residual)
+            total += np.log(np.diag(factor[0])).sum()
+        return total
+
+    start = np.concatenate([[0.3, 0.0], np.full(n, 0.15 / n), USUAL])
+    found = minimize(loss, start, method="L-BFGS-B").x
+    variances, intercept_std = variances_of(found[2 + n :])
+    effects = [variances.family, variances.place, variances.category, variances.pair]
+    total = sum(effects)
+    return (
+        features,
+        scaling,
+        Prior(
+            tuple(found[2 : 2 + n].tolist()),
+            intercept=float(found[0]),
+            intercept_std=intercept_std,
+            slope_std=float(np.sqrt(variances.slope)),
+            categories={KNOWN_BY_NAME: float(found[1])},
+            spread=WIDER * float(np.sqrt(total)),
+            spread_log_std=SPREAD_LOG_STD,
+            shares=tuple(float(of / total) for of in effects),  # type: ignore[arg-type]
+            bending=variances.bending / total / WIDER**2,
+        ),
+    )
+
+
+def variances_of(logs: np.ndarray) -> tuple[Variances, float]:
+    """Read the logarithms of standard deviations; the second result is of the intercept."""
+    *effects, intercept, slope = np.exp(logs)
+    of = dict(zip(EFFECTS, (e**2 for e in effects), strict=True))
+    return Variances(**of, slope=slope**2), float(intercept)
+
+
+def described(features: Sequence[str], scaling: Scaling, prior: Prior) -> dict[str, Any]:
+    """Return what `autoeval.estimation.panel_prior` reads."""
+    units = zip(features, scaling.location, scaling.scale, prior.slopes, strict=True)
+    fields = {name: value for name, value in asdict(prior).items() if name != "slopes"}
+    return {
+        "scores": {name: [round(float(v), 4) for v in values] for name, *values in units},
+        "prior": {name: rounded(value) for name, value in fields.items()},
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Round numbers to four digits after the point."""
+    if isinstance(value, dict):
+        return {name: rounded(of) for name, of in value.items()}
+    return [rounded(of) for of in value] if isinstance(value, tuple) else round(value, 4)
+
+
+def fit_calibration_prior(calibrations: Mapping[str, Sequence[ScoreCalibration]]) -> dict[str, Any]:
+    """Describe how coefficients vary from detector to detector and from site to site.
+
+    Parameters
+    ----------
+    calibrations : mapping of str to sequence of ScoreCalibration
+        Of each detector: on the labelled set, and on each site alone.
+    """
+    boxes = [[of.boxes for of in own] for own in calibrations.values()]
+    missed = [[of.missed for of in own] for own in calibrations.values()]
+    rows = [usual([[of[k] for of in own] for own in boxes]) for k in range(len(boxes[0][0]))]
+    return {"boxes": rows, "missed": usual(missed)}
+
+
+def usual(coefficients: Sequence[Sequence[np.ndarray]]) -> dict[str, list]:
+    """Describe three coefficients of each detector: on the labelled set, and on sites."""
+    labelled = np.array([own[0] for own in coefficients])
+    sites = [np.array(own[1:]) - own[0] for own in coefficients]
+    return {
+        "mean": np.round(labelled.mean(0), 3).tolist(),
+        "detectors": np.round(np.diag(labelled.var(axis=0, ddof=1)), 4).tolist(),
+        "sites": np.round(np.mean([of.T @ of / len(of) for of in sites], axis=0), 4).tolist(),
+    }
+
+
+def enough(rows: pd.DataFrame) -> pd.Series:
+    """Return which sites are evaluated: of other categories those with boxes enough."""
+    several = rows["source"].map(rows.groupby("source")["category"].nunique())
+    other = ~rows["category"].isin(["vehicle", "person"]) | (several > 2)
+    return ~other | ((rows["n_boxes"] >= FEWEST_BOXES) & (rows["n_held"] >= FEWEST_IMAGES))
+
+
+def nested(rows: pd.DataFrame) -> pd.DataFrame:
+    """Estimate every site by a prior that has seen neither the detector nor its family."""
+    families = sorted(set(rows["family"]) - {"coco"})
+    np.random.default_rng(0).shuffle(families)
+    parts = []
+    folds = [(name, k) for name in dict.fromkeys(rows["detector"]) for k in range(GROUPS)]
+    for name, k in tqdm(folds, "leaving detectors and families out"):
+        held_out = rows["family"].isin(families[k::GROUPS])
+        kin = rows["detector"].str.split("_").str[0] == name.split("_")[0]
+        _, scaling, prior = fit_prior(rows[~kin & ~held_out])
+        labelled = rows[(rows["detector"] == name) & (rows["kind"] == CATEGORY)]
+        asked = rows[(rows["detector"] == name) & held_out & enough(rows)]
+        if len(asked):
+            parts.append(evaluated(labelled, asked, scaling, prior).assign(detector=name))
+    return pd.concat(parts, ignore_index=True)
+
+
+def one_site(name: str, data: Path, predictions: Path) -> pd.DataFrame:
+    """Fit on each site of one category, estimate the others; the prior without this detector."""
+    rows, calibrations = read_panel()
+    kin = rows["detector"].str.split("_").str[0] == name.split("_")[0]
+    _, scaling, prior = fit_prior(rows[~kin])
+    others = {k: of for k, of in calibrations.items() if k.split("_")[0] != name.split("_")[0]}
+    of_boxes = read_calibration_prior(fit_calibration_prior(others))
+    sets = [of for of in read_sets(data, predictions) if of.everywhere]
+    parts = []
+    for of in tqdm(sets, name):
+        if of.truth.categories not in (("vehicle",), ("person",)):
+            continue
+        known, calibration = calibrated_rows([of], prior=of_boxes)
+        others = [
+            labelled_rows(other, calibration)
+            for other in sets
+            if other.family != of.family and of.truth.categories[0] in other.truth.categories
+        ]
+        asked = pd.concat(others)
+        asked = asked[(asked["category"] == of.truth.categories[0]) & (asked["n_boxes"] >= 8)]
+        parts.append(evaluated(known, asked, scaling, prior).assign(fitted=of.name))
+    return pd.concat(parts, ignore_index=True).assign(detector=name)
+
+
+def evaluated(
+    known: pd.DataFrame, asked: pd.DataFrame, scaling: Scaling, prior: Prior
+) -> pd.DataFrame:
+    """Fit on some pairs and estimate others, each as a site of its own."""
+    fitted = BayesianRegression(features=FEATURES, scaling=scaling, prior=prior).fit(known)
+    predicted = [fitted.predict(asked.iloc[[k]])[0] for k in range(len(asked))]
+    group = np.where(asked["category"].isin(["person", "vehicle"]), asked["category"], "other")
+    return pd.DataFrame(
+        {
+            "group": group,
+            "source": asked["source"].to_numpy(),
+            "category": asked["category"].to_numpy(),
+            "true": asked["mAP"].to_numpy(),
+            "estimate": [of.value for of in predicted],
+            "lower": [of.lower for of in predicted],
+            "upper": [of.upper for of in predicted],
+        }
+    )
+
+
+def summary(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate errors, that of a constant, coverage and half-widths, in points."""
+    by = ["group", "detector"]
+    mean = estimates.groupby(by)["true"].transform("mean")
+    rows = estimates.assign(
+        mae=100 * (estimates["estimate"] - estimates["true"]).abs(),
+        bias=100 * (estimates["estimate"] - estimates["true"]),
+        constant=100 * (mean - estimates["true"]).abs(),
+        coverage=100.0 * estimates["true"].between(estimates["lower"], estimates["upper"]),
+        half_width=50 * (estimates["upper"] - estimates["lower"]),
+        n=1,
+    )
+    names = ["mae", "bias", "constant", "coverage", "half_width"]
+    return rows.groupby(by)[names].mean().join(rows.groupby(by)["n"].sum())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,235 @@
+"""True-positive probabilities from confidences, and the scores of calibrated boxes."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from autoeval.calibration import (
+    CalibrationPrior,
+    ScoreCalibration,
+    Usual,
+    fit_boxes,
+    fit_missed,
+    image_terms,
+)
+from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.scores.calibrated import CalibratedScores, relative_sides
+
+LEVELS = 10
+TRUE = np.stack([np.linspace(1.0, -2.0, LEVELS), np.full(LEVELS, 1.2), np.full(LEVELS, 0.7)], 1)
+MISSED = np.array([-0.5, 0.8, 0.4])
+
+
+def prior(of_detectors=1e4, of_sites=1e4, mean=(0.0, 1.0, 1.0)):
+    usual = Usual(np.array(mean), of_detectors * np.eye(3), of_sites * np.eye(3))
+    return CalibrationPrior((usual,) * LEVELS, usual)
+
+
+def odds(scores):
+    return TRUE @ [np.ones(len(scores)), np.log(scores), -np.log1p(-scores)]
+
+
+def simulated(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(0.01, 0.99, n)
+    return scores, rng.random(n) < expit(odds(scores))
+
+
+def test_probabilities_by_hand():
+    """A confidence of .8 with b = c = 1: odds of 4 times e^a."""
+    boxes = np.tile([0.0, 1, 1], (LEVELS, 1))
+    boxes[1:, 0] = np.log(0.25)
+    p = ScoreCalibration(boxes, MISSED).probabilities(np.array([0.8, 0.5]))
+    assert p.shape == (LEVELS, 2)
+    np.testing.assert_allclose(p[0], [0.8, 0.5])
+    np.testing.assert_allclose(p[1:], np.tile([0.5, 0.2], (LEVELS - 1, 1)))
+
+
+def test_probabilities_fall_with_the_iou_threshold_whatever_the_coefficients():
+    rng = np.random.default_rng(0)
+    calibration = ScoreCalibration(rng.normal(0, 2, (LEVELS, 3)), MISSED)
+    scores = np.concatenate([[0.0, 1.0], rng.random(50)])  # and are defined at either end
+    p = calibration.probabilities(scores)
+    assert (np.diff(p, axis=0) <= 0).all() and (p >= 0).all() and (p <= 1).all()
+    np.testing.assert_allclose(p[0], calibration.at_half(scores), rtol=1e-12)
+
+
+def test_missed_objects_by_hand():
+    """Boxes of .5 and .8 in the first image, none in the second."""
+    calibration = ScoreCalibration(TRUE, MISSED)
+    found = calibration.n_missed(np.array([0.5, 0.8]), np.array([0, 0]), 2)
+    first = -0.5 + 0.8 * np.log(1 + 1.3) + 0.4 * np.log(1 + 0.25 + 0.16)
+    np.testing.assert_allclose(found, np.exp([first, -0.5]))
+    many = ScoreCalibration(TRUE, np.array([9.0, 0, 0])).n_missed(np.zeros(0), np.zeros(0, int), 1)
+    assert many[0] == pytest.approx(100)  # and no more
+
+
+def test_many_boxes_of_many_pairs_recover_the_coefficients():
+    scores, matched = simulated()
+    found = fit_boxes(scores, matched, prior(of_detectors=4, of_sites=1), n_pairs=1000)
+    terms = np.stack([np.ones(len(scores)), np.log(scores), -np.log1p(-scores)])
+    for fitted, true, logits in zip(found, TRUE, odds(scores), strict=True):
+        p = expit(logits)
+        std = np.sqrt(np.diag(np.linalg.inv((terms * p * (1 - p)) @ terms.T)))  # Fisher
+        assert (np.abs(fitted - true) < 4 * std).all() and (std < 0.2).all()
+
+
+def test_images_of_many_pairs_recover_the_missed_objects():
+    rng = np.random.default_rng(0)
+    image, p = rng.integers(0, 5000, 20_000), rng.beta(0.5, 0.5, 20_000)
+    terms = image_terms(p, image, 5000)
+    calibration = ScoreCalibration(TRUE, MISSED)
+    expected = calibration.n_missed(p, image, 5000)
+    found = fit_missed(terms, rng.poisson(expected), prior(4, 1), n_pairs=1000)
+    std = np.sqrt(np.diag(np.linalg.inv((terms * expected) @ terms.T)))
+    assert (np.abs(found - MISSED) < 4 * std).all() and (std < 0.2).all()
+
+
+def test_with_a_wide_prior_it_is_logistic_regression():
+    scores, matched = simulated(n=2000)
+    found = fit_boxes(scores, matched, prior(1e8, 1e8), n_pairs=1)
+    terms = np.stack([np.log(scores), -np.log1p(-scores)], axis=1)
+    for fitted, hits in zip(found, matched, strict=True):
+        plain = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000).fit(terms, hits)
+        # of a single pair, half of the difference from the mean is that of its site
+        off = np.array([*plain.intercept_, *plain.coef_[0]]) - [0, 1, 1]
+        np.testing.assert_allclose(fitted, np.array([0, 1, 1]) + off / 2, atol=1e-3)
+
+
+def test_without_boxes_it_is_the_mean_over_detectors():
+    usual = prior(2, 1, mean=(-0.3, 1.4, 1.9))
+    boxes = fit_boxes(np.zeros(0), np.zeros((LEVELS, 0), bool), usual, n_pairs=1)
+    np.testing.assert_allclose(boxes, np.tile([-0.3, 1.4, 1.9], (LEVELS, 1)), atol=1e-6)
+    missed = fit_missed(np.zeros((3, 0)), np.zeros(0), usual, n_pairs=1)
+    np.testing.assert_allclose(missed, [-0.3, 1.4, 1.9], atol=1e-6)
+
+
+def test_boxes_of_one_site_say_less_of_a_detector_than_those_of_many():
+    """Each coefficient alone, from n sites without error: the classical shrinkage D / (D + S/n)."""
+    usual = Usual(np.zeros(3), 2.0 * np.eye(3), 4.0 * np.eye(3))
+    for n_pairs, share in ((1, 1 / 3), (2, 1 / 2), (4, 2 / 3)):
+        np.testing.assert_allclose(usual.of_detector(np.ones(3), n_pairs), share)
+    scores, matched = simulated(n=2000)
+    off = [
+        np.abs(fit_boxes(scores, matched, prior(1, 4), n_pairs=n) - [0, 1, 1]).sum()
+        for n in (1, 4, 100)
+    ]
+    assert off[0] < off[1] < off[2]
+
+
+def test_to_dict_and_back():
+    calibration = ScoreCalibration(TRUE, MISSED)
+    again = ScoreCalibration.from_dict(calibration.to_dict())
+    np.testing.assert_array_equal(again.boxes, TRUE)
+    np.testing.assert_array_equal(again.missed, MISSED)
+
+
+def test_mean_of_two():
+    other = ScoreCalibration(TRUE + 2, MISSED - 4)
+    mean = ScoreCalibration.mean([ScoreCalibration(TRUE, MISSED), other])
+    np.testing.assert_allclose(mean.boxes, TRUE + 1)
+    np.testing.assert_allclose(mean.missed, MISSED - 2)
+
+
+CALIBRATION = ScoreCalibration(TRUE, MISSED)
+N = 30
+
+
+def boxes(seed=0, n=200):
+    rng = np.random.default_rng(seed)
+    scores = rng.beta(0.5, 1.5, n)
+    return scores, rng.uniform(-4, 0, n), np.sort(rng.integers(0, N, n))
+
+
+def score_of(*images, calibration=CALIBRATION):
+    score = CalibratedScores(calibration)
+    for part in images:
+        score.update_images(*part)
+    return score
+
+
+def test_image_by_image_merged_is_all_at_once():
+    scores, sides, image = boxes()
+    parts = []
+    for k in range(N):
+        own = image == k
+        parts.append(score_of((scores[own], sides[own], np.zeros(own.sum(), int), 1)))
+    first = parts[0]
+    first.compute()  # which later images must not leave as it was
+    for part in parts[1:]:
+        first.merge(part)
+    assert first.compute() == pytest.approx(score_of((scores, sides, image, N)).compute())
+
+
+def test_images_without_the_category_change_no_score():
+    """Neither those without a box, nor those whose boxes are right with less than .05."""
+    scores, sides, image = boxes()
+    base = score_of((scores, sides, image, N)).compute()
+    assert all(np.isfinite(list(base.values())))
+    assert CALIBRATION.at_half(np.array([0.01]))[0] < 0.05
+    doubted = (np.full(40, 0.01), np.full(40, -0.5), np.arange(40), 40)
+    none = (np.zeros(0), np.zeros(0), np.zeros(0, int), 40)
+    for more in (none, doubted):
+        assert score_of((scores, sides, image, N), more).compute() == base
+        assert score_of(more, (scores, sides, image, N)).compute() == pytest.approx(base)
+    nothing = score_of(doubted, none).compute()
+    assert set(nothing) == set(base) and np.isnan(list(nothing.values())).all()
+
+
+def test_expected_ap_of_known_boxes_is_their_average_precision():
+    """Probabilities of 0 and 1, and no missed object; every image holds a true box."""
+    rng = np.random.default_rng(0)
+    scores, sides, image = boxes()
+    hits = np.minimum.accumulate(rng.random((LEVELS, len(scores))) < 0.9, axis=0)
+    hits[0, np.unique(image, return_index=True)[1]] = True
+    nothing_missed = ScoreCalibration(TRUE, np.array([-700.0, 0, 0]))
+    score = CalibratedScores(nothing_missed)
+    score.update_images(scores, sides, image, N, hits.astype(float))
+    n_true = np.bincount(image[hits[0]], minlength=N)
+    ranked = RankedDetections.of(scores, image, hits, n_true)
+    assert score.compute()["expected_ap"] == pytest.approx(ranked.average_precision().mean())
+
+
+def test_expected_ap_predicts_that_of_labels_drawn_from_the_probabilities():
+    """Means over draws: the AP of expected labels is close to the expected AP of labels."""
+    rng = np.random.default_rng(0)
+    scores, sides, image = boxes(n=3000)
+    score = score_of((scores, sides, image, N))
+    p = CALIBRATION.probabilities(scores)
+    missed = CALIBRATION.n_missed(p[0], image, N)
+    drawn = []
+    for _ in range(20):
+        hits = rng.random(len(scores)) < p
+        n_true = np.bincount(image[hits[0]], minlength=N) + rng.poisson(missed)
+        drawn.append(RankedDetections.of(scores, image, hits, n_true).average_precision().mean())
+    assert score.compute()["expected_ap"] == pytest.approx(np.mean(drawn), abs=0.02)
+
+
+def test_likely_share_and_size_by_hand():
+    """Two images, each with a box under .05; probabilities are confidences."""
+    same = ScoreCalibration(np.tile([0.0, 1, 1], (LEVELS, 1)), MISSED)
+    scores = np.array([0.9, 0.2, 0.04, 0.6, 0.03])
+    sides = np.array([-1.0, -2, -9, -3, -9])
+    found = score_of((scores, sides, np.array([0, 0, 0, 1, 1]), 2), calibration=same).compute()
+    assert found["likely_share"] == pytest.approx((1 / 2 + 1) / 2)
+    weighted = 0.9 * -1 + 0.2 * -2 + 0.6 * -3
+    assert found["box_size"] == pytest.approx(weighted / (0.9 + 0.2 + 0.6))
+
+
+def test_drawn_once_each_they_are_the_scores():
+    score = score_of((*boxes(), N))
+    once = score.resample(np.ones((1, N), int))
+    assert {name: of[0] for name, of in once.items()} == pytest.approx(score.compute())
+    never = score.resample(np.zeros((1, N), int))
+    assert np.isnan([of[0] for of in never.values()]).all()
+
+
+def test_without_a_calibration_there_is_no_score():
+    assert "no calibration" in CalibratedScores().absence(None)
+
+
+def test_sides_are_relative_to_those_of_the_image():
+    found = relative_sides(np.array([[0.0, 0, 20, 20], [5, 5, 5, 9]]), np.array([1600.0, 1600]))
+    assert found[0] == pytest.approx(np.log(20 / 40))
+    assert found[1] == pytest.approx(np.log(1e-3))  # of no width: a millionth of the area
