@@ -189,9 +189,17 @@ def add_detector(name: str, data: Path, predictions: Path, teacher: Path | None)
     FOLDER.mkdir(parents=True, exist_ok=True)
     table.reindex(columns=columns).to_csv(FOLDER / "scores.csv", index=False, float_format="%.5f")
     calibrations = calibrations | {name: [calibration, *of_sites]}
-    content = {k: [of.to_dict() for of in own] for k, own in calibrations.items()}
-    text = json.dumps(content, indent=1) + "\n"
+    lines = [f'"{k}": {json.dumps(shortened(own))}' for k, own in calibrations.items()]
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
     (FOLDER / "calibrations.json").write_text(text, encoding="utf-8")
+
+
+def shortened(calibrations: Sequence[ScoreCalibration]) -> list[dict[str, Any]]:
+    """Return plain values with four digits after the point."""
+    return [
+        {name: np.round(value, 4).tolist() for name, value in of.to_dict().items()}
+        for of in calibrations
+    ]
 
 
 def read_panel() -> tuple[pd.DataFrame, dict[str, list[ScoreCalibration]]]:
