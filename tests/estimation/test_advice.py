@@ -12,5 +12,5 @@ def test_a_wide_interval_comes_with_what_helps():
     assert advice(narrow) == ()
     (text,) = advice(wide)
     assert text.startswith("too wide to act on: ±30 points")
-    assert "±17 from one labelled set, ±15 from forty sites" in text
+    assert "±15 to 19 from one labelled set, ±15 to 17 from 37 sites" in text
     assert "(`autoeval label plan`)" in text
