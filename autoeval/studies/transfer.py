@@ -17,7 +17,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.pair_table import CATEGORY, values_of
 from autoeval.estimation.score_table import SEED
-from autoeval.regression import Prior
 from autoeval.runtime.progress import progress_bar
 
 KEYS = ["source", "family", "category", "n_images"]
@@ -40,7 +39,6 @@ def evaluate(
     target: str = "mAP",
     level: float = 0.9,
     features: Sequence[str] | None = None,
-    prior: Prior | None = None,
     estimator: Callable[..., Any] = BayesianRegression,
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others.
@@ -48,10 +46,10 @@ def evaluate(
     Parameters
     ----------
     known, asked : DataFrame
-    target, level, features, prior
+    target, level, features
         As in `BayesianRegression`.
     estimator : callable
-        Makes what is fitted, of these four.
+        Makes what is fitted, of these three.
 
     Returns
     -------
@@ -60,7 +58,7 @@ def evaluate(
         ``upper``, ``constant`` (the mean of the known), and ``inside``: whether every score lies in
         the range of the known ones.
     """
-    fitted = estimator(target=target, level=level, features=features, prior=prior).fit(known)
+    fitted = estimator(target=target, level=level, features=features).fit(known)
     told = fitted.predict(asked)
     x, seen = (values_of(rows, fitted.features_) for rows in (asked, fitted.rows_))
     return asked[KEYS].assign(
