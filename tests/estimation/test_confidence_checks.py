@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.estimation.confidence_checks import Doubt, bend, check_confidences, roc_area
+from autoeval.estimation.confidence_checks import (
+    Doubt,
+    bend,
+    check_confidences,
+    labelled_boxes,
+    roc_area,
+)
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import training_set
@@ -44,11 +50,27 @@ def test_equal_confidences_are_refused():
         check_confidences([training_set(boxes, truth_from(found), name="a", everywhere=True)])
 
 
+def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
+    """Every box four times, with confidences by chance: COCO's matching takes the highest."""
+    found = random_found(0, n=300)
+    sure = found.scores > 0.5
+    four = np.concatenate([np.flatnonzero(sure)] * 4)
+    scores = np.random.default_rng(0).random(len(four)).astype("f4")
+    columns = {name: getattr(found, name)[four] for name in ("image", "label", "boxes")}
+    boxes = SiteBoxes(replace(found, scores=scores, **columns))
+    made = training_set(boxes, truth_from(found), name="a", everywhere=True)
+    assert roc_area(scores, made.matches[0][0])[0] > 0.7
+    known, hits = labelled_boxes([made])
+    area, error = roc_area(known, hits)
+    assert abs(area - 0.5) < 3 * error
+
+
 def test_few_boxes_by_chance_are_a_warning_and_a_wider_interval():
     """Nine of ten boxes are without a label: of the rest, too few to be sure."""
     full = labelled("a", 3, by=reshuffled)
     few = full.changed(boxes=full.boxes)
     few.__dict__["matches"] = (full.matches[0], full.matches[1] | (np.arange(600) % 6 > 0))
+    few.__dict__["rankings"] = full.rankings
     doubt = check_confidences([few])
     assert 0.05 < doubt.share < 0.9 and "may say little" in doubt.warnings[0]
 
