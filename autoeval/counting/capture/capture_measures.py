@@ -11,7 +11,7 @@ import pandas as pd
 from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.tasks import CHOICE
 from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
-from autoeval.counting.measures.overall import smape, smape_terms
+from autoeval.counting.measures.count_errors import smape, smape_terms
 from autoeval.data.paper_tables import read_paper
 from autoeval.runtime.states import FAILED, MISSING, SKIPPED
 

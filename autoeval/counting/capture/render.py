@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import cv2
 import numpy as np
 
+from autoeval.errors import InputError
+
+Inpainter = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_OPENCV = {"telea": cv2.INPAINT_TELEA, "navier-stokes": cv2.INPAINT_NS}
+_REACH = 5  # pixels around the box that OpenCV looks at
 COLORS = {
     "blue": (255, 0, 0),
     "green": (0, 128, 0),
@@ -185,3 +192,41 @@ def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) 
 def clip_box(box: np.ndarray, width: int, height: int) -> np.ndarray:
     """Return the part of ``box`` (4,) that lies in an image."""
     return np.clip(box, 0, [width, height, width, height])
+
+
+def load_inpainter(name: str) -> Inpainter:
+    """Return an inpainter.
+
+    Parameters
+    ----------
+    name : str
+        ``telea`` or ``navier-stokes`` for OpenCV's, which continue colours but no pattern and so
+        show what the hook does; or ``package.module.function`` of one's own, called with the image
+        (H, W, 3) uint8 BGR and the box (4,) xyxy, that returns the image without the box.
+
+    Raises
+    ------
+    InputError
+        If there is no such function.
+    """
+    if name in _OPENCV:
+        return lambda image, box: _opencv(image, box, _OPENCV[name])
+    from mmengine.utils import get_object_from_string
+
+    try:
+        found = get_object_from_string(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"No inpainter '{name}' ({error}): expected {', '.join(_OPENCV)} or "
+            "package.module.function."
+        ) from None
+    if not callable(found):
+        raise InputError(f"'{name}' cannot be called: expected a function of image and box.")
+    return found
+
+
+def _opencv(image: np.ndarray, box: np.ndarray, method: int) -> np.ndarray:
+    x0, y0, x1, y1 = box
+    mask = np.zeros(image.shape[:2], np.uint8)
+    mask[y0:y1, x0:x1] = 1
+    return cv2.inpaint(image, mask, _REACH, method)

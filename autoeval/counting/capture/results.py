@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.capture.answers import extract_count
-from autoeval.counting.capture.records import CaptureItem
-from autoeval.counting.capture.split import CaptureSplit
+from autoeval.counting.capture.split import CaptureItem, CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE, CaptureTask
 from autoeval.counting.count_columns import LARGEST
 from autoeval.counting.prompting import is_done

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.capture.records import CaptureItem
-from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL
+from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL, CaptureItem
 from autoeval.data.config_file import read_config
 from autoeval.data.shipped import shipped_config
 from autoeval.errors import InputError

@@ -35,12 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.reproduce.capture_data import (
+    from autoeval.counting.reproduce.printed_capture import (
         histogram_figure,
+        model_table,
+        read_all_answers,
         read_capture_data,
         statistics_table,
     )
-    from autoeval.counting.reproduce.printed_capture import model_table, read_all_answers
 
     tables, figures, downloads = wanted(args, PAPER)
     data = read_capture_data(args.data_root)

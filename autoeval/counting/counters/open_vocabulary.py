@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from mmengine.config import Config
 
-from autoeval.counting.counters.base import COUNT, POINTS, CountResult
+from autoeval.counting.counters import COUNT, POINTS, CountResult
 from autoeval.counting.counters.mmdet import result_of_boxes
 from autoeval.detections import Detections
 from autoeval.errors import InputError

@@ -12,7 +12,7 @@ import pandas as pd
 
 from autoeval.counting.evaluation.model_measures import CountEvaluation
 from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_mean
-from autoeval.counting.measures.overall import as_pairs
+from autoeval.counting.measures.count_errors import as_pairs
 from autoeval.errors import InputError
 
 TIE, ONE_IMAGE = "tie", "one image"

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from autoeval.counting.capture.answers import extract_count
-from autoeval.counting.capture.lmms_eval_task import doc_to_text
+from autoeval.counting.lmms_eval.capture_task import doc_to_text
 
 __all__ = [
     "aggregate_mae",

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic import halves, stack
 from autoeval.counting.prompting import CountRequest, PromptedCounter

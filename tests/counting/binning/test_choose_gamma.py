@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from autoeval.counting.binning import BINNINGS, CountBins, choose_gamma
-from autoeval.counting.binning.gamma import (
+from autoeval.counting.binning import (
+    BINNINGS,
+    CountBins,
+    choose_gamma,
     histogram_log_likelihood,
     multinomial_log_likelihood,
 )

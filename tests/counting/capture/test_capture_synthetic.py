@@ -6,10 +6,14 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.counting.capture.records import read_items, to_items
 from autoeval.counting.capture.render import COLORS, draw_objects, draw_occluder, touched
-from autoeval.counting.capture.split import open_split, write_contact_sheet, write_synthetic
-from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
+from autoeval.counting.capture.split import open_split, read_items, to_items, write_contact_sheet
+from autoeval.counting.capture.synthetic import (
+    SyntheticSpec,
+    make_records,
+    render_pair,
+    write_synthetic,
+)
 from autoeval.errors import InputError
 
 

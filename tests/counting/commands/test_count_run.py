@@ -11,7 +11,7 @@ from autoeval.cli import main
 
 COUNTER = """
 import numpy as np
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 
 class Dots:
     '''Counts white pixels; keeps a list of what it was asked.'''

@@ -7,8 +7,13 @@ import pytest
 
 from autoeval.counting.binning import CountBins
 from autoeval.counting.evaluation import compare_models, evaluate_counts
-from autoeval.counting.evaluation.bin_charts import count_ticks, plot_scatter, plot_tper
-from autoeval.counting.evaluation.evaluation_report import all_notes, evaluation_page
+from autoeval.counting.evaluation.evaluation_report import (
+    all_notes,
+    count_ticks,
+    evaluation_page,
+    plot_scatter,
+    plot_tper,
+)
 from autoeval.counting.measures.bootstrap import bootstrap_intervals
 from autoeval.counting.predictions import CountPredictions, read_predictions
 from autoeval.errors import InputError

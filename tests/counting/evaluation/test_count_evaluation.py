@@ -8,9 +8,8 @@ import pytest
 
 from autoeval import cli
 from autoeval.counting.binning import CountBins, released_bins
-from autoeval.counting.evaluation import CountScore, compare_models, evaluate_counts
-from autoeval.counting.evaluation.bin_charts import plot_tper
-from autoeval.counting.evaluation.evaluation_report import evaluation_page
+from autoeval.counting.evaluation import compare_models, evaluate_counts
+from autoeval.counting.evaluation.evaluation_report import evaluation_page, plot_tper
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 
@@ -68,25 +67,9 @@ def test_intervals_hold_their_value_and_use_the_same_formulas():
         assert interval.low < interval.value < interval.high
 
 
-def test_shards_merged_in_any_order_equal_the_whole_to_the_last_bit():
-    rng = np.random.default_rng(2)
-    target = rng.geometric(0.05, 60).astype(float)
-    pred = target * rng.lognormal(0, 0.3, 60)
-    whole, left, right = (CountScore(released_bins(0, 100)) for _ in range(3))
-    for i in rng.permutation(60):
-        whole.update(str(i), target[i], pred[i])
-        (left if i % 3 else right).update(str(i), target[i], pred[i])
-    right.merge(left)
-    one, other = (score.compute(n_resamples=20).to_dict() for score in (whole, right))
-    assert one == other
-    with pytest.raises(InputError, match="40 images in common"):
-        right.merge(left)
-    with pytest.raises(InputError, match="given twice"):
-        whole.update("3", 1, 1)
-    with pytest.raises(InputError, match="different bins"):
-        whole.merge(CountScore(BINS))
+def test_nothing_but_skipped_answers_is_refused():
     with pytest.raises(InputError, match="nothing to evaluate"):
-        CountScore(BINS).compute()
+        evaluate_counts(predictions([np.nan] * 5, "m"), BINS)
 
 
 def test_the_winner_of_each_bin():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from autoeval.counting.binning import CountBins, load_bins, released_bins
-from autoeval.counting.measures.binned import bin_table, pooled
-from autoeval.counting.measures.overall import absolute_error
+from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
 from autoeval.counting.predictions import read_predictions
 from autoeval.errors import InputError
 

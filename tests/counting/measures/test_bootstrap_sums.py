@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.evaluation.model_intervals import measure_intervals
-from autoeval.counting.measures.binned import bin_table, pooled
+from autoeval.counting.evaluation.model_measures import measure_intervals
 from autoeval.counting.measures.bootstrap import bootstrap_intervals, bootstrap_mean, bootstrap_sums
-from autoeval.counting.measures.overall import absolute_error, mape, smape
+from autoeval.counting.measures.count_errors import absolute_error, bin_table, mape, pooled, smape
 from autoeval.counting.measures.tper import tper_curve
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError

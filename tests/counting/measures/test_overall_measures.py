@@ -8,7 +8,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from autoeval.counting.measures.overall import absolute_error, mape, smape
+from autoeval.counting.measures.count_errors import absolute_error, mape, smape
 from autoeval.errors import InputError
 
 RNG = np.random.default_rng(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autoeval.counting.praco.data_kind import load_counting_set
-from autoeval.counting.praco.mucca import load_mucca
+from autoeval.counting.praco.published_sets import load_mucca
 from autoeval.errors import InputError
 
 COUNTS = {

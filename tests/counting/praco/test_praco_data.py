@@ -9,7 +9,7 @@ import pytest
 
 from autoeval.counting.praco.data import read_exclusions, single_class
 from autoeval.counting.praco.data_kind import CocoPart, load_coco_classes, load_counting_set
-from autoeval.counting.praco.fsc147 import load_fsc147
+from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.errors import InputError
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.fsc147 import load_fsc147
 from autoeval.counting.praco.mosaic import halves, stack
-from autoeval.counting.praco.mosaic_pairs import all_pairs, draw_pairs, read_pairs, write_pairs
+from autoeval.counting.praco.mosaic_run import all_pairs, draw_pairs, read_pairs, write_pairs
+from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.errors import InputError
 
 

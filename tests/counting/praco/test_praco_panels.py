@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.praco_charts import (
     LOWER_COLOR,
     SIDE,

@@ -6,9 +6,8 @@ import random
 import pytest
 
 from autoeval.counting.praco.data import single_class
-from autoeval.counting.praco.fsc147 import load_fsc147
-from autoeval.counting.praco.mosaic_pairs import draw_pairs, read_pairs, write_pairs
-from autoeval.counting.praco.mosaic_run import run_mosaic_test
+from autoeval.counting.praco.mosaic_run import draw_pairs, read_pairs, run_mosaic_test, write_pairs
+from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.errors import InputError
 
 SPLIT = ["1.jpg", "2.jpg", "3.jpg", "4.jpg"]

@@ -5,14 +5,13 @@ import threading
 import numpy as np
 import pytest
 
-from autoeval.counting.counters.base import CountResult
-from autoeval.counting.counters.text import TextCounter
+from autoeval.counting.counters import CountResult
+from autoeval.counting.counters.adapters import TextCounter
 from autoeval.counting.journal import CellJournal
-from autoeval.counting.praco.fsc147 import load_fsc147
-from autoeval.counting.praco.mosaic_pairs import draw_pairs
+from autoeval.counting.praco.both_tests import KEY, run_negative_test
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
-from autoeval.counting.praco.mosaic_run import run_mosaic_test
-from autoeval.counting.praco.negative_run import KEY, run_negative_test
+from autoeval.counting.praco.mosaic_run import draw_pairs, run_mosaic_test
+from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.counting.prompting import CountRequest, PromptedCounter
 from autoeval.errors import InputError
 

@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.cli import main
 from autoeval.counting.binning.paper import published_bins
-from autoeval.counting.measures.binned import pooled
+from autoeval.counting.measures.count_errors import pooled
 from autoeval.counting.predictions import read_predictions
 from autoeval.data.paper_tables import read_paper
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from autoeval.counting.capture.answers.mentions import Mention, find_mentions
+from autoeval.counting.capture.answer_numbers import Mention, find_mentions
 
 _FLAGS = re.IGNORECASE
 _CUES = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.counting.capture.answers.extract import Extraction
+from autoeval.counting.capture.answers import Extraction
 from autoeval.errors import InputError
 
 Extractor = Callable[[str], Extraction]

@@ -1,19 +1,39 @@
 """Completing patterns: worked cases, laws, and how often the synthetic split is counted right."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from autoeval.counting.capture.completion.complete import complete
-from autoeval.counting.capture.completion.evidence import VisibleEvidence, detect, hidden_sites
-from autoeval.counting.capture.records import to_items
+from autoeval import cli
 from autoeval.counting.capture.render import touched
+from autoeval.counting.capture.split import read_items, to_items
 from autoeval.counting.capture.synthetic import (
     SyntheticSpec,
     make_records,
     pattern_positions,
     render_pair,
 )
+from autoeval.counting.measures.count_errors import smape
 from autoeval.errors import InputError
+from examples.pattern_completion import (
+    IN_CANVAS,
+    PatternCompletion,
+    VisibleEvidence,
+    answer_all,
+    by_pattern,
+    column,
+    complete,
+    detect,
+    fit_circle,
+    hidden_sites,
+    main,
+    released_answers,
+    summarise,
+)
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def _evidence(points, box, size=(200, 200)):
@@ -128,3 +148,67 @@ def test_every_ring_of_the_split_is_completed_without_error():
     for item in to_items(list(make_records(spec))[::15]):
         evidence = VisibleEvidence(item.visible_points, item.box, 5.0, (200, 200))
         assert complete(evidence).numbers == (item.num_occluded,), item.image_file
+
+
+def test_circle_through_three_points():
+    centre, radius = fit_circle(np.array([[3.0, 0.0], [0.0, 3.0], [-3.0, 0.0]]) + 5)
+    assert centre == pytest.approx([5, 5]) and radius == pytest.approx(3)
+    assert fit_circle(np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]))[1] == np.inf
+
+
+def test_baselines_come_near_to_a_perfect_count_and_far_from_counting_what_is_visible():
+    answers = answer_all(SyntheticSpec(seed=2, fit_canvas=True), every=100)
+    names = [IN_CANVAS, "visible-only", column("oracle", "most"), column("detected", "most")]
+    table = summarise(answers, names).set_index("counter")["sMAPE"]
+    assert table[IN_CANVAS] == 0 and table["visible-only"] > 10
+    assert table[names[2]] < 4 and table[names[3]] < 4
+    assert by_pattern(answers, names)["circle"].tolist()[2:] == [0, 0]
+
+
+def test_released_items_bound_what_can_be_seen(shared):
+    items = read_items(shared / "golden/capture/synthetic_metadata.json")
+    answers = released_answers(items)
+    truth = answers["truth"].to_numpy(float)
+    off = (truth != answers[IN_CANVAS]).to_numpy()
+    assert off.sum() == 151
+    # One object less of n scores 1 / (2n - 1).
+    expected = 100 * (1 / (2 * truth[off] - 1)).sum() / 1150
+    assert smape(truth, answers[IN_CANVAS]) == pytest.approx(expected)
+
+
+def test_an_image_with_nothing_in_it_is_a_failed_answer():
+    white = np.full((200, 200, 3), 255, np.uint8)
+    found = PatternCompletion(centres="detected").count(white, "dots")
+    assert np.isnan(found.count) and found.status.startswith("failed: Expected an image with col")
+    [record] = list(make_records(SyntheticSpec(counts=(6,), patterns=("circle",))))[:1]
+    with pytest.raises(InputError, match="needs 'visible_points'"):
+        PatternCompletion().count(render_pair(record)[0], "dots", {"box": None})
+    with pytest.raises(InputError, match="'box' and 'radius'"):
+        PatternCompletion().count(white, "dots", {"visible_points": [[1, 1]]})
+
+
+def test_counters_without_a_model_take_the_default_tasks(tmp_path, monkeypatch, capsys):
+    """Original images have no box: what is visible is all there is."""
+    monkeypatch.chdir(tmp_path)
+    argv = ["--counts", "6", "--patterns", "circle", "--fit-canvas"]
+    assert cli.main(["count", "capture", "generate", "split", *argv]) == 0
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    for centres in ("detected", "oracle"):
+        config = f"examples/completion_{centres}.py"
+        run = ["count", "capture", "run", "split", "--counter", config, "--out", "answers"]
+        assert cli.main(run) == 0, capsys.readouterr()
+    assert cli.main(["count", "capture", "report", "split", "answers", "--out", "report"]) == 0
+    table = pd.read_csv("report/measures.csv").set_index(["model", "task"])["sMAPE"]
+    for model in ("completion-detected", "completion-oracle"):
+        assert table[model, "total-original"] == 0
+    models = pd.read_csv("report/models.csv")
+    assert sorted(models["task"]) == ["total-occluded", "total-original"]
+    assert "Model against model" in (tmp_path / "report" / "report.html").read_text()
+
+
+def test_tables_are_written_as_markdown(tmp_path, shared):
+    released = shared / "golden/capture/synthetic_metadata.json"
+    out = tmp_path / "table.md"
+    main(["--every", "1000", "--released", str(released), "--out", str(out)])
+    text = out.read_text()
+    assert text.count("\n## ") == 8 and "| visible-only |" in text and "GPT-4o" in text
