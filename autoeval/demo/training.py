@@ -14,7 +14,7 @@ import torch
 from mmengine.config import Config
 
 from autoeval.demo.roadworld.dataset import CATEGORY, write_environment
-from autoeval.detectors.building.registries import fill_registries
+from autoeval.detectors.building.constructing import fill_registries
 from autoeval.detectors.ops import register
 from autoeval.runtime.files import atomic_path
 

@@ -147,8 +147,11 @@ def open_vocabulary(
         If transformers is not installed, there are no weights, or a file cannot be used.
     """
     from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
-    from autoeval.detectors.building.checkpoints import find_checkpoint, read_checkpoint
-    from autoeval.detectors.building.weights import load_weights
+    from autoeval.detectors.building.checkpoints import (
+        find_checkpoint,
+        load_weights,
+        read_checkpoint,
+    )
     from autoeval.detectors.loading import build_model, read_config
 
     if importlib.util.find_spec("transformers") is None:

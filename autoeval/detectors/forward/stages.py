@@ -114,7 +114,7 @@ class StagedBackbone:
         tuple of Tensor
             Features for the neck.
         dict of int to Prefix
-            To go on from; see `autoeval.detectors.forward.branches.branches`.
+            To go on from; see `autoeval.detectors.forward.passes.branches`.
         """
         x, prefixes = images, {}
         features: list[Tensor] = []

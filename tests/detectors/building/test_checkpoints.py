@@ -12,8 +12,7 @@ import torch
 from mmengine.config import ConfigDict
 from mmengine.logging import HistoryBuffer, MessageHub
 
-from autoeval.detectors.building.checkpoints import find_checkpoint, read_checkpoint
-from autoeval.detectors.building.weights import load_weights
+from autoeval.detectors.building.checkpoints import find_checkpoint, load_weights, read_checkpoint
 from autoeval.errors import InputError
 
 WEIGHTS = {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}

@@ -5,9 +5,8 @@ from urllib.error import URLError
 import pytest
 import torch
 
-from autoeval.detectors.building.configs import find_config_file, read_config
+from autoeval.detectors.building.configs import deployed_weights, find_config_file, read_config
 from autoeval.detectors.building.constructing import build_model, told
-from autoeval.detectors.building.wrappers import deployed_weights
 from autoeval.errors import InputError
 
 RETINANET = "retinanet/retinanet_r18_fpn_1x_coco.py"

@@ -5,8 +5,12 @@ import pytest
 from mmengine.config import Config
 
 from autoeval.detectors.building.category_names import _from_config
-from autoeval.detectors.inputs.pipelines import adapt_pipeline, test_pipeline
-from autoeval.detectors.inputs.preprocessing import Preprocessor, collate
+from autoeval.detectors.inputs.preprocessing import (
+    Preprocessor,
+    adapt_pipeline,
+    collate,
+    test_pipeline,
+)
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 

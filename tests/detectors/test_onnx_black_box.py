@@ -11,7 +11,7 @@ import torch
 from autoeval.boxes import match_boxes
 from autoeval.data.images import read_image
 from autoeval.detectors import load_detector
-from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
+from autoeval.detectors.black_box import BlackBoxDetector
 
 pytest.importorskip("onnx", reason="needs the extra 'test': onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra 'test': onnxruntime")
