@@ -29,13 +29,13 @@ from autoeval.labels.plan_file import load_plan
 from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
 from autoeval.metasets.task import Task, load_task
-from autoeval.runtime.writers import write_table
+from autoeval.runtime.files import write_table
 
 if TYPE_CHECKING:
     from autoeval.estimation.observation.observing import ImageDetector
     from autoeval.estimation.observation.presets import PassSettings
-    from autoeval.metasets.config import MetaSetConfig
-    from autoeval.runtime.executors.base import Executor
+    from autoeval.metasets.recipe import MetaSetConfig
+    from autoeval.runtime.job import Executor
 
 ESTIMATOR, SCORES = "estimator.parquet", "scores.parquet"
 

@@ -36,9 +36,9 @@ from autoeval.counting.counters import COUNT, POINTS, CountResult
 from autoeval.counting.counters.adapters import VisibleOnly, visible_points
 from autoeval.errors import InputError
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.runtime import OK
 from autoeval.runtime.files import write_text
 from autoeval.runtime.progress import announced_bar
-from autoeval.runtime.states import OK
 
 _RING = np.exp(1j * np.linspace(0, 2 * np.pi, 24, endpoint=False))
 BLACK, COLOURED = 40, 60  # brightest channel of the box; least spread of an object's channels

@@ -20,10 +20,10 @@ from autoeval.data.images import UnreadableImageError
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime import FAILED, OK
+from autoeval.runtime.files import write_json, write_table
 from autoeval.runtime.progress import announced_bar
-from autoeval.runtime.states import FAILED, OK
 from autoeval.runtime.threads import as_done
-from autoeval.runtime.writers import write_json, write_table
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

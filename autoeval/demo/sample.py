@@ -12,7 +12,7 @@ from autoeval.demo.detector_page import Pictures
 from autoeval.demo.roadworld import CATEGORY, DETECTOR
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
-from autoeval.runtime.writers import write_json
+from autoeval.runtime.files import write_json
 
 SITES = {"val": "night_highway", "new": "rain"}  # environments that the detector was not trained on
 N_IMAGES, SEED, FLOOR = 30, 7, 0.03

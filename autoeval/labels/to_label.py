@@ -16,8 +16,7 @@ from autoeval.labels.annotation_file import name_images
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import save_plan
 from autoeval.labels.prelabels import label_config, prelabels
-from autoeval.runtime.files import atomic_path, write_text
-from autoeval.runtime.writers import write_json
+from autoeval.runtime.files import atomic_path, write_json, write_text
 
 IMAGES, EMPTY, CONFIG = "images", "annotations.json", "label_config.xml"
 

@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autoeval.metasets.config import MetaSetConfig, load_metaset_config
     from autoeval.metasets.recipe import (
+        MetaSetConfig,
         Recipe,
         draw_recipes,
+        load_metaset_config,
         load_recipes,
         own_images,
         save_recipes,

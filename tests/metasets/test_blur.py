@@ -5,7 +5,7 @@ import pytest
 from pictures import picture, textured
 from scipy import ndimage
 
-from autoeval.metasets.transforms.blur import defocus_blur, streak, zoom_blur
+from autoeval.metasets.transforms.degradations import defocus_blur, streak, zoom_blur
 
 RNG = np.random.default_rng(0)
 

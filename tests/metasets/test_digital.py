@@ -6,7 +6,7 @@ import pytest
 from pictures import picture, textured
 
 from autoeval.metasets.transforms import TransformStep, apply_step
-from autoeval.metasets.transforms.digital import contrast, elastic_transform, pixelate
+from autoeval.metasets.transforms.degradations import contrast, elastic_transform, pixelate
 
 RNG = np.random.default_rng(0)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from autoeval.metasets.transforms.digital import gaussian_noise, impulse_noise, shot_noise
+from autoeval.metasets.transforms.degradations import gaussian_noise, impulse_noise, shot_noise
 
 
 def plain(value, size=(300, 400)):

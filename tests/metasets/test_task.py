@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.metasets.config import MetaSetConfig, load_metaset_config
+from autoeval.metasets.recipe import MetaSetConfig, load_metaset_config
 from autoeval.metasets.task import ROOT_VARIABLE, Task, load_task
 
 TASK = """

@@ -2,10 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.report.curves import figure_of, integer_steps, plot_curves
-from autoeval.report.scatter import plot_scatter_grid
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
+from autoeval.report.plots import figure_of, integer_steps, plot_curves, plot_scatter_grid
+from autoeval.report.sections import Part, StudyReport, interval_cells, side_by_side
 from autoeval.results.studies.box_quality import plot_boxes
 from autoeval.targets import find_target
 

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from autoeval.runtime.ahead import Ahead
+from autoeval.runtime.threads import Ahead
 
 
 def test_order_is_kept_and_an_error_is_raised_where_its_item_is_asked_for():

@@ -5,14 +5,13 @@ import sys
 import threading
 import time
 
-from autoeval.runtime.claims import Claims
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
-from autoeval.runtime.store import RowStore
+from autoeval.runtime.store import Claims, RowStore
 
 OWNER = """
 import sys, time
-from autoeval.runtime.claims import Claims
+from autoeval.runtime.store import Claims
 claims = Claims(sys.argv[1])
 print(claims.take("job"), flush=True)
 time.sleep(60)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from autoeval.runtime.forecast import Forecast
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.progress import Forecast
 from autoeval.runtime.store import RowStore
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
-from autoeval.runtime.row_file import DamagedRowsError, read_row_file, write_row_file
-from autoeval.runtime.store import RowStore
+from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file, write_row_file
 
 ROWS = pd.DataFrame(
     {"mAP": [0.25, float("nan")], "repeat": [0, 1], "source": ["w0", None], "ok": [True, False]}

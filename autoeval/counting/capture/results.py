@@ -20,7 +20,7 @@ from autoeval.counting.count_columns import LARGEST
 from autoeval.counting.prompting import is_done
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.runtime.states import FAILED, MISSING, OK, SKIPPED
+from autoeval.runtime import FAILED, MISSING, OK, SKIPPED
 
 Row = Mapping[str, Any]
 

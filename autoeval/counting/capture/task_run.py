@@ -35,8 +35,8 @@ from autoeval.counting.journal import CellJournal
 from autoeval.counting.prompting import is_done, lock_of
 from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
+from autoeval.runtime import OK, SKIPPED
 from autoeval.runtime.progress import announced_bar
-from autoeval.runtime.states import OK, SKIPPED
 from autoeval.runtime.threads import as_done
 
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from autoeval.runtime.states import OK
+from autoeval.runtime import OK
 
 COUNT, DENSITY, POINTS, TEXT = "count", "density", "points", "text"
 

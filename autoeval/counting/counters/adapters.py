@@ -11,7 +11,7 @@ import torch
 from autoeval.counting.counters import COUNT, DENSITY, POINTS, TEXT, CountResult
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
-from autoeval.runtime.states import OK, SKIPPED
+from autoeval.runtime import OK, SKIPPED
 
 
 class TextCounter:

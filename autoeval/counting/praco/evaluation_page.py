@@ -32,7 +32,7 @@ from autoeval.counting.praco.result import (
 )
 from autoeval.data.wording import listed
 from autoeval.report.tables import format_cells, to_terminal
-from autoeval.runtime.writers import write_table
+from autoeval.runtime.files import write_table
 
 Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]
 ABOUT = (

@@ -26,9 +26,9 @@ from autoeval.counting.prompting import (
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime import FAILED
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import announced_bar
-from autoeval.runtime.states import FAILED
 
 RELEASED_SEED = 123
 LAYOUTS = ("released", "paper")

@@ -13,7 +13,7 @@ from autoeval.data.time_blocks import time_blocks
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples
-from autoeval.runtime.ahead import Ahead
+from autoeval.runtime.threads import Ahead
 
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 

@@ -1,4 +1,4 @@
-"""Accuracy against a score, and grids of such scatter plots."""
+"""Plots of accuracy against a score, grids of them, and curves with bands."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.transforms import offset_copy
 
 from autoeval.targets import Target
 
@@ -172,3 +173,82 @@ def source_legend(figure: Figure, sources: Iterable[str]) -> None:
     for text, name in zip(legend.get_texts(), styles, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
+
+
+def plot_curves(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    group: str,
+    band: tuple[str, str] | None = None,
+    scale: float = 1.0,
+    marks: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw `y` against `x`, one line for each value of `group`.
+
+    Parameters
+    ----------
+    table : DataFrame
+    x, y, group : str
+        Columns.
+    band : tuple of str, optional
+        Columns of the lower and the upper end of an interval.
+    scale : float
+        What `y` and the band are multiplied by.
+    marks : mapping of group to x, optional
+        Points to be ringed.
+    ax : Axes, optional
+        A new figure by default.
+    """
+    if ax is None:
+        ax = Figure(figsize=(7, 4.4), layout="constrained").subplots()
+    colors = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
+    groups = zip(table.groupby(group, sort=False), cycle(colors), cycle(MARKERS), strict=False)
+    for k, ((name, rows), color, marker) in enumerate(groups):
+        # Aside by points on paper, so that intervals do not cover one another.
+        aside = 0 if band is None else 4 * k
+        transform = offset_copy(ax.transData, figure_of(ax), x=aside, units="points")
+        style: dict[str, Any] = {"color": color, "transform": transform}
+        ax.plot(rows[x], scale * rows[y], marker=marker, ms=5, label=str(name), **style)
+        ax.update_datalim(np.column_stack([rows[x], scale * rows[y]]))
+        if band is not None:
+            lower, upper = (scale * rows[end] for end in band)
+            ax.vlines(rows[x], lower, upper, lw=1.2, alpha=0.6, **style)
+            ax.update_datalim(np.column_stack([[*rows[x]] * 2, [*lower, *upper]]))
+        ringed = rows[rows[x] == (marks or {}).get(str(name))]
+        ax.scatter(ringed[x], scale * ringed[y], s=160, fc="none", ec=color, lw=1.8, zorder=4)
+    ax.margins(x=0.07)
+    ax.autoscale_view()
+    ax.grid(alpha=0.25)
+    n_columns = _legend_columns(map(str, table[group].unique()), figure_of(ax).get_figwidth())
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, frameon=False, fontsize=9)
+    return ax
+
+
+def _legend_columns(names: Iterable[str], width: float) -> int:
+    """Return how many names of 9 points fit side by side into `width` inches, at most six.
+
+    Examples
+    --------
+    >>> _legend_columns(["ac", "bos"], 7), _legend_columns(["count_stability_pooled"], 7)
+    (6, 3)
+    """
+    column = 0.6 + 0.07 * max(map(len, names), default=0)  # line and marker, letters
+    return int(np.clip(width // column, 1, 6))
+
+
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure that a plot was drawn on."""
+    figure = ax.figure
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def integer_steps(ax: Axes, values: pd.Series) -> None:
+    """Space a horizontal axis by ratio and tick it at the values themselves."""
+    ticks = sorted(set(values))
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
