@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.data.predictions.category_words import read_names
-from autoeval.data.predictions.of_place import files_by_place
+from autoeval.data.predictions.reading import files_by_place
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD

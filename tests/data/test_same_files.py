@@ -1,8 +1,7 @@
 import numpy as np
 
-from autoeval.data.copied_files import copies_taken, without_copies
 from autoeval.data.image_folder import ImageFile
-from autoeval.data.same_files import later_copies, same_content
+from autoeval.data.same_files import copies_taken, later_copies, same_content, without_copies
 from autoeval.data.unlabelled import ImageArray
 
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from autoeval.data.shipped import shipped_config
-from autoeval.demo.detector_page import measure
+from autoeval.data.config_file import shipped_config
 from autoeval.demo.roadworld import CATEGORY, DETECTOR, make_picture
+from autoeval.demo.training import measure
 from autoeval.detectors import DropoutSpec, load_detector
 
 

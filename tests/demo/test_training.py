@@ -7,10 +7,10 @@ import pandas as pd
 import torch
 
 from autoeval.cli import main
-from autoeval.data.shipped import shipped_config
+from autoeval.data.config_file import shipped_config
 from autoeval.demo import training
-from autoeval.demo.detector_page import describe_training
 from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
+from autoeval.demo.training import describe_training
 from autoeval.detectors import load_detector
 
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")

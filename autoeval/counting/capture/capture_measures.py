@@ -12,7 +12,7 @@ from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.tasks import CHOICE
 from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
 from autoeval.counting.measures.count_errors import smape, smape_terms
-from autoeval.data.paper_tables import read_paper
+from autoeval.data.config_file import read_paper
 from autoeval.runtime import FAILED, MISSING, SKIPPED
 
 NONE = "none"

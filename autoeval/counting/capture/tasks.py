@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL, CaptureItem
-from autoeval.data.config_file import read_config
-from autoeval.data.shipped import shipped_config
+from autoeval.data.config_file import read_config, shipped_config
 from autoeval.errors import InputError
 
 COUNT, CHOICE = "count", "choice"

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         pooled_figures,
         tper_figure,
     )
-    from autoeval.data.paper_tables import read_paper
+    from autoeval.data.config_file import read_paper
 
     tables, figures, downloads = wanted(args, PAPER)
     printed = read_paper(PAPER, [POOLED])[0][POOLED]

@@ -14,8 +14,7 @@ from typing import Any
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
-from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, reading
 
 _SPLITS = ("train", "val", "test")
 _PEOPLE = ("pedestrian", "rider")

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
-from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, reading
 from autoeval.errors import InputError
 
 # Class numbers of alincijov/self-driving-cars.

@@ -14,8 +14,14 @@ from typing import Any
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
-from autoeval.data.layouts.collecting import Marked, chosen, collect_labels, first_folder, number
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.collecting import (
+    Marked,
+    chosen,
+    collect_labels,
+    first_folder,
+    number,
+    reading,
+)
 
 _PERSON = "person"
 _BOXES = {"full": "pos", "visible": "posv"}

@@ -20,8 +20,8 @@ from autoeval.data.layouts.collecting import (
     first_folder,
     label_files,
     number,
+    reading,
 )
-from autoeval.data.layouts.faults import reading
 from autoeval.errors import InputError
 
 # Class numbers of the .mat files are positions in this list; the first and last are ignored.

@@ -12,8 +12,13 @@ from typing import Any
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
-from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, label_files
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.collecting import (
+    Marked,
+    collect_labels,
+    first_folder,
+    label_files,
+    reading,
+)
 
 _PEOPLE = ("person", "rider")
 _VEHICLES = ("car", "truck", "bus", "caravan", "trailer", "train", "motorcycle", "bicycle")

@@ -12,8 +12,7 @@ from typing import Any
 
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
-from autoeval.data.layouts.collecting import Marked, chosen, collect_labels, first_folder
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.collecting import Marked, chosen, collect_labels, first_folder, reading
 from autoeval.errors import InputError
 
 _PERSON = "person"

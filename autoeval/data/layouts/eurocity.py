@@ -13,8 +13,13 @@ from typing import Any
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
-from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, label_files
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.collecting import (
+    Marked,
+    collect_labels,
+    first_folder,
+    label_files,
+    reading,
+)
 
 CLASSES = ("pedestrian", "rider")
 _GROUPS = {"person-group-far-away": "pedestrian", "rider+vehicle-group-far-away": "rider"}

@@ -11,8 +11,13 @@ from pathlib import Path
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
-from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, label_files
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.collecting import (
+    Marked,
+    collect_labels,
+    first_folder,
+    label_files,
+    reading,
+)
 
 _VEHICLES = ("Bicycle", "Boat", "Bus", "Car", "Motorbike")
 CLASSES = (*_VEHICLES, "People", "Cat", "Dog", "Bottle", "Chair", "Cup", "Table")

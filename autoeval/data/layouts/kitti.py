@@ -11,8 +11,13 @@ from pathlib import Path
 
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import ANY, LabelSet
-from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, label_files
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.collecting import (
+    Marked,
+    collect_labels,
+    first_folder,
+    label_files,
+    reading,
+)
 
 CLASSES = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc")
 _IGNORED = "DontCare"

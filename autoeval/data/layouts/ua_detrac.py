@@ -21,8 +21,8 @@ from autoeval.data.layouts.collecting import (
     first_folder,
     label_files,
     number,
+    reading,
 )
-from autoeval.data.layouts.faults import reading
 
 CLASSES = ("car", "bus", "van", "others")
 _UNLISTED = ("unlabelled", "empty")

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from autoeval.data.file_stamp import path_stamp
+from autoeval.data.film import time_blocks
 from autoeval.data.images import UnreadableImageError
-from autoeval.data.time_blocks import time_blocks
+from autoeval.data.same_files import path_stamp
 from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
+from autoeval.data.config_file import shipped_config
 from autoeval.data.json_file import read_json
-from autoeval.data.shipped import shipped_config
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.condition import AMOUNTS, CONDITION, SCORES, condition, image_moves

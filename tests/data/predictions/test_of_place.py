@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoeval.data.predictions.of_place import file_of, files_by_place
+from autoeval.data.predictions.reading import file_of, files_by_place
 from autoeval.errors import InputError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
-from autoeval.data.predictions.same_boxes import copies
+from autoeval.data.predictions.oddities import copies
 
 
 def test_the_later_of_two_is_a_copy_whatever_the_order_of_its_boxes():
