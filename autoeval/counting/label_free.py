@@ -39,7 +39,7 @@ class CountingError:
     """Error of a detector as a counter over a set of images, all categories of the task together.
 
     Boxes that mark a crowd stand for an unknown number of objects and do not count, as in
-    `autoeval.counting.truth`.
+    `autoeval.counting.true_counts`.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from autoeval.data.wording import listed
 from autoeval.detections import Detections, Evidence
+from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.inputs.altered_images import VIEWS, alter, on_half, shrink
 from autoeval.errors import FailedOnImagesError, InputError
 
@@ -210,8 +210,7 @@ class BlackBoxDetector:
     @property
     def fingerprint(self) -> str:
         """A short name of `settings`."""
-        text = json.dumps(self.settings, sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return fingerprint(self.settings)
 
     def observe(
         self,

@@ -15,7 +15,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.detectors.building.category_names import asks_in_parts, prompt
 from autoeval.detectors.capturing.capture import CAPTURED, capture
 from autoeval.detectors.capturing.wrapping import QuickPooling
-from autoeval.detectors.detector_spec import fingerprint
+from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.forward.dropout import sample_seed
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.forward.passes import Batch, StagedPasses, choose_passes, stage_names

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import runpy
@@ -159,16 +158,3 @@ def load_black_box(text: str) -> BlackBoxDetector:
         )
     found.file_digest = hashlib.sha256(Path(named["file"]).read_bytes()).hexdigest()
     return found
-
-
-FINGERPRINT_LENGTH = 16
-
-
-def fingerprint(settings: Mapping[str, Any]) -> str:
-    """Shorten a description to a name, different for every difference in it."""
-    return hash_json(dict(settings))[:FINGERPRINT_LENGTH]
-
-
-def hash_json(content: Any) -> str:
-    """Return the SHA-256 of the canonical JSON text of ``content``."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -10,7 +10,7 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
-from autoeval.detectors.detector_spec import hash_json
+from autoeval.detectors.fingerprint import hash_json
 from autoeval.detectors.inputs.preprocessing import adapt_pipeline, step_name, test_pipeline
 
 #: Parts of a model's config that change nothing at test time, or that are listed on their own.

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from autoeval.detectors.detector_spec import fingerprint
+from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.settings import describe, hash_weights
 

@@ -24,7 +24,7 @@ from autoeval.counting.capture.split import (
     write_image,
     write_metadata,
 )
-from autoeval.counting.truth import GroundTruth, read_truth
+from autoeval.counting.true_counts import GroundTruth, read_truth
 from autoeval.data.coco import image_path
 from autoeval.data.images import read_image
 from autoeval.errors import InputError

@@ -70,7 +70,7 @@ class OpenVocabularyCounter:
     @cached_property
     def fingerprint(self) -> str:
         """Another for other weights, architecture or test settings."""
-        from autoeval.detectors.detector_spec import fingerprint
+        from autoeval.detectors.fingerprint import fingerprint
         from autoeval.detectors.settings import describe
 
         return fingerprint(describe(self.model, self.config, ()))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, PoolImage
-from autoeval.counting.truth import GroundTruth, truth_of_json
+from autoeval.counting.true_counts import GroundTruth, truth_of_json
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError

@@ -26,7 +26,7 @@ from autoeval.counting.reproduce.printed_grid import (
     printed_name,
     rows_at_hand,
 )
-from autoeval.counting.truth import read_truth
+from autoeval.counting.true_counts import read_truth
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.printed_beside import Beside

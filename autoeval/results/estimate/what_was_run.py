@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.detectors.detector_spec import fingerprint
+from autoeval.detectors.fingerprint import fingerprint
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.report.page import Page

@@ -6,8 +6,8 @@ import pytest
 import torch
 from mmengine.registry import MODELS
 
+from autoeval.counting.bin_training import BinLoss, bin_loss
 from autoeval.counting.binning import CountBins
-from autoeval.counting.training import BinLoss, bin_loss
 from autoeval.errors import InputError
 
 EDGES = torch.tensor([0.0, 10.0, 50.0, 100.0], dtype=torch.float64)

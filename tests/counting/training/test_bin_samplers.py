@@ -7,7 +7,7 @@ import pytest
 from mmengine.registry import DATA_SAMPLERS
 from torch.utils.data import DataLoader
 
-from autoeval.counting.training import RandomBinSampler, RoundRobinSampler, dataset_counts
+from autoeval.counting.bin_training import RandomBinSampler, RoundRobinSampler, dataset_counts
 from autoeval.errors import InputError
 
 # 70 items in bin 0, 25 in bin 1, none in bin 2, 5 in bin 3: a heavy tail.
