@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from mmdet.models.backbones import CSPDarknet, CSPNeXt, MobileNetV2, RegNet, ResNet, SwinTransformer
 from torch import Tensor, nn
 
 from autoeval.detectors import ops
@@ -16,7 +15,15 @@ from autoeval.detectors.forward.stages import (
     register_splitter,
 )
 
-ops.register()
+ops.register()  # before mmdet asks for mmcv's operators
+from mmdet.models.backbones import (  # noqa: E402
+    CSPDarknet,
+    CSPNeXt,
+    MobileNetV2,
+    RegNet,
+    ResNet,
+    SwinTransformer,
+)
 
 
 @register_splitter(CSPDarknet.forward, CSPNeXt.forward)

@@ -112,13 +112,7 @@ def _legend(ax: Axes, names: list[str]) -> None:
         text.set_text(name)
 
 
-def plot_scatter_grid(
-    points: pd.DataFrame,
-    titles: Mapping[str, str],
-    *,
-    target: Target,
-    columns: int = 4,
-) -> Figure:
+def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target: Target) -> Figure:
     """Draw `target` against several columns, each with its straight line.
 
     Parameters
@@ -129,10 +123,8 @@ def plot_scatter_grid(
     titles : mapping of column to text
         What to draw, in this order, and what to write above it.
     target : Target
-    columns : int
-        Plots in a row.
     """
-    columns = min(columns, len(titles))
+    columns = min(4, len(titles))
     rows = math.ceil(len(titles) / columns)
     figure = Figure(figsize=(2.9 * columns, 2.7 * rows + 0.6), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 
 from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.tasks import CHOICE
-from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
+from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import smape, smape_terms
 from autoeval.data.config_file import read_paper
 from autoeval.runtime import FAILED, MISSING, SKIPPED
@@ -18,58 +17,42 @@ from autoeval.runtime import FAILED, MISSING, SKIPPED
 NONE = "none"
 
 
-def measure(result: TaskResult, *, n_resamples: int = 1000, seed: int = 0) -> dict[str, Any]:
+def measure(result: TaskResult) -> dict[str, Any]:
     """Measure the answers to one task.
 
     An item without a value, whether skipped, failed or missing, scores a sMAPE of 100 and is not
     exact; the rates beside it say how many there were. The MAE is over the items with a value.
 
-    Parameters
-    ----------
-    result : TaskResult
-    n_resamples, seed : int
-        Of the bootstrap over items.
-
     Returns
     -------
     dict
-        ``model``, ``task``, ``n``, the main measure with ``low`` and ``high`` (its 95 % interval),
-        ``MAE`` and ``exact %`` of counts, ``skipped %``, and ``missing`` (no answer, failed ones
-        included). The main measure is ``sMAPE`` for counts and ``accuracy`` (%) for patterns.
+        ``model``, ``task``, ``n``, the main measure with ``low`` and ``high`` (its 95 % bootstrap
+        interval over items), ``MAE`` and ``exact %`` of counts, ``skipped %``, and ``missing`` (no
+        answer, failed ones included). The main measure is ``sMAPE`` for counts and ``accuracy``
+        (%) for patterns.
     """
-    frame = result.frame
+    frame, right = result.frame, _right(result.frame)
     row: dict[str, Any] = {"model": result.model, "task": result.task.name, "n": len(frame)}
     if result.task.kind == CHOICE:
-        right = _right(frame)
-        interval = _interval(lambda rows: float(100 * right[rows].mean()), frame, n_resamples, seed)
-        row |= {"accuracy": interval.value, "low": interval.low, "high": interval.high}
+        row |= _with_ends("accuracy", 100.0 * right)
     else:
         truth, value = counts(frame)
-        interval = _smape_interval(truth, value, n_resamples=n_resamples, seed=seed)
         error = np.abs(value - truth)[~np.isnan(value)]
-        row |= {
-            "sMAPE": interval.value,
-            "low": interval.low,
-            "high": interval.high,
-            "MAE": float(error.mean()) if len(error) else np.nan,
-            "exact %": 100 * float(_right(frame).mean()),
-        }
+        row |= _with_ends("sMAPE", smape_terms(truth, value))
+        row["MAE"] = float(error.mean()) if len(error) else np.nan
+        row["exact %"] = 100 * float(right.mean())
     row["skipped %"] = 100 * float((frame["status"] == SKIPPED).mean())
     row["missing"] = int(frame["status"].isin([FAILED, MISSING]).sum())
     return row
 
 
-def by_factor(
-    result: TaskResult, factor: str, *, n_resamples: int = 1000, seed: int = 0
-) -> pd.DataFrame:
-    """Measure the sMAPE at every level of a factor (Fig. 6 and 7).
+def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
+    """Measure the sMAPE of counts at every level of a factor (Fig. 6 and 7).
 
     Parameters
     ----------
     result : TaskResult
-        Of a counting task.
     factor : {'num_occluded', 'ground_truth', 'shape'}
-    n_resamples, seed : int
 
     Returns
     -------
@@ -77,17 +60,15 @@ def by_factor(
         ``model``, the factor, ``n``, ``sMAPE``, ``low``, ``high``; empty where the metadata lack
         the factor.
     """
-    rows = []
-    for level, part in result.frame.dropna(subset=[factor]).groupby(factor):
-        interval = _smape_interval(*counts(part), n_resamples=n_resamples, seed=seed)
-        ends = {"sMAPE": interval.value, "low": interval.low, "high": interval.high}
-        rows.append({"model": result.model, factor: level, "n": len(part), **ends})
+    rows = [
+        {"model": result.model, factor: level, "n": len(part)}
+        | _with_ends("sMAPE", smape_terms(*counts(part)))
+        for level, part in result.frame.dropna(subset=[factor]).groupby(factor)
+    ]
     return pd.DataFrame(rows, columns=["model", factor, "n", "sMAPE", "low", "high"])
 
 
-def paired_difference(
-    original: TaskResult, occluded: TaskResult, *, n_resamples: int = 1000, seed: int = 0
-) -> dict[str, Any]:
+def paired_difference(original: TaskResult, occluded: TaskResult) -> dict[str, Any]:
     """Compare both versions of the same images (Table 2).
 
     Returns
@@ -101,22 +82,16 @@ def paired_difference(
     truth, first, second = (
         both[name].to_numpy(float) for name in ("truth_a", "value_a", "value_b")
     )
-    change = smape_terms(truth, second) - smape_terms(truth, first)
-    interval = _interval(lambda rows: float(change[rows].mean()), change, n_resamples, seed)
     return {
         "model": original.model,
         "n": len(both),
         "original": smape(truth, first),
         "occluded": smape(truth, second),
-        "difference": interval.value,
-        "low": interval.low,
-        "high": interval.high,
+        **_with_ends("difference", smape_terms(truth, second) - smape_terms(truth, first)),
     }
 
 
-def model_difference(
-    a: TaskResult, b: TaskResult, *, n_resamples: int = 1000, seed: int = 0
-) -> dict[str, Any]:
+def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
     """Compare two models on the same items of one task.
 
     Returns
@@ -135,9 +110,8 @@ def model_difference(
         else smape_terms(both[f"truth_{k}"].to_numpy(float), both[f"value_{k}"].to_numpy(float))
         for k in ("a", "b")
     )
-    change = first - second
-    interval = _interval(lambda rows: float(change[rows].mean()), change, n_resamples, seed)
-    clear = interval.low > 0 or interval.high < 0
+    found = _with_ends("difference", first - second)
+    clear = found["low"] > 0 or found["high"] < 0
     return {
         "task": a.task.name,
         "A": a.model,
@@ -146,10 +120,8 @@ def model_difference(
         "measure": "accuracy" if patterns else "sMAPE",
         "of A": float(first.mean()),
         "of B": float(second.mean()),
-        "difference": interval.value,
-        "low": interval.low,
-        "high": interval.high,
-        "better": (a if (interval.low > 0) == patterns else b).model if clear else "",
+        **found,
+        "better": (a if (found["low"] > 0) == patterns else b).model if clear else "",
     }
 
 
@@ -177,14 +149,8 @@ def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
     return table.reindex(index=rows, columns=[*columns, NONE], fill_value=0)
 
 
-def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
-    """Compare confidence with error, in equal steps of confidence (Fig. 9 and 10).
-
-    Parameters
-    ----------
-    result : TaskResult
-        Of a task with prompted or sampled confidence.
-    bins : int
+def reliability(result: TaskResult) -> pd.DataFrame:
+    """Compare stated or sampled confidence with error, in steps of .1 (Fig. 9 and 10).
 
     Returns
     -------
@@ -193,7 +159,7 @@ def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
         items without confidence are left out.
     """
     frame = result.frame.dropna(subset=["confidence"])
-    step = np.minimum((frame["confidence"] * bins).astype(int), bins - 1)
+    step = np.minimum((frame["confidence"] * 10).astype(int), 9)
     rows = [
         {
             "model": result.model,
@@ -207,29 +173,15 @@ def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "confidence", "n", "sMAPE", "exact %"])
 
 
-def _smape_interval(
-    truth: np.ndarray, value: np.ndarray, *, n_resamples: int = 1000, seed: int = 0
-) -> MeasureInterval:
-    """Return the sMAPE of counts (N,), NaN for a skipped answer, with its 95 % interval."""
-    terms = smape_terms(truth, value)
-    return _interval(lambda rows: float(terms[rows].mean()), terms, n_resamples, seed)
+def _with_ends(name: str, terms: np.ndarray) -> dict[str, float]:
+    """Return the mean of the terms (N,) of items under a name, ``low`` and ``high``."""
+    interval = bootstrap_mean(terms, np.arange(len(terms)))
+    return {name: interval.value, "low": interval.low, "high": interval.high}
 
 
 def counts(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return true counts and answers (N,), float64; NaN where there is no answer."""
     return frame["truth"].to_numpy(float), frame["value"].to_numpy(float)
-
-
-def _interval(
-    statistic: Callable[[np.ndarray], float],
-    rows: np.ndarray | pd.DataFrame,
-    n_resamples: int,
-    seed: int,
-) -> MeasureInterval:
-    images = np.arange(len(rows))
-    return bootstrap_intervals(
-        lambda drawn: {"": statistic(drawn)}, images, n_resamples=n_resamples, seed=seed
-    )[""]
 
 
 def _right(frame: pd.DataFrame) -> np.ndarray:

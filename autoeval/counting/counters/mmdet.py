@@ -100,6 +100,8 @@ class ObservingDetector(Protocol):
 class DetectorCounter:
     """Counts the boxes of one category; one pass of the detector serves all prompts on an image.
 
+    A result that may have been cut off at the detector's limit of boxes says so in its warnings.
+
     Parameters
     ----------
     detector : ObservingDetector
@@ -108,9 +110,6 @@ class DetectorCounter:
         A box counts where its score exceeds this.
     name : str
         Identifies the counter in result files.
-    max_per_img : int, optional
-        Most boxes the detector gives for one image, over all categories; by default read from its
-        settings. A result that may have been cut off there says so in `CountResult.warnings`.
     """
 
     capabilities = frozenset({COUNT, POINTS})
@@ -121,12 +120,11 @@ class DetectorCounter:
         *,
         score_thr: float = 0.3,
         name: str = "detector",
-        max_per_img: int | None = None,
     ) -> None:
         self.detector = detector
         self.score_thr = score_thr
         self.name = name
-        self.max_per_img = box_limit(detector.settings) if max_per_img is None else max_per_img
+        self.max_per_img = box_limit(detector.settings)
 
     def count(
         self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None

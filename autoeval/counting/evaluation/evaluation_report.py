@@ -93,8 +93,8 @@ def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
     return figure
 
 
-def count_ticks(low: float, high: float, most: int = 7) -> list[float]:
-    """Choose round counts to mark on an axis that is logarithmic above 1.
+def count_ticks(low: float, high: float) -> list[float]:
+    """Choose at most seven round counts to mark on an axis that is logarithmic above 1.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def count_ticks(low: float, high: float, most: int = 7) -> list[float]:
         values = [s * 10**k for k in range(0, 16, every) for s in steps]
         below = [-value for value in reversed(values) if value <= -low]
         found = [*below, 0, *(value for value in values if value <= high)]
-        if len(found) <= most:
+        if len(found) <= 7:
             break
     return found
 

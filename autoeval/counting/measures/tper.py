@@ -37,13 +37,7 @@ class TperCurve:
         return float(_area(self.ratio, self.thresholds))
 
 
-def tper_curve(
-    target: Any,
-    pred: Any,
-    *,
-    convention: str = "relative",
-    thresholds: Any = THRESHOLDS,
-) -> TperCurve:
+def tper_curve(target: Any, pred: Any, *, convention: str = "relative") -> TperCurve:
     """Share of images whose error is at least theta times the true count (equation 12).
 
     Parameters
@@ -51,15 +45,12 @@ def tper_curve(
     target, pred : array-like of shape (N,)
         True and predicted counts.
     convention : {"relative", "paper", "absolute_released"}
-        ``"relative"``: `thresholds` are percent of the true count, theta is from 0 to 1 and the
+        ``"relative"``: theta from 0 to 1 in steps of .05 of the true count, with the
         area in [0, 1]; an image without objects counts at theta > 0 where its prediction is not 0,
         in the other two conventions always. ``"paper"``: equations 10 to 12 as printed, theta from
         0 to 100 times the true count. ``"absolute_released"``: what the authors' code computes and
         figures 10 and 11 show, where operator precedence makes the compared error
         |e| + 0.001/y + 0.001 objects.
-    thresholds : array-like of shape (T,)
-        Increasing; in percent of the true count, in multiples of it (``"paper"``) or in objects
-        (``"absolute_released"``).
 
     Raises
     ------
@@ -70,18 +61,16 @@ def tper_curve(
 
     Examples
     --------
-    >>> curve = tper_curve([10, 10, 0], [10, 15, 0], thresholds=[0, 50, 100])
-    >>> curve.ratio.round(3), round(curve.auc, 3)
-    (array([1.   , 0.333, 0.   ]), 0.417)
+    >>> curve = tper_curve([10, 10, 0], [10, 15, 0])
+    >>> curve.ratio[[0, 10, 20]].round(3), round(curve.auc, 3)
+    (array([1.   , 0.333, 0.   ]), 0.192)
     """
     if convention not in CONVENTIONS:
         raise ValueError(f"Expected a convention among {CONVENTIONS} but got {convention!r}.")
     target, pred = as_pairs(target, pred)
-    thresholds = np.asarray(thresholds, np.float64)
     beyond = {"relative": _relative, "paper": _literal, "absolute_released": _released}[convention]
-    ratio = beyond(target, pred, thresholds).mean(0)
-    if convention == "relative":
-        thresholds = thresholds / 100
+    ratio = beyond(target, pred, THRESHOLDS).mean(0)
+    thresholds = THRESHOLDS / 100 if convention == "relative" else THRESHOLDS
     return TperCurve(thresholds, ratio, len(target))
 
 

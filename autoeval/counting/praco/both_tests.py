@@ -43,7 +43,6 @@ def run_negative_test(
     journal: CellJournal,
     *,
     tiles: Tiles | None = None,
-    read: Callable[[Path], np.ndarray] = read_image,
 ) -> pd.DataFrame:
     """Count every class in every measured image, without the results in the journal.
 
@@ -57,8 +56,6 @@ def run_negative_test(
         With the key `KEY`; receives the results of an image as soon as they are there.
     tiles : callable of (result, height, width) -> list of float, optional
         Further numbers to keep of each result (see `autoeval.counting.praco.mosaic`).
-    read : callable of Path -> ndarray
-        Reads an image (H, W, 3) uint8 BGR.
 
     Returns
     -------
@@ -83,7 +80,7 @@ def run_negative_test(
     }
     waiting = [image for image in kept if wanted[image.image_id]]
     total, items = sum(map(len, wanted.values())), f"prompts on {len(waiting)} images"
-    count = partial(_count, prompted, wanted, read, tiles)
+    count = partial(_count, prompted, wanted, tiles)
     with (
         journal.writer() as write,
         announced_bar(total, "Negative labels", items=items, unit="prompt") as bar,
@@ -104,7 +101,6 @@ def run_negative_test(
 def _count(
     prompted: PromptedCounter,
     wanted: Mapping[str, list[str]],
-    read: Callable[[Path], np.ndarray],
     tiles: Tiles | None,
     images: Sequence[CountedImage],
 ) -> list[Cell]:
@@ -114,7 +110,9 @@ def _count(
         classes = wanted[image.image_id]
         try:
             true_class = ", ".join(image.points)  # one, or all of an image of several
-            requests.append(CountRequest(read(image.path), classes, image.image_id, true_class))
+            requests.append(
+                CountRequest(read_image(image.path), classes, image.image_id, true_class)
+            )
         except UnreadableImageError as error:
             status = f"{FAILED}: {error.reason}"
             unread += [

@@ -158,7 +158,6 @@ def _draw(rng: random.Random, pool: list[str], n: int) -> list[str]:
 
 KEY = ("positive", "negative", "layout")
 KEPT_IN_MEMORY = 64
-Reader = Callable[[Path], np.ndarray]
 
 
 def run_mosaic_test(
@@ -168,7 +167,6 @@ def run_mosaic_test(
     journal: CellJournal,
     *,
     divisions: int = 2,
-    read: Reader = read_image,
 ) -> pd.DataFrame:
     """Count in every mosaic, without the results in the journal.
 
@@ -184,8 +182,6 @@ def run_mosaic_test(
         With the key `KEY`; receives each result as soon as it is there.
     divisions : int
         d; what is counted, and what is there, is kept for each of 2^d x 2^d tiles, too.
-    read : callable of Path -> ndarray
-        Reads an image (H, W, 3) uint8 BGR.
 
     Returns
     -------
@@ -206,7 +202,7 @@ def run_mosaic_test(
     cells = journal.read()
     waiting = [r for r in recipes if not is_done(cells.get(_key(r), {"status": FAILED}))]
     paths, images = counting_set.paths, counting_set.by_id
-    picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read(paths[image_id]))
+    picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read_image(paths[image_id]))
     with (
         journal.writer() as write,
         announced_bar(len(waiting), "Mosaics", items="mosaics", unit="mosaic") as bar,

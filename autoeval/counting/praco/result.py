@@ -57,15 +57,13 @@ class Measured(Protocol):
         ...
 
 
-def intervals_of(
-    result: Measured, *, n_resamples: int = 1000, seed: int = 0
-) -> dict[str, MeasureInterval]:
+def intervals_of(result: Measured, *, n_resamples: int = 1000) -> dict[str, MeasureInterval]:
     """Return each measure with its 95 % interval, whole images resampled."""
     images = result.images.to_numpy()
-    return bootstrap_intervals(result.measure, images, n_resamples=n_resamples, seed=seed)
+    return bootstrap_intervals(result.measure, images, n_resamples=n_resamples)
 
 
-def compare(results: Sequence[Measured], *, n_resamples: int = 1000, seed: int = 0) -> pd.DataFrame:
+def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataFrame:
     """Differences between every two models on the images both have, resampled in pairs.
 
     Returns
@@ -75,15 +73,13 @@ def compare(results: Sequence[Measured], *, n_resamples: int = 1000, seed: int =
         interval, ``images``, and ``better``: the better model where the interval excludes 0, else
         empty.
     """
-    rows = [
-        row for a, b in combinations(results, 2) for row in _differences(a, b, n_resamples, seed)
-    ]
+    rows = [row for a, b in combinations(results, 2) for row in _differences(a, b, n_resamples)]
     names = ["A", "B", "measure", "difference", "low", "high", "images", "better"]
     return pd.DataFrame(rows, columns=names)
 
 
 def _differences(
-    a: Measured, b: Measured, n_resamples: int, seed: int
+    a: Measured, b: Measured, n_resamples: int
 ) -> list[tuple[str, str, str, float, float, float, int, str]]:
     common = a.images.intersection(b.images, sort=False)
     at_a, at_b = (result.images.get_indexer(common) for result in (a, b))
@@ -92,7 +88,7 @@ def _differences(
         first, second = a.measure(at_a[rows]), b.measure(at_b[rows])
         return {name: first[name] - second[name] for name in first if name in second}
 
-    found = bootstrap_intervals(differences, common.to_numpy(), n_resamples=n_resamples, seed=seed)
+    found = bootstrap_intervals(differences, common.to_numpy(), n_resamples=n_resamples)
     return [
         (a.name, b.name, k, d.value, d.low, d.high, len(common), _better(a, b, k, d))
         for k, d in found.items()

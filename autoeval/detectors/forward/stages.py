@@ -13,8 +13,6 @@ from autoeval.errors import InputError
 
 Layer = Callable[[Tensor], Tensor]
 
-FAMILIES = ("resnet", "swin", "mobilenet_v2", "csp")
-
 
 @dataclass(frozen=True)
 class HookPoints:
@@ -162,8 +160,7 @@ def register_splitter(*forwards: Callable) -> Callable[[Splitter], Splitter]:
 
 def split_backbone(backbone: nn.Module) -> StagedBackbone | None:
     """Split a backbone into layers, or return None where its family is not known."""
-    for family in FAMILIES:
-        import_module(f"autoeval.detectors.backbones.{family}")
+    import_module("autoeval.detectors.backbones")
     splitter = SPLITTERS.get(type(backbone).forward)
     return splitter(backbone) if splitter else None
 
