@@ -16,8 +16,8 @@ import pandas as pd
 
 from autoeval.counting.counters import Counter, CountResult, count_prompts
 from autoeval.counting.journal import Cell, CellJournal
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.images import UnreadableImageError
-from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED, OK

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat
 
-from autoeval.counting.count_columns import numbers, read_columns
 from autoeval.counting.counters.mmdet import find_category
+from autoeval.counting.predictions import numbers, read_columns
 from autoeval.data.coco import read_coco
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelSet

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.image_folder import ImageFile
-from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.data.wording import listed
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from autoeval.data.film import time_blocks
-from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.data.find_images import UnlabelledImage
 
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")
 

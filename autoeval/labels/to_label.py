@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.image_header import read_header
 from autoeval.data.labels.content import LabelledImage, LabelSet
 from autoeval.data.labels.writing import coco_document
-from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.errors import InputError
 from autoeval.labels.annotation_file import name_images
 from autoeval.labels.plan import LabelPlan

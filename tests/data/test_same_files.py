@@ -1,8 +1,8 @@
 import numpy as np
 
+from autoeval.data.find_images import ImageArray
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.same_files import copies_taken, later_copies, same_content, without_copies
-from autoeval.data.unlabelled import ImageArray
 
 
 def test_equal_content_is_found_whatever_the_name(tmp_path):

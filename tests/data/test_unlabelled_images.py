@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
+from autoeval.data.find_images import list_images
 from autoeval.data.image_folder import ImageFile, load_image_folder
-from autoeval.data.unlabelled import list_images
 from autoeval.errors import InputError
 
 PIXELS = np.full((4, 6, 3), 7, np.uint8)

@@ -13,6 +13,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import (
     add_counter_options,
     add_exclude,
@@ -22,7 +23,6 @@ from autoeval.counting.commands.common_options import (
     add_run_options,
     load_counters,
 )
-from autoeval.counting.modes import mode_line
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:

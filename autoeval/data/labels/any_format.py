@@ -11,7 +11,7 @@ from autoeval.data.labels.coco_folder import COCO
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.voc import VOC
 from autoeval.data.labels.yolo import YOLO
-from autoeval.data.layouts.registry import LAYOUTS
+from autoeval.data.layouts import LAYOUTS
 from autoeval.data.walking import refuse_archive
 from autoeval.errors import InputError
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import numpy as np
 
 from autoeval.data.film import time_blocks
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.same_files import path_stamp
-from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples
 from autoeval.runtime.threads import Ahead

@@ -1,8 +1,4 @@
-"""UA-DETRAC: an XML file for each film, with areas in which nothing was labelled.
-
-Source: https://detrac-db.rit.albany.edu (annotations of training and test films): ``sequence`` with
-``ignored_region`` and ``frame num``, whose targets have a ``box`` and a ``vehicle_type``.
-"""
+"""Published data sets of dark images and of traffic films: ExDark, UA-DETRAC."""
 
 from __future__ import annotations
 
@@ -24,7 +20,57 @@ from autoeval.data.layouts.collecting import (
     reading,
 )
 
-CLASSES = ("car", "bus", "van", "others")
+# ExDark: a text file for each image in the format bbGt of Piotr's toolbox.
+#
+# Source: https://github.com/cs-chan/Exclusively-Dark-Image-Dataset (Groundtruth): below a header
+# line, ``CLASS left top width height`` and seven more numbers on each line.
+
+_VEHICLES = ("Bicycle", "Boat", "Bus", "Car", "Motorbike")
+_EXDARK = (*_VEHICLES, "People", "Cat", "Dog", "Bottle", "Chair", "Cup", "Table")
+_HEADER = "%"
+
+
+def read_exdark(path: Path, img_dir: Path | None = None) -> LabelSet:
+    """Read the labels, for all images: the papers name no split.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the annotations (``ExDark_Annno``), a subfolder for each class.
+    img_dir : Path, optional
+        By default ``ExDark`` beside it. The case of suffixes differs between images and
+        annotations of the release and does not matter.
+    """
+    folder = first_folder(path, img_dir, [path.parent / "ExDark"])
+    spelled = {
+        name.lower(): name
+        for name in (i.path.relative_to(folder).as_posix() for i in load_image_folder(folder))
+    }
+    marked = {}
+    for file in label_files(path, ".txt"):
+        name = file.relative_to(path).as_posix().removesuffix(".txt")
+        with reading(file, "ExDark"):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            boxes = [
+                _exdark_box(line.split()) for line in lines if line.strip() and line[0] != _HEADER
+            ]
+        marked[spelled.get(name.lower(), name)] = boxes
+    return collect_labels(path, folder, marked, categories=_EXDARK)
+
+
+def _exdark_box(words: list[str]) -> Marked:
+    left, top, width, height = map(float, words[1:5])
+    return Marked(words[0], (left, top, width, height))
+
+
+EXDARK = LabelFormat("exdark", "ExDark bbGt text", read_exdark)
+
+# UA-DETRAC: an XML file for each film, with areas in which nothing was labelled.
+#
+# Source: https://detrac-db.rit.albany.edu (annotations of training and test films): ``sequence``
+# with ``ignored_region`` and ``frame num``, whose targets have a ``box`` and a ``vehicle_type``.
+
+_UA_DETRAC = ("car", "bus", "van", "others")
 _UNLISTED = ("unlabelled", "empty")
 
 
@@ -62,11 +108,11 @@ def read_ua_detrac(
             name = image.path.relative_to(folder).as_posix()
             if name.partition("/")[0] in films and (_number(name) - 1) % step == 0:
                 marked.setdefault(name, [])
-    return collect_labels(path, folder, marked, categories=CLASSES)
+    return collect_labels(path, folder, marked, categories=_UA_DETRAC)
 
 
 def _film(root: ElementTree.Element, step: int) -> dict[str, list[Marked]]:
-    ignored = [Marked(ANY, _box(box)) for box in root.findall("ignored_region/box")]
+    ignored = [Marked(ANY, _detrac_box(box)) for box in root.findall("ignored_region/box")]
     frames = {}
     for frame in root.findall("frame"):
         number = int(frame.attrib["num"])
@@ -81,10 +127,10 @@ def _target(target: ElementTree.Element) -> Marked:
     box, attribute = target.find("box"), target.find("attribute")
     if box is None or attribute is None:
         raise ValueError("expected each target to have a box and an attribute")
-    return Marked(attribute.attrib["vehicle_type"], _box(box))
+    return Marked(attribute.attrib["vehicle_type"], _detrac_box(box))
 
 
-def _box(element: ElementTree.Element) -> Box:
+def _detrac_box(element: ElementTree.Element) -> Box:
     left, top, width, height = (
         float(element.attrib[side]) for side in ("left", "top", "width", "height")
     )
