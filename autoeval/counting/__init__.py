@@ -1,4 +1,4 @@
-"""Counting: counters, measures, binning, PrACo, CAPTURe; by the formulas of a paper or its authors' code."""
+"""Measures of counting: counters, binned evaluation, PrACo and CAPTURe, each in two modes."""
 
 from __future__ import annotations
 
