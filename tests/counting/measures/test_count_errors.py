@@ -1,20 +1,61 @@
-"""Error by bin and pooled: by hand, and the figures of the paper's Table II."""
+"""Errors of counts over all images, by bin, and pooled."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.metrics import (
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    root_mean_squared_error,
+)
 
 from autoeval.counting.binning import CountBins, load_bins, released_bins
-from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
+from autoeval.counting.measures.count_errors import absolute_error, bin_table, mape, pooled, smape
 from autoeval.counting.predictions import read_predictions
 from autoeval.errors import InputError
 
+RNG = np.random.default_rng(1)
+TARGET = RNG.integers(1, 500, 50)
+PRED = TARGET * RNG.lognormal(0, 0.3, 50)
+
+
+def test_against_scikit_learn():
+    found = absolute_error(TARGET, PRED)
+    assert found["MAE"] == pytest.approx(mean_absolute_error(TARGET, PRED))
+    assert found["RMSE"] == pytest.approx(root_mean_squared_error(TARGET, PRED))
+    assert mape(TARGET, PRED) == pytest.approx(100 * mean_absolute_percentage_error(TARGET, PRED))
+
+
+def test_images_without_objects():
+    assert mape([0, 0], [1, 0]) is not None and np.isnan(mape([0, 0], [1, 0]))
+    assert mape([0, 10], [99, 9]) == pytest.approx(10)
+    assert smape([0], [0]) == 0 and smape([0], [3]) == 100
+
+
+def test_smape_by_hand():
+    # 1/3, 0, a skipped answer, and a negative prediction: 4 / (2 + 2).
+    found = smape([1, 5, 7, 2], [2, 5, np.nan, -2])
+    assert found == pytest.approx(100 * (1 / 3 + 0 + 1 + 1) / 4)
+
+
+def test_smape_is_symmetric_and_bounded():
+    assert smape(TARGET, PRED) == pytest.approx(smape(PRED, TARGET))
+    assert 0 < smape(TARGET, PRED) < 100
+
+
+def test_smape_refuses_what_is_not_a_count():
+    with pytest.raises(InputError):
+        smape([1.0], [np.inf])
+
+
 BINS = CountBins((1.0, 4.0, 10.0, 20.0))
-TARGET = np.array([0, 1, 4, 5, 10, 30])
-PRED = np.array([2, 4, 3, 5, 14, 20])
+TARGET_MEASURES = np.array([0, 1, 4, 5, 10, 30])
+PRED_MEASURES = np.array([2, 4, 3, 5, 14, 20])
 
 
 def test_by_hand_with_under_and_overflow():
-    table = bin_table(TARGET, PRED, BINS)
+    table = bin_table(TARGET_MEASURES, PRED_MEASURES, BINS)
     assert table["bin"].tolist() == ["below", "1–4", "4–10", "above"]  # 10–20 has no image
     assert table["n"].tolist() == [1, 2, 2, 1]
     assert table["mean"].tolist() == [2, 2, 2, 10]
@@ -26,7 +67,7 @@ def test_by_hand_with_under_and_overflow():
 
 
 def test_released_drops_what_lies_outside():
-    table = bin_table(TARGET, PRED, BINS, "released")
+    table = bin_table(TARGET_MEASURES, PRED_MEASURES, BINS, "released")
     assert table["bin"].tolist() == ["1–4", "4–10"]
     assert pooled(table) == (2.0, pytest.approx(np.sqrt((2 * 1 + 2 * 4) / 4)))
 
