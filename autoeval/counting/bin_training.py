@@ -168,12 +168,7 @@ class RandomBinDatasetSampler(RandomBinSampler):
 
 
 def bin_loss(
-    pred: Tensor,
-    target: Tensor,
-    edges: Tensor,
-    *,
-    mode: str = "paper",
-    log_weight: float = 1.0,
+    pred: Tensor, target: Tensor, edges: Tensor, *, mode: str = "paper", log_weight: float = 1.0
 ) -> Tensor:
     """Penalty of each count.
 

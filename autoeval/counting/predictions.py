@@ -134,11 +134,7 @@ def _refuse_twice(path: Path, ids: pd.Series) -> None:
         )
 
 
-FORMS = {
-    2: ("id", "pred"),
-    3: ("id", "target", "pred"),
-    4: ("id", "error", "target", "pred"),
-}
+FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "target", "pred")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +183,7 @@ class CountPredictions:
 
 
 def read_predictions(
-    path: str | os.PathLike[str],
-    truth: Mapping[str, float] | None = None,
-    name: str | None = None,
+    path: str | os.PathLike[str], truth: Mapping[str, float] | None = None, name: str | None = None
 ) -> CountPredictions:
     """Read a file of predictions.
 

@@ -334,11 +334,7 @@ def _check_wants(wants: Collection[str]) -> None:
         raise ValueError(f"Expected `wants` among {', '.join(WANTS)}, got {', '.join(unknown)}.")
 
 
-def _check(
-    images: Sequence[np.ndarray],
-    image_ids: Sequence[str],
-    repeats: int,
-) -> None:
+def _check(images: Sequence[np.ndarray], image_ids: Sequence[str], repeats: int) -> None:
     if len(images) != len(image_ids):
         raise ValueError(f"Expected one id for each image, got {len(image_ids)} for {len(images)}.")
     if repeats < 0:

@@ -231,11 +231,7 @@ def _draw_images(
 
 
 def _check_numbers(
-    n_sets: int,
-    n_images: int,
-    n_transforms: int,
-    transforms: Sequence[str],
-    min_visibility: float,
+    n_sets: int, n_images: int, n_transforms: int, transforms: Sequence[str], min_visibility: float
 ) -> None:
     for name in transforms:
         get_transform(name)

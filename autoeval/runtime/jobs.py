@@ -23,12 +23,7 @@ class JobCounts:
 
 
 def run_jobs(
-    jobs: Sequence[Job],
-    work: Work,
-    store: RowStore,
-    *,
-    what: str,
-    executor: Executor | None = None,
+    jobs: Sequence[Job], work: Work, store: RowStore, *, what: str, executor: Executor | None = None
 ) -> JobCounts:
     """Run the jobs that the store lacks.
 

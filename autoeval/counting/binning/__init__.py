@@ -71,10 +71,7 @@ def multinomial_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.
     return float(arrangements + xlogy(frequencies, probability).sum())
 
 
-LIKELIHOODS = {
-    "histogram": histogram_log_likelihood,
-    "multinomial": multinomial_log_likelihood,
-}
+LIKELIHOODS = {"histogram": histogram_log_likelihood, "multinomial": multinomial_log_likelihood}
 
 
 @dataclass(frozen=True)

@@ -117,10 +117,7 @@ def _occluded_only(item: CaptureItem, book: PromptBook) -> str:
 
 def _oracle(told: str, prompt: str) -> Question:
     return lambda item, book: book.fill(
-        prompt,
-        item,
-        question=book.total(item, OCCLUDED),
-        coordinates=coordinates(fact(item, told)),
+        prompt, item, question=book.total(item, OCCLUDED), coordinates=coordinates(fact(item, told))
     )
 
 

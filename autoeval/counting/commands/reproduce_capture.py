@@ -26,10 +26,7 @@ STATISTICS = "1"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_reproduce_options(
-        parser,
-        PAPER,
-        tables="1 (the data), 2 to 7",
-        figures="3 (objects), 4 (occluded objects)",
+        parser, PAPER, tables="1 (the data), 2 to 7", figures="3 (objects), 4 (occluded objects)"
     )
 
 

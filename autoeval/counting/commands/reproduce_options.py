@@ -6,12 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.common_options import (
-    add_json,
-    add_mode,
-    add_out,
-    add_predictions,
-)
+from autoeval.counting.commands.common_options import add_json, add_mode, add_out, add_predictions
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section

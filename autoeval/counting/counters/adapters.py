@@ -118,10 +118,7 @@ class TransformersAsk:
         picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
         content = [{"type": "image", "image": picture}, {"type": "text", "text": prompt}]
         chosen = self.temperature if temperature is None else temperature
-        sampling: dict[str, Any] = {
-            "max_new_tokens": self.max_new_tokens,
-            "do_sample": chosen > 0,
-        }
+        sampling: dict[str, Any] = {"max_new_tokens": self.max_new_tokens, "do_sample": chosen > 0}
         if chosen > 0:
             sampling["temperature"] = chosen
         if seed is not None:

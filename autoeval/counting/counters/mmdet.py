@@ -115,11 +115,7 @@ class DetectorCounter:
     capabilities = frozenset({COUNT, POINTS})
 
     def __init__(
-        self,
-        detector: ObservingDetector,
-        *,
-        score_thr: float = 0.3,
-        name: str = "detector",
+        self, detector: ObservingDetector, *, score_thr: float = 0.3, name: str = "detector"
     ) -> None:
         self.detector = detector
         self.score_thr = score_thr

@@ -122,12 +122,7 @@ class PairedComparison:
 
 
 def compare_paired(
-    target: Any,
-    pred_a: Any,
-    pred_b: Any,
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    target: Any, pred_a: Any, pred_b: Any, *, n_resamples: int = 1000, seed: int = 0
 ) -> PairedComparison:
     """Compare two models image by image.
 

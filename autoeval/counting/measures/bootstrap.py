@@ -94,10 +94,7 @@ def _check_draws(n_rows: int, n_resamples: int) -> None:
 
 
 def percentiles(
-    own: Mapping[str, float],
-    drawn: Mapping[str, np.ndarray] | pd.DataFrame,
-    *,
-    n_images: int,
+    own: Mapping[str, float], drawn: Mapping[str, np.ndarray] | pd.DataFrame, *, n_images: int
 ) -> dict[str, MeasureInterval]:
     """Make intervals of the values of resamples (R,), by measure; NaN of a single image."""
     table = pd.DataFrame(drawn, dtype=np.float64)

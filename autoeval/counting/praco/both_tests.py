@@ -222,11 +222,7 @@ def count_negatives(
 
 
 def evaluate_files(
-    folder: str | os.PathLike[str],
-    model: str,
-    counting_set: CountingSet,
-    *,
-    mode: str = "paper",
+    folder: str | os.PathLike[str], model: str, counting_set: CountingSet, *, mode: str = "paper"
 ) -> PracoResult:
     """Measure predictions made elsewhere on the images they have; see `read_released`."""
     found = read_released(folder, model, counting_set)

@@ -69,12 +69,7 @@ def evaluate_multi_class(
 
 
 def evaluate_multi_class_file(
-    path: Path,
-    model: str,
-    counting_set: CountingSet,
-    *,
-    divisions: int = 2,
-    mode: str = "paper",
+    path: Path, model: str, counting_set: CountingSet, *, divisions: int = 2, mode: str = "paper"
 ) -> PlusPlusResult:
     """Measure predictions made elsewhere on the images that they have.
 

@@ -90,9 +90,7 @@ def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
 
 
 def mosaic_panels(
-    prompted: PromptedCounter,
-    counting_set: CountingSet,
-    chosen: pd.DataFrame,
+    prompted: PromptedCounter, counting_set: CountingSet, chosen: pd.DataFrame
 ) -> list[tuple[np.ndarray, str]]:
     """Count in mosaics again and draw the results.
 

@@ -110,12 +110,7 @@ SOME, MANY = 0.03, 1 / 3
 
 
 def check_coverage(
-    found: Predictions,
-    images: np.ndarray,
-    name: str,
-    *,
-    what: str = "images",
-    refuse: bool = False,
+    found: Predictions, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
 ) -> tuple[str, ...]:
     r"""Warn where more images are without a box than a detector leaves empty.
 

@@ -233,8 +233,7 @@ def by_resolution(backbone: nn.Module) -> HookPoints | None:
     if not exits:
         return None
     return HookPoints(
-        tuple(entry.module for entry in _entries(exits, seen)),
-        tuple(call.module for call in exits),
+        tuple(entry.module for entry in _entries(exits, seen)), tuple(call.module for call in exits)
     )
 
 

@@ -171,9 +171,7 @@ def whole(x: Tensor) -> Tensor:
 
 
 def chain_of_modules(
-    stem: Sequence[Layer],
-    stages: Sequence[Sequence[nn.Module]],
-    taps: Sequence[int],
+    stem: Sequence[Layer], stages: Sequence[Sequence[nn.Module]], taps: Sequence[int]
 ) -> StagedBackbone:
     """Make a chain of modules in which every stage's output is the next one's input.
 

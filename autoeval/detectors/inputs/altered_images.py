@@ -61,11 +61,7 @@ def _half(shape: tuple[int, ...]) -> tuple[int, int]:
 
 LEVELS = np.arange(256)
 
-VIEWS = {
-    "darker": LEVELS * 0.7,
-    "brighter": LEVELS * 1.3,
-    "flatter": 128 + (LEVELS - 128) * 0.6,
-}
+VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
 """What each view makes of each pixel value, before rounding to 0..255."""
 
 

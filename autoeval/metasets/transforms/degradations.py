@@ -206,9 +206,7 @@ def pixelate(image: np.ndarray, rng: np.random.Generator, *, share: float) -> np
 DIGITAL = (
     register_corruption("contrast", contrast, rows(factor=[0.4, 0.3, 0.2, 0.1, 0.05])),
     register_corruption(
-        "elastic_transform",
-        elastic_transform,
-        rows(std=[0.0018, 0.0024, 0.0031, 0.0037, 0.0044]),
+        "elastic_transform", elastic_transform, rows(std=[0.0018, 0.0024, 0.0031, 0.0037, 0.0044])
     ),
     register_corruption("pixelate", pixelate, rows(share=[0.6, 0.5, 0.4, 0.3, 0.25])),
     register_corruption("jpeg_compression", jpeg_compression, rows(quality=[25, 18, 15, 10, 7])),
