@@ -12,8 +12,8 @@ import numpy as np
 
 from autoeval.data.wording import listed
 from autoeval.detections import Detections, Evidence
+from autoeval.detectors.altered_images import VIEWS, alter, on_half, shrink
 from autoeval.detectors.fingerprint import fingerprint
-from autoeval.detectors.inputs.altered_images import VIEWS, alter, on_half, shrink
 from autoeval.errors import FailedOnImagesError, InputError
 
 PARTS = ("boxes", "scores", "labels")

@@ -12,6 +12,7 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detections import Detections, Evidence
+from autoeval.detectors.altered_images import VIEWS, alter
 from autoeval.detectors.building.category_names import asks_in_parts, prompt
 from autoeval.detectors.capturing.capture import CAPTURED, capture
 from autoeval.detectors.capturing.wrapping import QuickPooling
@@ -19,8 +20,7 @@ from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.forward.dropout import sample_seed
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.forward.passes import Batch, StagedPasses, choose_passes, stage_names
-from autoeval.detectors.inputs.altered_images import VIEWS, alter
-from autoeval.detectors.inputs.preprocessing import Halving, Preprocessor, collate
+from autoeval.detectors.preprocessing import Halving, Preprocessor, collate
 from autoeval.detectors.settings import describe
 from autoeval.errors import InputError
 
@@ -141,9 +141,9 @@ class Detector:
         wants : collection of {"candidates", "logits", "features", "views", "half_size"}
             Further fields of `Evidence` to fill. The first three are by-products of the clean pass,
             ``views`` are one more clean pass for each of
-            `autoeval.detectors.inputs.altered_images.VIEWS`,
+            `autoeval.detectors.altered_images.VIEWS`,
             and ``half_size`` is a clean pass at half the input size; see
-            `autoeval.detectors.inputs.preprocessing.Halving`. What the detector does not give is
+            `autoeval.detectors.preprocessing.Halving`. What the detector does not give is
             missing from the evidence, with the reason.
 
         Returns

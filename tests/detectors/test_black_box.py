@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from autoeval.detectors.altered_images import shrink
 from autoeval.detectors.black_box import BlackBoxDetector
-from autoeval.detectors.inputs.altered_images import shrink
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.metasets.task import Task

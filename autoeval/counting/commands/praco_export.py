@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.lmms_eval.export import QUESTION, export_praco
+    from autoeval.counting.lmms_eval_export import QUESTION, export_praco
     from autoeval.counting.praco.data import single_class
     from autoeval.counting.praco.data_kind import load_counting_set
     from autoeval.counting.praco.evaluation_page import data_notes

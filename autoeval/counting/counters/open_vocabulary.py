@@ -53,7 +53,7 @@ class OpenVocabularyCounter:
         score_thr: float = 0.3,
         name: str = "open_vocabulary",
     ) -> None:
-        from autoeval.detectors.inputs.preprocessing import Preprocessor
+        from autoeval.detectors.preprocessing import Preprocessor
 
         if not hasattr(model, "language_model"):
             raise InputError(
@@ -86,7 +86,7 @@ class OpenVocabularyCounter:
         self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
     ) -> list[CountResult]:
         """Count what each prompt names."""
-        from autoeval.detectors.inputs.preprocessing import collate
+        from autoeval.detectors.preprocessing import collate
 
         inputs, samples = collate(self.model, [self._preprocess(image)])
         samples[0].set_metainfo({"text": tuple(prompts), "custom_entities": True})

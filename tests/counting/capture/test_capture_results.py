@@ -24,7 +24,7 @@ from autoeval.counting.capture.run_page import (
 )
 from autoeval.counting.capture.split import CaptureSplit, to_items
 from autoeval.counting.capture.tasks import get_task
-from autoeval.counting.lmms_eval.capture_task import process_choice, process_count
+from autoeval.counting.lmms_eval_tasks import process_choice, process_count
 from autoeval.counting.measures.count_errors import smape
 from autoeval.errors import InputError
 

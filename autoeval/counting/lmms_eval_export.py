@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from autoeval.counting.capture.split import INPAINTED, CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, CaptureTask, PromptBook
-from autoeval.counting.lmms_eval import praco_task
 from autoeval.counting.praco.data import CountingSet
 from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path, write_text
@@ -25,9 +24,7 @@ FEATURES: dict[type, tuple[str, Any]] = {
 }
 _UTILS = '''"""Needs this package: pip install --no-deps autoeval is enough."""
 
-from {module} import (  # noqa: F401
-    {names},
-)
+from autoeval.counting.lmms_eval_tasks import *  # noqa: F403
 '''
 _YAML = """dataset_path: parquet
 dataset_kwargs:
@@ -64,7 +61,7 @@ def write_task(
     metrics: Mapping[str, tuple[str, bool]],
     max_tokens: int,
 ) -> None:
-    """Write ``NAME.parquet`` and ``NAME.yaml``.
+    """Write ``NAME.parquet``, ``NAME.yaml`` and ``utils.py``, which has the functions of a task.
 
     Parameters
     ----------
@@ -97,11 +94,7 @@ def write_task(
         metrics="".join(listed),
     )
     write_text(folder / f"{name}.yaml", text)
-
-
-def write_utils(folder: Path, module: str, names: Sequence[str]) -> None:
-    """Write ``utils.py``, which takes the functions of a task from a module of this package."""
-    write_text(folder / "utils.py", _UTILS.format(module=module, names=",\n    ".join(names)))
+    write_text(folder / "utils.py", _UTILS)
 
 
 def _write_parquet(
@@ -127,8 +120,6 @@ _TEXTS = ("image_file", "question", "target", "choices", "object", "shape")
 _NUMBERS = ("ground_truth", "num_occluded")
 _CAPTURE_COLUMNS = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_NUMBERS, int)}
 _CAPTURE_METRICS = {"smape": ("mean", False), "exact": ("mean", True), "skipped": ("mean", False)}
-_MODULE = "autoeval.counting.lmms_eval.capture_task"
-_FUNCTIONS = ("doc_to_text", "doc_to_visual", "process_choice", "process_count")
 
 
 def export_lmms_eval(
@@ -166,7 +157,6 @@ def export_lmms_eval(
             max_tokens=max_tokens,
         )
         names.append(name)
-    write_utils(folder, _MODULE, _FUNCTIONS)
     return names
 
 
@@ -251,9 +241,8 @@ def export_praco(
         name,
         rows,
         _PRACO_COLUMNS,
-        process="process_count",
+        process="process_praco",
         metrics=_PRACO_METRICS,
         max_tokens=max_tokens,
     )
-    write_utils(folder, praco_task.__name__, praco_task.__all__)
     return name

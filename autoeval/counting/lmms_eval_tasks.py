@@ -1,4 +1,7 @@
-"""Functions that PrACo's lmms-eval task calls; they need Pillow and the standard library alone."""
+"""Functions that exported lmms-eval tasks call; they need the standard library alone.
+
+PrACo's pictures need Pillow, too.
+"""
 
 from __future__ import annotations
 
@@ -7,38 +10,58 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from autoeval.counting.capture.answers import extract_count
-from autoeval.counting.lmms_eval.capture_task import doc_to_text
-
-__all__ = [
-    "aggregate_mae",
-    "aggregate_nmn",
-    "aggregate_pccn",
-    "aggregate_pccn_released",
-    "aggregate_rmse",
-    "doc_to_text",
-    "doc_to_visual",
-    "process_count",
-]
+from autoeval.counting.capture.answers import extract_choice, extract_count
 
 Answer = Mapping[str, Any]
 
 
 def doc_to_visual(doc: Mapping[str, Any]) -> list[Any]:
-    """Return the picture of an item, which many items share as a file."""
+    """Return the picture of an item, which is within it or, where many share one, a file."""
+    if "image" in doc:
+        return [doc["image"].convert("RGB")]
     from PIL import Image
 
     with Image.open(doc["image_path"]) as image:
         return [image.convert("RGB")]
 
 
-def process_count(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
+def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Any = None) -> str:
+    """Return the question about an item, with what a model's configuration puts around it."""
+    around = lmms_eval_specific_kwargs or {}
+    return f"{around.get('pre_prompt', '')}{doc['question']}{around.get('post_prompt', '')}"
+
+
+def process_count(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Score an answer that should be a count; means over items are the measures of CAPTURe.
+
+    Examples
+    --------
+    >>> process_count({"target": "12"}, ["There are 8."])
+    {'smape': 20.0, 'exact': 0.0, 'skipped': 0.0}
+    >>> process_count({"target": "12"}, ["I cannot tell."])
+    {'smape': 100.0, 'exact': 0.0, 'skipped': 1.0}
+    """
+    truth, value = float(doc["target"]), extract_count(results[0]).value
+    if value is None:
+        return {"smape": 100.0, "exact": 0.0, "skipped": 1.0}
+    scale = truth + value
+    smape = 100 * abs(value - truth) / scale if scale else 0.0
+    return {"smape": smape, "exact": float(value == truth), "skipped": 0.0}
+
+
+def process_choice(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Score an answer that should be a pattern."""
+    value = extract_choice(results[0], doc["choices"].split(", "))
+    return {"exact": float(value == doc["target"]), "skipped": float(value is None)}
+
+
+def process_praco(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
     """Read the count out of an answer; the measures are made of all answers about an image.
 
     Examples
     --------
     >>> doc = {"image_id": "1.jpg", "own": True, "count": 4}
-    >>> process_count(doc, ["There are 3."])["nmn"]
+    >>> process_praco(doc, ["There are 3."])["nmn"]
     {'image': '1.jpg', 'own': True, 'count': 4, 'value': 3}
     """
     value = extract_count(results[0]).value

@@ -5,13 +5,13 @@ import pytest
 from mmengine.config import Config
 
 from autoeval.detectors.building.category_names import _from_config
-from autoeval.detectors.inputs.preprocessing import (
+from autoeval.detectors.loading import build_model, read_config
+from autoeval.detectors.preprocessing import (
     Preprocessor,
     adapt_pipeline,
     collate,
     test_pipeline,
 )
-from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 
 test_pipeline.__test__ = False  # not a test, whatever its name

@@ -8,7 +8,7 @@ from mmengine.config import Config
 
 from autoeval.detectors import Detector
 from autoeval.detectors.causes import UnsuitableSize, telling_sizes
-from autoeval.detectors.inputs.preprocessing import rescale_pipeline
+from autoeval.detectors.preprocessing import rescale_pipeline
 from autoeval.errors import InputError
 
 FIELDS = ("boxes", "scores", "labels")
