@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from autoeval.counting.praco.mosaic_run import MosaicRecipe
     from autoeval.counting.prompting import PromptedCounter
 
-# As in `mosaic_pairs`, which takes a second to import.
+# As in `mosaic_run`, which takes a second to import.
 LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
 
 
