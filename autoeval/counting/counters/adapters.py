@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from autoeval.counting.counters import COUNT, DENSITY, POINTS, TEXT, CountResult
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 from autoeval.runtime import OK, SKIPPED
+
+if TYPE_CHECKING:
+    import torch
 
 
 class TextCounter:
@@ -138,6 +140,8 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 def imagenet_input(image: np.ndarray) -> torch.Tensor:
     """Turn an image (H, W, 3) uint8 BGR into RGB, (3, H, W) float32, normalised as ImageNet."""
+    import torch
+
     rgb = torch.from_numpy(np.ascontiguousarray(image[..., ::-1])).permute(2, 0, 1).float() / 255
     mean, std = torch.tensor(IMAGENET_MEAN), torch.tensor(IMAGENET_STD)
     return (rgb - mean[:, None, None]) / std[:, None, None]
@@ -164,6 +168,7 @@ class DensityCounter:
 
     Examples
     --------
+    >>> import torch
     >>> counter = DensityCounter(torch.nn.AdaptiveAvgPool3d((1, 2, 2)), name="toy",
     ...                          to_input=lambda image: torch.ones(3, 4, 4))
     >>> counter.count(np.zeros((4, 4, 3), np.uint8), "dots").count
@@ -189,7 +194,6 @@ class DensityCounter:
         self.to_input = to_input
         self.prompted = prompted
 
-    @torch.inference_mode()
     def count(
         self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
     ) -> CountResult:
@@ -200,8 +204,11 @@ class DensityCounter:
         InputError
             If the module returns anything but one map.
         """
-        batch = self.to_input(image)[None].to(self.device)
-        output = self.module(batch, [prompt]) if self.prompted else self.module(batch)
+        import torch
+
+        with torch.inference_mode():
+            batch = self.to_input(image)[None].to(self.device)
+            output = self.module(batch, [prompt]) if self.prompted else self.module(batch)
         density = self.scale * _one_map(output).double().cpu().numpy()
         if not np.isfinite(density).all():
             return CountResult(
