@@ -112,7 +112,7 @@ def train(config: Config, weights: Path, work_dir: Path) -> None:
     from mmengine.runner import Runner
 
     register_all_modules()
-    torch.serialization.add_safe_globals(harmless_types())  # to resume: mmengine's history of losses
+    torch.serialization.add_safe_globals(harmless_types())  # to resume: mmengine's losses
     config.work_dir = str(work_dir)
     config.train_dataloader.dataset.ann_file = str((work_dir / "train.json").resolve())
     config.resume = (work_dir / "last_checkpoint").exists()
