@@ -32,7 +32,7 @@ from benchmarks.known_sites import part_of, priors_without
 from benchmarks.panel import LABELLED, enough, evaluated, read_sets
 
 SIZES = (50, 100, 300, 1000)
-DRAWS, SUBSETS, SMALL = 3, 3, 100
+DRAWS, SUBSETS, SMALL = 2, 2, 100
 
 
 def parse_args() -> argparse.Namespace:

@@ -43,6 +43,9 @@ from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
 
 
+CALIBRATIONS = "calibrations"  # of the sites of fits that were joined
+
+
 class AccuracyEstimator(EstimatorPasses):
     """Estimates the accuracy of a detector on images without labels.
 
@@ -301,7 +304,9 @@ class AccuracyEstimator(EstimatorPasses):
 
     def predict_site(self, site: Site) -> Estimate:
         """Estimate from what `site` returns."""
-        boxes = replace(site.boxes, calibration=self.calibration_)
+        own = self.context_.get(CALIBRATIONS, {}).get(site.known)
+        calibration = ScoreCalibration.from_dict(own) if own else self.calibration_
+        boxes = replace(site.boxes, calibration=calibration)
         doubt = self.statistics_.doubt if "boxes" in self.context_ else 0.0
         site = replace(site, boxes=boxes, unseen=max(site.unseen, doubt))
         return estimate_site(site, self._fitted, self._others, self.score_thr)

@@ -18,7 +18,7 @@ from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted
 from autoeval.estimation.confidence_checks import Doubt, check_confidences
-from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.evaluation import evaluate_pairs, has_families, worse_than_constant
 from autoeval.estimation.fit_result import FitResult
 from autoeval.estimation.joined_pairs import joined_rows
@@ -256,7 +256,7 @@ def join_fits(
     ----------
     fits : mapping of str to AccuracyEstimator
         By a name for messages. The label assistance is that of the first, the calibration has the
-        mean of their coefficients.
+        mean of their coefficients; new images of a known site take that of its own fit.
     target, level
         As in `AccuracyEstimator`.
 
@@ -277,6 +277,7 @@ def join_fits(
         _check_alike(first, one, name, other)
     rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
     calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
+    of_sites = {name: of for fit in fits.values() for name, of in _calibrations(fit).items()}
     statistics = [fit.statistics_ for fit in fits.values()]
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
@@ -285,7 +286,7 @@ def join_fits(
     boxes = joined_statistics(statistics).warning(*warnings).to_dict()
     return _fitted(
         rows,
-        {**context, "boxes": boxes},
+        {**context, "boxes": boxes, CALIBRATIONS: of_sites},
         target=target,
         level=level,
         calibration=ScoreCalibration.mean(calibrations) if calibrations else None,
@@ -294,6 +295,14 @@ def join_fits(
         loading=one.loading_,
         detector=None,
     )
+
+
+def _calibrations(fit: AccuracyEstimator) -> dict[str, Any]:
+    """Return the calibration with which each site of a fit was scored."""
+    if fit.calibration_ is None:
+        return {}
+    own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+    return {**own, **fit.context_.get(CALIBRATIONS, {})}
 
 
 def _fitted(

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.estimation.reliability import CALIBRATED, CONFIDENCE, calibration_error
-from autoeval.report.plots import figure_of, plot_curves
 from autoeval.report.page import Page
+from autoeval.report.plots import figure_of, plot_curves
 from autoeval.report.sections import Part, Section
 
 
