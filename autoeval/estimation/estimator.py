@@ -42,7 +42,6 @@ from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
 
-
 CALIBRATIONS = "calibrations"  # of the sites of fits that were joined
 
 
