@@ -1,4 +1,4 @@
-"""The method at work on the road world, evaluated on an environment held back; and a sample of it."""
+"""The method at work on the road world, with one environment held back; and a sample of it."""
 
 from __future__ import annotations
 
