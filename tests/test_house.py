@@ -37,7 +37,7 @@ ESTIMATION = [
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "score_range", "site", "site_boxes"}
     | {"advice", "prediction_files", "reference_statistics", "training_scatter", "warnings"}
-    | {"panel_prior", "training_set"},
+    | {"confidence_checks", "known_site", "panel_prior", "training_set"},
     {"methods"},
     {"modules"},
 ]
