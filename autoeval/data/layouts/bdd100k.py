@@ -15,7 +15,8 @@ from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.faults import reading, unread
+from autoeval.data.wording import printable
 
 _SPLITS = ("train", "val", "test")
 _PEOPLE = ("pedestrian", "rider")
@@ -51,11 +52,14 @@ def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
         for split in _SPLITS
         if split in path.stem
     ]
+    marked, bad = {}, unread("BDD100K", "frames")
     with reading(path, "BDD100K"):
         frames = content["frames"] if isinstance(content, dict) else content
-        marked = {str(frame["name"]): _boxes(frame) for frame in frames}
+        for position, frame in enumerate(frames):
+            with bad.item(f"{printable(path)}, frame {position}"):
+                marked[str(frame["name"])] = _boxes(frame)
     folder = first_folder(path, img_dir, places)
-    return collect_labels(path, folder, marked, categories=CLASSES)
+    return collect_labels(path, folder, marked, categories=CLASSES, problems=bad.problems())
 
 
 def _boxes(frame: dict[str, Any]) -> list[Marked]:

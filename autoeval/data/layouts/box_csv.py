@@ -14,7 +14,8 @@ from pathlib import Path
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.faults import unread
+from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
 # Class numbers of alincijov/self-driving-cars.
@@ -35,6 +36,7 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
     """
     folder = first_folder(path, img_dir, [path.parent / "images", path.parent])
     marked: dict[str, list[Marked]] = {}
+    bad = unread("CSV of boxes", "lines")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
@@ -42,11 +44,12 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
             rows.fieldnames = header
             name, word = _column(path, header, _FILE), _column(path, header, _CLASS)
             for number, row in enumerate(rows, 2):
-                with reading(path, "CSV of boxes", f"line {number}"):
-                    marked.setdefault(row[name], []).append(_box(row, row[word]))
+                with bad.item(f"{printable(path)}, line {number}"):
+                    box = _box(row, row[word])
+                    marked.setdefault(row[name], []).append(box)
     except (UnicodeDecodeError, OSError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file ({error}).") from error
-    return collect_labels(path, folder, marked)
+    return collect_labels(path, folder, marked, problems=bad.problems())
 
 
 def _column(path: Path, header: list[str], names: tuple[str, ...]) -> str:

@@ -15,7 +15,8 @@ from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.layouts.collecting import Marked, chosen, collect_labels, first_folder, number
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.faults import reading, unread
+from autoeval.data.wording import printable
 
 _PERSON = "person"
 _BOXES = {"full": "pos", "visible": "posv"}
@@ -52,16 +53,17 @@ def read_caltech(
     key, step = _BOXES[chosen("box", box, list(_BOXES))], int(number("every", every, least=1))
     lowest = number("min_height", min_height)
     marked: dict[str, list[Marked]] = {}
+    bad = unread("Caltech", "frames")
     with reading(path, "Caltech"):
         for name in (name.strip() for name in sets.split(",")):
             for film, labels in content[name].items():
                 for frame in range(step - 1, int(labels["nFrame"]), step):
-                    objects = labels["frames"].get(str(frame), ())
-                    marked[f"{name}_{film}_{frame}.png"] = [
-                        _box(entry, key, lowest) for entry in objects
-                    ]
+                    image = f"{name}_{film}_{frame}.png"
+                    with bad.item(f"{printable(path)}, {image}"):
+                        objects = labels["frames"].get(str(frame), ())
+                        marked[image] = [_box(entry, key, lowest) for entry in objects]
     folder = first_folder(path, img_dir, [path.parent / "images"])
-    return collect_labels(path, folder, marked, categories=[_PERSON])
+    return collect_labels(path, folder, marked, categories=[_PERSON], problems=bad.problems())
 
 
 def _box(entry: dict[str, Any], key: str, min_height: float) -> Marked:

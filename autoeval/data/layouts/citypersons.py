@@ -6,10 +6,12 @@ Cityscapes' own package of the same labels (``gtBboxCityPersons``, a JSON file f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autoeval.data.bad_items import BadItems
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
@@ -21,7 +23,8 @@ from autoeval.data.layouts.collecting import (
     label_files,
     number,
 )
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.faults import reading, unread
+from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
 # Class numbers of the .mat files are positions in this list; the first and last are ignored.
@@ -30,6 +33,7 @@ _IGNORED = (CLASSES[0], CLASSES[-1])
 _FOLDER = "gtBboxCityPersons"
 _ENDING = "_gtBboxCityPersons.json"
 Row = tuple[str, list[float], list[float]]
+MakeBox = Callable[[Row], Marked]
 
 
 def read_citypersons(
@@ -57,14 +61,15 @@ def read_citypersons(
     position = ("full", "visible").index(chosen("box", box, ("full", "visible")))
     lowest = number("min_height", min_height)
     labels = path if path.name == _FOLDER else path / _FOLDER
-    rows = _of_mat(path) if path.is_file() else _of_json(labels / split)
-    marked: dict[str, list[Marked]] = {}
-    for name, entries in rows:
-        marked[name] = [_box(entry, position, lowest) for entry in entries]
+    bad = unread("CityPersons", "images")
+    make = partial(_box, position=position, min_height=lowest)
+    marked = dict(
+        _of_mat(path, bad, make) if path.is_file() else _of_json(labels / split, bad, make)
+    )
     root = path.parent if path.is_file() else labels.parent
     places = [up / "leftImg8bit" / split for up in (root, root.parent)]
     folder = first_folder(path, img_dir, places)
-    return collect_labels(path, folder, marked, categories=CLASSES[1:-1])
+    return collect_labels(path, folder, marked, categories=CLASSES[1:-1], problems=bad.problems())
 
 
 def _box(row: Row, position: int, min_height: float) -> Marked:
@@ -75,12 +80,12 @@ def _box(row: Row, position: int, min_height: float) -> Marked:
     return Marked(category, (left, top, width, height), ignored)
 
 
-def _of_json(folder: Path) -> Iterator[tuple[str, list[Row]]]:
+def _of_json(folder: Path, bad: BadItems, make: MakeBox) -> Iterator[tuple[str, list[Marked]]]:
     for file in label_files(folder, _ENDING):
-        content = read_json(file, "annotation file")
         name = file.relative_to(folder).as_posix().replace(_ENDING, "_leftImg8bit.png")
-        with reading(file, "CityPersons"):
-            yield name, [_row(entry) for entry in content["objects"]]
+        with bad.item(printable(file)):
+            objects = read_json(file, "annotation file")["objects"]
+            yield name, [make(_row(entry)) for entry in objects]
 
 
 def _row(entry: dict[str, Any]) -> Row:
@@ -90,7 +95,7 @@ def _row(entry: dict[str, Any]) -> Row:
     return entry["label"], full, visible
 
 
-def _of_mat(path: Path) -> Iterator[tuple[str, list[Row]]]:
+def _of_mat(path: Path, bad: BadItems, make: MakeBox) -> Iterator[tuple[str, list[Marked]]]:
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
@@ -100,9 +105,10 @@ def _of_mat(path: Path) -> Iterator[tuple[str, list[Row]]]:
         raise InputError(f"{path} is not a .mat file of CityPersons ({error}).") from error
     with reading(path, "CityPersons"):
         (cells,) = (value for key, value in content.items() if not key.startswith("__"))
-        for cell in cells.ravel():
-            name = f"{cell.cityname}/{cell.im_name}"
-            yield name, [_numbers(row) for row in cell.bbs.reshape(-1, 10)]
+        for position, cell in enumerate(cells.ravel()):
+            with bad.item(f"{printable(path)}, image {position}"):
+                name = f"{cell.cityname}/{cell.im_name}"
+                yield name, [make(_numbers(row)) for row in cell.bbs.reshape(-1, 10)]
 
 
 def _numbers(row: Any) -> Row:

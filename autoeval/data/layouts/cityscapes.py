@@ -13,7 +13,8 @@ from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, label_files
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.faults import unread
+from autoeval.data.wording import printable
 
 _PEOPLE = ("person", "rider")
 _VEHICLES = ("car", "truck", "bus", "caravan", "trailer", "train", "motorcycle", "bicycle")
@@ -37,15 +38,16 @@ def read_cityscapes(path: Path, img_dir: Path | None = None, *, split: str = "va
         itself is reported.
     """
     labels = path / "gtFine" / split
-    marked, sizes = {}, {}
+    marked, sizes, bad = {}, {}, unread("Cityscapes", "label files")
     for file in label_files(labels, _ENDING):
         name = file.relative_to(labels).as_posix().replace(_ENDING, "_leftImg8bit.png")
-        content = read_json(file, "annotation file")
-        with reading(file, "Cityscapes"):
+        with bad.item(printable(file)):
+            content = read_json(file, "annotation file")
             sizes[name] = (int(content["imgHeight"]), int(content["imgWidth"]))
             marked[name] = [box for entry in content["objects"] for box in _boxes(entry)]
     folder = first_folder(path, img_dir, [path / "leftImg8bit" / split])
-    return collect_labels(path, folder, marked, sizes=sizes, categories=CLASSES)
+    problems = bad.problems()
+    return collect_labels(path, folder, marked, sizes=sizes, categories=CLASSES, problems=problems)
 
 
 def _boxes(entry: dict[str, Any]) -> list[Marked]:

@@ -13,7 +13,8 @@ from typing import Any
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.layouts.collecting import Marked, chosen, collect_labels, first_folder
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.faults import unread
+from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
 _PERSON = "person"
@@ -38,14 +39,14 @@ def read_crowdhuman(path: Path, img_dir: Path | None = None, *, box: str = "full
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read {path}: {error}.") from error
-    marked = {}
+    marked, bad = {}, unread("CrowdHuman", "lines")
     for number, line in enumerate(lines, 1):
         if line.strip():
-            with reading(path, "CrowdHuman", f"line {number}"):
+            with bad.item(f"{printable(path)}, line {number}"):
                 entry = json.loads(line)
                 marked[f"{entry['ID']}.jpg"] = [_box(each, key) for each in entry["gtboxes"]]
     folder = first_folder(path, img_dir, [path.parent / "Images"])
-    return collect_labels(path, folder, marked, categories=[_PERSON])
+    return collect_labels(path, folder, marked, categories=[_PERSON], problems=bad.problems())
 
 
 def _box(entry: dict[str, Any], key: str) -> Marked:

@@ -14,7 +14,8 @@ from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, label_files
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.faults import unread
+from autoeval.data.wording import printable
 
 CLASSES = ("pedestrian", "rider")
 _GROUPS = {"person-group-far-away": "pedestrian", "rider+vehicle-group-far-away": "rider"}
@@ -33,15 +34,16 @@ def read_eurocity(path: Path, img_dir: Path | None = None, *, split: str = "val"
     split : str
     """
     labels = path / "labels" / split
-    marked, sizes = {}, {}
+    marked, sizes, bad = {}, {}, unread("EuroCity Persons", "label files")
     for file in label_files(labels, ".json"):
         name = file.relative_to(labels).with_suffix(".png").as_posix()
-        content = read_json(file, "annotation file")
-        with reading(file, "EuroCity Persons"):
+        with bad.item(printable(file)):
+            content = read_json(file, "annotation file")
             sizes[name] = (int(content["imageheight"]), int(content["imagewidth"]))
             marked[name] = [box for entry in content["children"] for box in _boxes(entry)]
     folder = first_folder(path, img_dir, [path / "img" / split])
-    return collect_labels(path, folder, marked, sizes=sizes, categories=CLASSES)
+    problems = bad.problems()
+    return collect_labels(path, folder, marked, sizes=sizes, categories=CLASSES, problems=problems)
 
 
 def _boxes(entry: dict[str, Any]) -> list[Marked]:

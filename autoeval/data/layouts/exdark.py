@@ -12,7 +12,8 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, label_files
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.faults import unread
+from autoeval.data.wording import printable
 
 _VEHICLES = ("Bicycle", "Boat", "Bus", "Car", "Motorbike")
 CLASSES = (*_VEHICLES, "People", "Cat", "Dog", "Bottle", "Chair", "Cup", "Table")
@@ -35,14 +36,14 @@ def read_exdark(path: Path, img_dir: Path | None = None) -> LabelSet:
         name.lower(): name
         for name in (i.path.relative_to(folder).as_posix() for i in load_image_folder(folder))
     }
-    marked = {}
+    marked, bad = {}, unread("ExDark", "label files")
     for file in label_files(path, ".txt"):
         name = file.relative_to(path).as_posix().removesuffix(".txt")
-        with reading(file, "ExDark"):
+        with bad.item(printable(file)):
             lines = file.read_text(encoding="utf-8").splitlines()
             boxes = [_box(line.split()) for line in lines if line.strip() and line[0] != _HEADER]
-        marked[spelled.get(name.lower(), name)] = boxes
-    return collect_labels(path, folder, marked, categories=CLASSES)
+            marked[spelled.get(name.lower(), name)] = boxes
+    return collect_labels(path, folder, marked, categories=CLASSES, problems=bad.problems())
 
 
 def _box(words: list[str]) -> Marked:

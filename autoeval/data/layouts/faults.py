@@ -6,22 +6,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from autoeval.data.bad_items import MALFORMED, BadItems, fault
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
-_MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
+_FORM = "{item}: not as %s publishes it ({fault})"
 
 
 @contextmanager
-def reading(path: Path, layout: str, where: str = "") -> Iterator[None]:
-    """Name file, layout and place in an `InputError` for whatever is malformed in the body."""
+def reading(path: Path, layout: str) -> Iterator[None]:
+    """Name file and layout in an `InputError` for whatever is malformed in the body."""
     try:
         yield
     except InputError:
         raise
-    except _MALFORMED as error:
-        place = f", {where}" if where else ""
-        what = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(
-            f"{printable(path)}{place}: not as {layout} publishes it ({what})."
-        ) from error
+    except MALFORMED as error:
+        what = (_FORM % layout).format(item=printable(path), fault=fault(error))
+        raise InputError(f"{what}.") from error
+
+
+def unread(layout: str, what: str) -> BadItems:
+    """Count the label files, frames or lines that are not as a layout publishes them."""
+    return BadItems("", what, _FORM % layout)

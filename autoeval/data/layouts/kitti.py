@@ -12,7 +12,8 @@ from pathlib import Path
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import ANY, LabelSet
 from autoeval.data.layouts.collecting import Marked, collect_labels, first_folder, label_files
-from autoeval.data.layouts.faults import reading
+from autoeval.data.layouts.faults import unread
+from autoeval.data.wording import printable
 
 CLASSES = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc")
 _IGNORED = "DontCare"
@@ -31,13 +32,12 @@ def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
     places = [path / "training" / "label_2", path / "label_2"]
     labels = next((place for place in places if place.is_dir()), path)
     folder = first_folder(path, img_dir, [labels.parent / "image_2"])
-    marked = {}
+    marked, bad = {}, unread("KITTI", "label files")
     for file in label_files(labels, ".txt"):
-        with reading(file, "KITTI"):
+        with bad.item(printable(file)):
             lines = file.read_text(encoding="utf-8").splitlines()
-            boxes = [_box(line.split()) for line in lines if line.strip()]
-        marked[f"{file.stem}.png"] = boxes
-    return collect_labels(path, folder, marked, categories=CLASSES)
+            marked[f"{file.stem}.png"] = [_box(line.split()) for line in lines if line.strip()]
+    return collect_labels(path, folder, marked, categories=CLASSES, problems=bad.problems())
 
 
 def _box(words: list[str]) -> Marked:
