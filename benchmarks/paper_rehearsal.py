@@ -50,7 +50,7 @@ def write_weights(path: Path) -> Path:
 
 def rehearse(args: argparse.Namespace) -> int:
     """Write what is missing, run the command, and return its status."""
-    out, detector = args.out, args.detector or DETECTOR
+    out, detector = args.work_dir, args.detector or DETECTOR
     weights = args.checkpoint or out / f"{DETECTOR}.pth"
     if not (out / "data").is_dir():
         if args.photographs:
@@ -73,7 +73,7 @@ def main() -> int:
     """Run from the command line."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--work-dir", type=Path, required=True, metavar="DIR")
     parser.add_argument("--images", type=int, default=12, help="of each data set (%(default)s)")
     parser.add_argument("--n-sets", type=int, default=3, help="for each data set (%(default)s)")
     parser.add_argument("--n-images", type=int, default=6, help="in each set (%(default)s)")

@@ -26,7 +26,7 @@ CHANGES = {
 LABELS = {name: (name, 100) for name in ("error", "bias", "coverage")}
 LABELS |= {"half-width": ("half_width", 100), "effective": ("effective", 1), "k": ("k", 1)}
 SKILL = {"n": ("n", 1), "right": ("right", 100), "brier": ("brier", 1), "off": ("calibration", 100)}
-ORDER = {"n": ("n", 1), "told": ("told", 100), "true": ("true", 100)}
+ORDER = {"n": ("n", 1), "predicted": ("predicted", 100), "true": ("true", 100)}
 
 
 def tables_of(page, first):

@@ -154,7 +154,7 @@ class Query:
     question : str
         What a speaking counter is asked, or the name of the objects.
     context : dict
-        What the counter is told beyond image and question.
+        Facts that the counter gets beyond image and question.
     key : str
         Equal for equal image, box, task, sample, question, counter and temperatures.
     """
@@ -171,10 +171,16 @@ def make_queries(
 ) -> Iterator[Query]:
     """Yield every question of a task."""
     speaks = TEXT in counter.capabilities
-    told = [task.told] if task.told else [] if speaks else list(getattr(counter, "needs", ()))
+    given = (
+        [task.oracle_fact]
+        if task.oracle_fact
+        else []
+        if speaks
+        else list(getattr(counter, "needs", ()))
+    )
     for item in task.items(split.items):
         question = task.question(item, book) if speaks else item.object_name
-        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in told}
+        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in given}
         if not speaks:
             context["image_id"] = item.image_file
         box = None if item.box is None else item.box.tolist()

@@ -96,7 +96,7 @@ class PatternCompletion:
             return CountResult(float(len(points)), points=points, context=context or {})
         if self.centres == "detected":
             return self._detected(image, context or {})
-        return self._completed(told(image, context), context or {})
+        return self._completed(evidence_of_facts(image, context), context or {})
 
     def _detected(self, image: np.ndarray, context: Mapping[str, Any]) -> CountResult:
         try:
@@ -117,7 +117,7 @@ def _hides_nothing(context: Mapping[str, Any] | None) -> bool:
     return context is not None and "box" in context and context["box"] is None
 
 
-def told(image: np.ndarray, context: Mapping[str, Any] | None) -> VisibleEvidence:
+def evidence_of_facts(image: np.ndarray, context: Mapping[str, Any] | None) -> VisibleEvidence:
     """Take the evidence from the facts in ``context``; only the size of the image is read."""
     visible = _visible(context)
     facts = context or {}
@@ -207,7 +207,7 @@ def _answers(item: CaptureItem, centres: Sequence[str]) -> dict[str, Any]:
         VisibleOnly.name: VisibleOnly().count(image, item.object_name, facts).count,
     }
     for source in centres:
-        evidence = detect(image) if source == "detected" else told(image, facts)
+        evidence = detect(image) if source == "detected" else evidence_of_facts(image, facts)
         found = complete(evidence)
         for policy in POLICIES:
             row[column(source, policy)] = len(evidence.visible) + len(found.hidden(policy))

@@ -20,7 +20,7 @@ def regularity(points: np.ndarray) -> float:
     Returns
     -------
     float
-        In [0, 1]; 0 for fewer than five objects, among which no pattern can be told.
+        In [0, 1]; 0 for fewer than five objects, which show no pattern.
 
     Notes
     -----

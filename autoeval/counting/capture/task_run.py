@@ -106,7 +106,11 @@ def _check(task: CaptureTask, counter: Counter, options: RunOptions) -> None:
 
 
 def _plain(task: CaptureTask) -> bool:
-    return task.told is None and task.samples == 1 and task.name.startswith(("total", INPAINTED))
+    return (
+        task.oracle_fact is None
+        and task.samples == 1
+        and task.name.startswith(("total", INPAINTED))
+    )
 
 
 def _answers(

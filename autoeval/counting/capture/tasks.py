@@ -73,8 +73,8 @@ class CaptureTask:
         The right answer; None where the metadata do not hold it, so the item has no such task.
     kind : {'count', 'choice'}
         Whether a number or a pattern is asked for.
-    told : str or None
-        Which fact of the item the question gives away; see `facts`.
+    oracle_fact : str or None
+        Which fact of the item the question gives away; see `fact`.
     samples : int
         How often each question is asked.
     prompted_confidence : bool
@@ -86,7 +86,7 @@ class CaptureTask:
     question: Question
     truth: Callable[[CaptureItem], int | str | None]
     kind: str = COUNT
-    told: str | None = None
+    oracle_fact: str | None = None
     samples: int = 1
     prompted_confidence: bool = False
 
@@ -96,7 +96,7 @@ class CaptureTask:
             item
             for item in items
             if self.truth(item) is not None
-            and (self.told is None or fact(item, self.told) is not None)
+            and (self.oracle_fact is None or fact(item, self.oracle_fact) is not None)
             and (self.variant != INPAINTED or item.box is not None)
         ]
 
@@ -117,12 +117,12 @@ def _occluded_only(item: CaptureItem, book: PromptBook) -> str:
     return book.fill("occluded_only", item)
 
 
-def _oracle(told: str, prompt: str) -> Question:
+def _oracle(name: str, prompt: str) -> Question:
     return lambda item, book: book.fill(
         prompt,
         item,
         question=book.total(item, OCCLUDED),
-        coordinates=coordinates(fact(item, told)),
+        coordinates=coordinates(fact(item, name)),
     )
 
 
@@ -151,14 +151,14 @@ TASKS = {
             OCCLUDED,
             _oracle("all_points", "oracle_all"),
             _ground_truth,
-            told="all_points",
+            oracle_fact="all_points",
         ),
         CaptureTask(
             "oracle-visible",
             OCCLUDED,
             _oracle("visible_points", "oracle_visible"),
             _ground_truth,
-            told="visible_points",
+            oracle_fact="visible_points",
         ),
         CaptureTask("inpainted", INPAINTED, _total(ORIGINAL), _ground_truth),
         CaptureTask(

@@ -10,14 +10,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.counting.commands.common_options import add_work_dir
+
 if TYPE_CHECKING:
     import pandas as pd
 
-CHOSEN = "most"
+CHOSEN, FILE = "most", "capture_baselines.md"
 ABOUT = """Written by `autoeval count capture baselines --seed {seed} --development {development}
---every {every} --released FILE --out FILE`. sMAPE, `low` and `high` in % (95 % bootstrap interval
-over images), lower is better. Counters: a perfect count of what the frame holds, of what the box
-leaves untouched, and pattern completion with oracle and with detected centres."""
+--every {every} --released FILE --work-dir DIR`. sMAPE, `low` and `high` in % (95 % bootstrap
+interval over images), lower is better. Counters: a perfect count of what the frame holds, of what
+the box leaves untouched, and pattern completion with oracle and with detected centres."""
 LAYOUTS = {"published layout": False, "--fit-canvas": True}
 
 
@@ -29,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--released", type=Path, metavar="FILE", help="released synthetic_metadata.json"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="Markdown file")
+    add_work_dir(parser, "capture_baselines")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,8 +64,9 @@ def run(args: argparse.Namespace) -> int:
         parts += _section("The released items", len(answers), found)
     parts += _section("Published, 1150 items", None, published_table("synthetic"))
     parts += _development(args)
-    write_text(args.out, "\n\n".join(parts) + "\n")
-    print(f"Written: {args.out}. Humans: {published_human('synthetic')} % on 100 items.")
+    written = args.work_dir / FILE
+    write_text(written, "\n\n".join(parts) + "\n")
+    print(f"Written: {written}. Humans: {published_human('synthetic')} % on 100 items.")
     return 0
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from autoeval.counting.commands.common_options import (
     add_json,
     add_mode,
-    add_out,
     add_predictions,
+    add_work_dir,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def add_reproduce_options(
     parser.add_argument("--data-root", metavar="DIR", help="the data, see above")
     add_predictions(parser, "see above")
     add_mode(parser)
-    add_out(parser, f"reproduce_{paper}")
+    add_work_dir(parser, f"reproduce_{paper}")
     add_json(parser)
 
 
@@ -75,6 +75,6 @@ def deliver(
     sources = [f"Get the {what} from {where}" for what, where in downloads.items()]
     remarks = Remarks("missing", "What is missing", [*lacking, *(sources if lacking else [])])
     report = Report(title, [ModeSection(args.mode), *sections, remarks])
-    write_sections(report, args.out)
-    print(printed_text(report, [args.out / PAGE, args.out], as_json=args.json))
+    write_sections(report, args.work_dir)
+    print(printed_text(report, [args.work_dir / PAGE, args.work_dir], as_json=args.json))
     return 0

@@ -91,9 +91,9 @@ def test_counters_without_a_model_take_the_default_tasks(tmp_path, monkeypatch, 
     for k, centres in enumerate(("detected", "oracle")):
         name = "autoeval.counting.capture.baselines.PatternCompletion"
         (tmp_path / f"{k}.py").write_text(f"counter = dict(type={name!r}, centres={centres!r})")
-        run = ["count", "capture", "run", "split", "--counter", f"{k}.py", "--out", "answers"]
+        run = ["count", "capture", "run", "split", "--counter", f"{k}.py", "--work-dir", "answers"]
         assert cli.main(run) == 0, capsys.readouterr()
-    assert cli.main(["count", "capture", "report", "split", "answers", "--out", "report"]) == 0
+    assert cli.main(["count", "capture", "report", "split", "answers", "--work-dir", "report"]) == 0
     table = pd.read_csv("report/measures.csv").set_index(["model", "task"])["sMAPE"]
     for model in ("completion-detected", "completion-oracle"):
         assert table[model, "total-original"] == 0
