@@ -75,7 +75,7 @@ def test_the_page_on_labels_repeats_what_was_measured():
     measured = pd.read_csv(RESULTS / "labels.csv").set_index(["category", "estimator", "k"])[
         "error"
     ]
-    (shown,) = tables_of(ROOT / "docs" / "labels.md", "labelled images")
+    (shown,) = tables_of(ROOT / "docs" / "how-to" / "labels.md", "labelled images")
     names = {"sample estimate, simply drawn": "sample", "combined": "combined"}
     for words, *cells in shown.itertuples(index=False):
         category, _, estimator = words.partition("s: ")

@@ -33,14 +33,14 @@ RENAMED = {
 LEFT_OUT = ("--checkpoint", "--data-root", "--cfg-options")
 FEWER = {
     "estimate-map": ["--n-sets", "2", "--n-images", "6"],
-    "fit-change": ["--n-sets", "2", "--n-images", "4"],
+    "fit-change": ["--n-sets", "4", "--n-images", "4"],
     "build-metaset": ["--n-sets", "2", "--n-images", "4"],
     "study": [],
     "count": [],
 }
 STUDY = ["--n-sets", "2", "--n-images", "6", "--own-images", "6", "--repeats", "1"]
 NOT_RUN = {
-    "docs/reproduce.md": "the published data sets of the papers, which are not shipped",
+    "docs/how-to/reproduce.md": "the published data sets of the papers, which are not shipped",
     "docs/counting/praco.md": "FSC-147, which is not shipped",
     "configs/counting/capture/endpoint.py": "a model that answers over the network",
     "count capture generate split": "1250 pairs for that model; the README of counting draws 500",
@@ -163,15 +163,15 @@ def test_readme_with_a_network(here):
 
 @pytest.mark.slow
 def test_monitoring_with_a_network(here):
-    run_block("docs/monitoring.md", "--images cameras/")
+    run_block("docs/how-to/monitoring.md", "--images cameras/")
     assert (here / "work_dirs/monitor/report.html").exists()
-    run_block("docs/monitoring.md", "fit-change --detector")
+    run_block("docs/how-to/monitoring.md", "fit-change --detector")
     assert (here / "work_dirs/changes/changes.json").exists()
 
 
 @pytest.mark.slow
 def test_a_film_counting_error_and_sample_sets(here):
-    run_block("docs/data.md", "crossing.mp4")
+    run_block("docs/how-to/data.md", "crossing.mp4")
     run_block("docs/counting/label-free.md", "--target count_mae")
     run_block("docs/counting/counters.md", "--prompt vehicles")
     run_block("meta_sets/README.md", "--contact-sheet")
@@ -186,8 +186,8 @@ def test_studies(here):
     assert main([*fit, "--work-dir", "work_dirs/vehicle_roadworld_nano"]) == 0
     hard = ["--metaset", "configs/metasets/corruptions.py", "--work-dir", "work_dirs/corrupted"]
     assert main([*fit, *hard]) == 0
-    run_block("docs/studies.md", "--features bos ac")
-    run_block("docs/studies.md", "study test-set-size")
+    run_block("docs/how-to/studies.md", "--features bos ac")
+    run_block("docs/how-to/studies.md", "study test-set-size")
     names = {path.stem for path in (here / "work_dirs/studies").glob("*.csv")}
     assert {"correlation", "severity"} <= names
 

@@ -188,7 +188,7 @@ def test_samples_that_do_not_name_their_file(folder, estimator, detector):
 
 
 def test_the_metric_of_mmdet_writes_what_is_read_here(folder, detector, tmp_path):
-    """The options of docs/predictions.md: a new site without labels, with the words of the fit."""
+    """Options of docs/how-to/predictions.md: a new site without labels, the words of the fit."""
     content = json.loads((folder / "images.json").read_text())
     content["categories"] = [{"id": 4, "name": "bus"}, {"id": 7, "name": "van"}]
     (tmp_path / "new.json").write_text(json.dumps(content))
@@ -236,7 +236,7 @@ test_evaluator = dict(_delete_=True, type="CocoMetric", metric="bbox", ann_file=
 
 @pytest.fixture(scope="module")
 def at_hand(folder, tmp_path_factory):
-    """What the commands of docs/predictions.md name: a config, its weights and two COCO files."""
+    """What docs/how-to/predictions.md names: a config, its weights and two COCO files."""
     here = tmp_path_factory.mktemp("mmdet")
     (here / "detector.py").write_text(DETECTOR)
     (here / "my_detector.py").write_text(EVALUATED.format(folder=folder.as_posix()))
@@ -263,7 +263,7 @@ def run_script(folder, words):
 
 @pytest.mark.slow
 def test_the_commands_of_the_page_run_with_the_script_of_mmdet(at_hand, monkeypatch):
-    page = (ROOT / "docs" / "predictions.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "predictions.md").read_text("utf-8")
     (block,) = [code for code in shell_of(page) if "tools/test.py" in code]
     commands = [shlex.split(line) for line in block.replace("\\\n", " ").strip().splitlines()]
     assert [words[:2] for words in commands] == [["python", "tools/test.py"]] * 2
