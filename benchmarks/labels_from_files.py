@@ -1,6 +1,6 @@
 """Estimates with a few labels from one labelled set and prediction files: tables of docs/results.
 
-    python benchmarks/labels_from_files.py DATA PREDICTIONS [--draws N] [--out DIR] > tables.md
+    python benchmarks/labels_from_files.py DATA PREDICTIONS [--draws N] [--work-dir DIR] > tables.md
 
 DATA holds ``<task>/<seed>/annotations.json`` and PREDICTIONS ``<task>/<seed>.json`` of one
 detector, for the tasks vehicle, person and two, and ``all/coco_mini`` with all categories. What is

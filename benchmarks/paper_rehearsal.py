@@ -1,6 +1,6 @@
 """Rehearse table 1 of the paper on box stability: from the command to the finished table.
 
-    python -m benchmarks.paper_rehearsal --out rehearsal
+    python -m benchmarks.paper_rehearsal --work-dir rehearsal
 
 Writes miniature copies of the ten data sets in the layouts in which they were published, with
 random content, and RetinaNet-R18 with random weights, whose scores for cars, buses and trucks are
@@ -10,7 +10,7 @@ does. Interrupted and started again it goes on.
 
 With photographs and a detector that is trained they mean something, though nothing about the paper:
 
-    python -m benchmarks.paper_rehearsal --out rehearsal_photographs --detector yolox_nano \
+    python -m benchmarks.paper_rehearsal --work-dir rehearsal_photographs --detector yolox_nano \
         --checkpoint yolox_nano_coco.pth --photographs coco/annotations.json bdd/annotations.json
 """
 

@@ -50,7 +50,7 @@ def add_reproduce_options(
 
 def wanted(args: argparse.Namespace, paper: str) -> tuple[Entries, Entries, Mapping[str, str]]:
     """Read the tables and figures that were asked for, and where their data are had."""
-    from autoeval.data.paper_tables import read_paper
+    from autoeval.data.config_file import read_paper
 
     figures: Entries = {}
     if getattr(args, "figure", []):
