@@ -66,13 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         else:
             _add_pass(study)
         _add_own_options(study, name)
-        study.add_argument(
-            "--out",
-            type=Path,
-            default=Path("work_dirs/studies"),
-            metavar="DIR",
-            help="for what is written (%(default)s)",
-        )
+        if name not in CHANGES:  # has one
+            study.add_argument(
+                "--work-dir",
+                type=Path,
+                default=Path("work_dirs/studies"),
+                metavar="DIR",
+                help="for what is written, and keeps the boxes of a pass (%(default)s)",
+            )
         study.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
 
 
@@ -81,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.report.sections import written_files
 
     report = _report(args)
-    written = report.write(args.out)
+    written = report.write(args.work_dir)
     for problem in report.problems:
         print(f"note: left out: {problem}", file=sys.stderr)
     print(f"{report.text()}\n\n{written_files(written)}")
@@ -200,13 +201,6 @@ def _add_pass(study: argparse.ArgumentParser) -> None:
     study.add_argument("--preset", default="paper", choices=PRESET_NAMES)
     study.add_argument("--repeats", type=int, default=3, help="dropout seeds (%(default)s)")
     study.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    study.add_argument(
-        "--work-dir",
-        type=Path,
-        default=Path("work_dirs/studies"),
-        metavar="DIR",
-        help="keeps the boxes, for the next study too (%(default)s)",
-    )
 
 
 def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:

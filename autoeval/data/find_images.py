@@ -128,7 +128,9 @@ def find_images(
     if path.is_file() and suffix in FILMS | SUFFIXES:
         return _of_paths([path], every)
     refuse_archive(path)
-    return FoundImages(load_image_folder(path, img_dir))
+    problems = list[str]()
+    images = load_image_folder(path, img_dir, problems)
+    return FoundImages(images, tuple(problems))
 
 
 def _in_folder(folder: Path, every: str | None) -> FoundImages:

@@ -160,7 +160,7 @@ class Query:
     question : str
         What a speaking counter is asked, or the name of the objects.
     context : dict
-        What the counter is told beyond image and question.
+        Facts that the counter gets beyond image and question.
     key : str
         Equal for equal image, box, task, sample, question, counter and temperatures.
     """
@@ -177,10 +177,11 @@ def make_queries(
 ) -> Iterator[Query]:
     """Yield every question of a task."""
     speaks = TEXT in counter.capabilities
-    told = [task.told] if task.told else [] if speaks else list(getattr(counter, "needs", ()))
+    own = [] if speaks else list(getattr(counter, "needs", ()))
+    given = [task.oracle_fact] if task.oracle_fact else own
     for item in task.items(split.items):
         question = task.question(item, book) if speaks else item.object_name
-        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in told}
+        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in given}
         if not speaks:
             context["image_id"] = item.image_file
         box = None if item.box is None else item.box.tolist()
@@ -282,7 +283,11 @@ def _check(task: CaptureTask, counter: Counter, options: RunOptions) -> None:
 
 
 def _plain(task: CaptureTask) -> bool:
-    return task.told is None and task.samples == 1 and task.name.startswith(("total", INPAINTED))
+    return (
+        task.oracle_fact is None
+        and task.samples == 1
+        and task.name.startswith(("total", INPAINTED))
+    )
 
 
 def _answers(

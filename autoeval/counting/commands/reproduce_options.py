@@ -6,7 +6,12 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.common_options import add_json, add_mode, add_out, add_predictions
+from autoeval.counting.commands.common_options import (
+    add_json,
+    add_mode,
+    add_predictions,
+    add_work_dir,
+)
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section
@@ -39,7 +44,7 @@ def add_reproduce_options(
     parser.add_argument("--data-root", metavar="DIR", help="the data, see above")
     add_predictions(parser, "see above")
     add_mode(parser)
-    add_out(parser, f"reproduce_{paper}")
+    add_work_dir(parser, f"reproduce_{paper}")
     add_json(parser)
 
 
@@ -86,6 +91,6 @@ def reproduce(
     if texts:
         texts += [f"Get the {what} from {where}" for what, where in downloads.items()]
     report = Report(title, [*sections, Remarks("missing", "What is missing", texts)])
-    write_sections(report, args.out)
-    print(printed_text(report, [args.out / PAGE, args.out], as_json=args.json))
+    write_sections(report, args.work_dir)
+    print(printed_text(report, [args.work_dir / PAGE, args.work_dir], as_json=args.json))
     return 0

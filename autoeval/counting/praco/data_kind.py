@@ -153,6 +153,7 @@ def load_coco_classes(
     seen: dict[str, None] = {}
     for part in parts:
         content = read_coco(part.ann_file)
+        problems += content.problems
         mapping = _mapping(part, content)
         seen.update(dict.fromkeys(mapping.values()))
         images += _images(part, content, mapping, problems, need_images)

@@ -15,13 +15,13 @@ GAPS = (0.0, 0.05, 0.1, 0.2, 1.0)
 ABOUT = (
     "Of each task {share:.0%} of the families are left out at random, {draws} times; the others "
     "say how likely it is that one place is worse than another of another family (*pair*), or of "
-    "the same (*related pair*), and that it is among the {worst} worst left out (*worst*). *told* "
-    "is the mean probability in a bin, *true* how often it was so. *right*: share on the right "
-    "side of one half; *brier*: mean squared error of the probability, beside that of the mere "
-    "share; *off*: mean distance of told and true over the bins. *distinct*: places or pairs of "
-    "places that the statements are of, each again in every draw that leaves it out. Then pairs by "
-    "how far apart the true values are; and each pair of one family, the place that is told to be "
-    "worse first: the mean probability, and by how many points it really is worse."
+    "the same (*related pair*), and that it is among the {worst} worst left out (*worst*). "
+    "*predicted* is the mean probability in a bin, *true* how often it was so. *right*: share on "
+    "the right side of one half; *brier*: mean squared error of the probability, beside that of "
+    "the mere share; *off*: mean distance of predicted and true over the bins. *distinct*: places "
+    "or pairs of places that the statements are of, each again in every draw that leaves it out. "
+    "Then pairs by how far apart the true values are; and each pair of one family, the place "
+    "predicted to be worse first: the mean probability, and by how many points it really is worse."
 )
 COLORS = {"pair": "tab:blue", "related pair": "0.6", "worst": "tab:orange"}
 
@@ -67,7 +67,7 @@ def places_report(
 
 
 def _for_people(table: pd.DataFrame) -> pd.DataFrame:
-    percent = {n: _percent(table[n]) for n in ("told", "true")}
+    percent = {n: _percent(table[n]) for n in ("predicted", "true")}
     bins = [f"{a:.0%} to {b:.0%}" for a, b in zip(table["from"], table["to"], strict=True)]
     counts = {name: table[name] for name in ("n", "distinct")}
     return table[["question"]].assign(probability=bins, **counts, **percent)
@@ -75,9 +75,9 @@ def _for_people(table: pd.DataFrame) -> pd.DataFrame:
 
 def _related_part(table: pd.DataFrame) -> Part:
     shown = {
-        "told to be worse, than": table["of"],
+        "predicted to be worse, than": table["of"],
         "draws": table["draws"],
-        "told": _percent(table["told"]),
+        "predicted": _percent(table["predicted"]),
         "worse by, points": [f"{100 * value:.1f}" for value in table["apart"]],
     }
     return Part("place_order_related", table, pd.DataFrame(shown))
@@ -117,7 +117,7 @@ def _figure(table: pd.DataFrame) -> Figure:
     ax.plot([0, 1], [0, 1], color="0.7", lw=1)
     for question, own in table.groupby("question"):
         color = COLORS[str(question)]
-        ax.plot(own["told"], own["true"], "o-", color=color, label=str(question))
-    ax.set(xlabel="probability told", ylabel="how often it was so", xlim=(0, 1), ylim=(0, 1))
+        ax.plot(own["predicted"], own["true"], "o-", color=color, label=str(question))
+    ax.set(xlabel="predicted probability", ylabel="how often it was so", xlim=(0, 1), ylim=(0, 1))
     ax.legend(frameon=False)
     return figure

@@ -86,7 +86,7 @@ class SideBySide:
     def not_judged(self) -> list[str]:
         """Say of each method that has no figure of ours why."""
         assert len(self.rows)  # makes the figures
-        return [f"{method} was not judged: {why}" for method, why in self._why_not.items()]
+        return [f"{method} was not evaluated: {why}" for method, why in self._why_not.items()]
 
     def section(self) -> Beside:
         """Return it for a report."""

@@ -77,7 +77,7 @@ def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFr
     -------
     DataFrame
         One row a question and bin: ``n``, ``distinct`` (places or pairs of places that these are
-        of), ``told`` (mean predicted probability), ``true`` (share), and ``lower`` and ``upper``,
+        of), ``predicted`` (mean probability), ``true`` (share), and ``lower`` and ``upper``,
         the 5th and 95th percentile of that share over draws of families.
     """
     bins = np.clip(
@@ -93,7 +93,7 @@ def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFr
                 "to": edges[int(k) + 1],
                 "n": len(own),
                 "distinct": own["of"].nunique(),
-                "told": own["probability"].mean(),
+                "predicted": own["probability"].mean(),
                 "true": own["true"].mean(),
                 "lower": by_draw.quantile(0.05),
                 "upper": by_draw.quantile(0.95),
@@ -108,9 +108,9 @@ def related_pairs(predicted: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a pair: ``of`` (the site that is predicted to be worse first), ``draws``, ``told``
-        (mean predicted probability, one half at least) and ``apart`` (how much worse it really is,
-        in units of the accuracy; negative where the order is wrong).
+        One row a pair: ``of`` (the site that is predicted to be worse first), ``draws``,
+        ``predicted`` (mean probability, one half at least) and ``apart`` (how much worse it really
+        is, in units of the accuracy; negative where the order is wrong).
     """
     rows = []
     related = predicted[predicted["question"] == "related pair"]
@@ -121,11 +121,11 @@ def related_pairs(predicted: pd.DataFrame) -> pd.DataFrame:
             {
                 "of": f"{b}, {a}" if turned else f"{a}, {b}",
                 "draws": len(own),
-                "told": 1 - p_worse if turned else p_worse,
+                "predicted": 1 - p_worse if turned else p_worse,
                 "apart": -apart if turned else apart,
             }
         )
-    return pd.DataFrame(rows, columns=["of", "draws", "told", "apart"])
+    return pd.DataFrame(rows, columns=["of", "draws", "predicted", "apart"])
 
 
 def skill(predicted: pd.DataFrame) -> pd.DataFrame:
@@ -143,7 +143,7 @@ def skill(predicted: pd.DataFrame) -> pd.DataFrame:
     for question, own in predicted.groupby("question"):
         p, true = own["probability"].to_numpy(), own["true"].to_numpy(float)
         table = reliability(own)
-        off = (table["told"] - table["true"]).abs()
+        off = (table["predicted"] - table["true"]).abs()
         rows.append(
             {
                 "question": question,

@@ -74,7 +74,7 @@ def test_each_pair_of_a_family_is_named_once_the_one_told_to_be_worse_first():
     }
     table = related_pairs(pd.DataFrame(rows))
     assert table["of"].tolist() == ["b, a", "c, d"] and table["draws"].tolist() == [2, 1]
-    assert table["told"].tolist() == pytest.approx([0.8, 0.6])
+    assert table["predicted"].tolist() == pytest.approx([0.8, 0.6])
     assert table["apart"].tolist() == pytest.approx([0.04, -0.02])
 
 
@@ -90,7 +90,7 @@ def test_reliability_by_hand():
     )
     table = reliability(told, np.array([0, 0.5, 1.0]))
     assert table["n"].tolist() == [1, 3]
-    assert table["told"].tolist() == pytest.approx([0.1, 1.9 / 3])
+    assert table["predicted"].tolist() == pytest.approx([0.1, 1.9 / 3])
     assert table["true"].tolist() == pytest.approx([0, 2 / 3])
 
 
