@@ -76,8 +76,8 @@ WIDER, SPREAD_LOG_STD = 1.3, 0.05
 """A labelled set shows how its categories vary, not how sites do: the spread is hardly learned from
 it, and wider than the panel's by what coverage on detectors and families left out asked for."""
 UNLIKE = 3
-"""Times the variance from detector to detector that so few show: that of the predictive t distribution
-is 2.4 times for five detectors, 3.75 for four (Gelman et al. 2013, section 3.2)."""
+"""Times the variance from detector to detector that so few show: that of the predictive t
+distribution is 2.4 times as large for five detectors, 3.75 times for four (Gelman et al. 2013, section 3.2)."""
 FEWEST_BOXES, FEWEST_IMAGES = 15, 10  # of other categories, to be evaluated
 
 
