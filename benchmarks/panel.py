@@ -77,7 +77,8 @@ WIDER, SPREAD_LOG_STD = 1.3, 0.05
 it, and wider than the panel's by what coverage on detectors and families left out asked for."""
 UNLIKE = 3
 """Times the variance from detector to detector that so few show: that of the predictive t
-distribution is 2.4 times as large for five detectors, 3.75 times for four (Gelman et al. 2013, section 3.2)."""
+distribution is 2.4 times as large for five detectors, 3.75 times for four (Gelman et al. 2013,
+section 3.2)."""
 FEWEST_BOXES, FEWEST_IMAGES = 15, 10  # of other categories, to be evaluated
 
 
