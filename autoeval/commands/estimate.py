@@ -14,7 +14,7 @@ from autoeval.commands.detector_options import (
 from autoeval.commands.execution_options import add_execution_options
 from autoeval.commands.image_options import add_image_details
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
-from autoeval.commands.site_options import add_category_option, predict_site
+from autoeval.commands.site_options import add_category_option, predict_site, site_facts
 from autoeval.errors import InputError
 
 OF_IMAGES = ("images", "img_dir", "every", "detector", "config", "checkpoint")
@@ -66,7 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.estimate.tool_files import export
     from autoeval.results.printing import print_report
@@ -78,15 +77,7 @@ def run(args: argparse.Namespace) -> int:
     if estimate is None:
         return 0
     source = Path(args.predictions or args.images).name
-    spec = estimator.loading_.get("detector") or {}
-    given = about(
-        args.command_line,
-        images=args.images or args.images_list,
-        predictions=args.predictions,
-        detector=args.detector or args.config or spec.get("name"),
-        checkpoint=args.checkpoint or spec.get("checkpoint"),
-        estimator=args.estimator,
-    )
+    given = site_facts(args, estimator)
     report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)
     print_report(
         report,

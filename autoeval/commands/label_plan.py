@@ -14,7 +14,7 @@ from autoeval.commands.execution_options import add_execution_options
 from autoeval.commands.image_options import add_image_options
 from autoeval.commands.label_options import add_pseudo_label_options, translation
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
-from autoeval.commands.site_options import add_category_option, predict_site
+from autoeval.commands.site_options import add_category_option, predict_site, site_facts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     plan.add_argument(
         "--work-dir",
-        "--out",
         type=Path,
         default=Path("work_dirs/labels"),
         metavar="DIR",
@@ -81,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         pseudo_labels=args.pseudo_labels,
         pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
     )
-    report = plan_report(plan)
+    report = plan_report(plan, site_facts(args, estimator))
     written += report.write(args.work_dir)
     print(f"{report.text()}\n\n{written_files(written)}")
     return 0

@@ -49,6 +49,24 @@ def named_categories(given: list[str] | None) -> dict[str, list[str]]:
     return {name: words or [name] for name, words in categories.items()}
 
 
+def site_facts(
+    args: argparse.Namespace, estimator: AccuracyEstimator | None = None, **more: object
+) -> dict[str, str]:
+    """Say what the page of a site is about; see `autoeval.results.estimate.about.about`."""
+    from autoeval.results.estimate.about import about
+
+    spec = estimator.loading_.get("detector") or {} if estimator else {}
+    return about(
+        args.command_line,
+        images=args.images or args.images_list,
+        predictions=args.predictions,
+        detector=args.detector or args.config or spec.get("name"),
+        checkpoint=args.checkpoint or spec.get("checkpoint"),
+        estimator=args.estimator,
+        **more,
+    )
+
+
 def predict_site(
     args: argparse.Namespace,
     estimator: AccuracyEstimator,

@@ -71,9 +71,9 @@ class AccuracyEstimator(EstimatorPasses):
         What the scores were made with: ``boxes`` (reference statistics of the boxes), and, where a
         detector was run, ``detector`` and ``pass``; ``task`` where all sources are of one task.
     calibration_ : ScoreCalibration or None
-        Of the detector's confidences; see docs/calibration.md.
+        Of the detector's confidences; see docs/explanation/calibration.md.
     label_assistance_ : LabelAssistance or None
-        What estimates with a few labels need; see docs/labels.md.
+        What estimates with a few labels need; see docs/how-to/labels.md.
     loading_ : dict
         How its ``detector`` and its ``teacher`` are loaded, where that is known; each as
         `DetectorSpec.to_dict` has it.

@@ -1,6 +1,6 @@
 """The prior of the default regression, fitted on a panel of detectors and shipped as a file.
 
-`benchmarks/panel.py` writes it; docs/calibration.md says what it rests on.
+`benchmarks/panel.py` writes it; docs/explanation/calibration.md says what it rests on.
 """
 
 from __future__ import annotations
