@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
-from autoeval.cli import COMMANDS, GROUPS, _module
+from autoeval.cli import GROUPS, _module
 
 ROOT = Path(__file__).parents[1]
 INDEX = "docs/README.md"
