@@ -23,7 +23,7 @@ from autoeval.estimation.prediction_files import PredictionFiles
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.labels.prior import OF_ONE_SET
-from autoeval.results.studies.few_labels import labels_from_files_report
+from autoeval.research.reports.few_labels import labels_from_files_report
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
 TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}

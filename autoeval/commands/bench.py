@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Judge every method on every table; print and write."""
     from autoeval.estimation.methods import compared_methods
+    from autoeval.estimation.score_columns import read_scores
     from autoeval.report.sections import written_files
     from autoeval.results.method_comparison import compare_methods
-    from autoeval.studies.score_columns import read_scores
 
     tables = {_name(path): read_scores(path) for path in args.scores}
     methods = args.method or list(compared_methods())

@@ -19,7 +19,7 @@ from autoeval.errors import InputError
 
 OF_IMAGES = ("images", "img_dir", "every", "detector", "config", "checkpoint")
 OF_FILES = ("predictions", "half_size_predictions", "images_list", "names", "truncated")
-SAME_SITE = (*OF_IMAGES, *OF_FILES, "category")
+SAME_SITE = (*OF_IMAGES, *OF_FILES, "category", "site")
 """Options that `label plan` has, too, and that say which images and boxes are meant."""
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
 

@@ -25,10 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Observe, fit, write, and print the errors on families and kinds left out."""
     from autoeval.monitoring.changes.change_model import write_change_model
+    from autoeval.monitoring.fitting.change_errors import change_figures, evaluated_changes
     from autoeval.monitoring.fitting.fit_change import CLEAN_BOXES, fit_change
     from autoeval.monitoring.fitting.known_changes import known_changes
     from autoeval.report.sections import written_files
-    from autoeval.studies.change_errors import change_figures, evaluated_changes
 
     observed, categories, problems = observe_named_changes(args)
     changes, levels = known_changes(observed, categories)

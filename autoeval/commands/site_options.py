@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_category_option(group: argparse._ActionsContainer) -> None:
-    """Declare which categories are to be expected."""
+    """Declare which categories are to be expected, and which site of the fit it is."""
     group.add_argument(
         "--category",
         action="append",
@@ -28,6 +28,12 @@ def add_category_option(group: argparse._ActionsContainer) -> None:
         help="a category to be expected in all images, with the detector's words for it; may be "
         "given several times (default: those of the estimator's task, or every category that is "
         "detected)",
+    )
+    group.add_argument(
+        "--site",
+        metavar="NAME",
+        help="labelled set, or source of a task, of the fit of which these are new images: the "
+        "estimate is its labelled accuracy, changed as its scores are",
     )
 
 
@@ -90,10 +96,11 @@ def predict_site(
     from autoeval.estimation.observation.teacher_boxes import load_teacher
 
     categories = named_categories(getattr(args, "category", None)) or None
+    known = getattr(args, "site", None)
     files = named_predictions(args)
     if files is not None:
         images = getattr(args, "images_list", None) or args.images
-        return estimator.predict(files, images=images, categories=categories)
+        return estimator.predict(files, images=images, site=known, categories=categories)
     images = named_images(args)
     if images is None:
         raise InputError("Expected images, or --predictions FILE.")
@@ -103,6 +110,7 @@ def predict_site(
         estimate = estimator.predict(
             images=images,
             detector=estimator.detector_ or (spec() if spec else None),
+            site=known,
             categories=categories,
             teacher=load_teacher(teacher),
             keep=Keeping(Path(args.work_dir), executor, spec),

@@ -42,6 +42,8 @@ from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
 
+CALIBRATIONS = "calibrations"  # of the sites of fits that were joined
+
 
 class AccuracyEstimator(EstimatorPasses):
     """Estimates the accuracy of a detector on images without labels.
@@ -167,6 +169,7 @@ class AccuracyEstimator(EstimatorPasses):
         *,
         images: Images | None = None,
         detector: ImageDetector | None = None,
+        site: str | None = None,
         labels: PathLike | None = None,
         words: Mapping[str, str] | None = None,
         categories: Categories | None = None,
@@ -192,6 +195,9 @@ class AccuracyEstimator(EstimatorPasses):
             paths or of arrays (H, W, 3), uint8, BGR.
         detector : ImageDetector, optional
             The one that it was fitted with; by default it is loaded as it was then.
+        site : str, optional
+            Name of the labelled set, or of the source of a task, of which these are new images: the
+            estimate is its labelled accuracy, changed as its scores are.
         labels : path-like, optional
             Labels of some of the images, in any format of `autoeval.load_labels`. Those in a folder
             that `autoeval.plan_labels` wrote are taken as its plan drew them, others as a simple
@@ -226,14 +232,16 @@ class AccuracyEstimator(EstimatorPasses):
         ------
         InputError
             If there are neither predictions nor images, they are of another detector, nothing can
-            be read, or nothing is detected.
+            be read, nothing is detected, or the fit has no site of this name.
         """
         categories = categories or self.expected_categories_
+        if site is not None:
+            self.check_site(site)
         if predictions is not None:
             if detector is not None:
                 raise InputError("Expected either predictions or a detector, but got both.")
-            site = self._site_of_predictions(predictions, images, labels, categories)
-            return self._predict_with(site, labels, words)
+            found = self._site_of_predictions(predictions, images, labels, categories)
+            return self._predict_with(replace(found, known=site or ""), labels, words)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
         listed = list_images(images)
@@ -241,7 +249,7 @@ class AccuracyEstimator(EstimatorPasses):
         teacher = teacher or self.load_teacher()
         if isinstance(self._fitted, BayesianRegression):
             observer = keeping(self.box_observer(detector, teacher, batch_size), keep)
-            site = site_of_images(
+            found = site_of_images(
                 observer, listed, categories=categories, shards=shards, watch=watch
             )
         else:
@@ -249,9 +257,9 @@ class AccuracyEstimator(EstimatorPasses):
                 detector, repeats=repeats, domain=domain, teacher=teacher, batch_size=batch_size
             )
             self.check_context(observer.context())
-            site = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
-        site = site.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
-        return self._predict_with(site, labels, words)
+            found = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
+        found = found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
+        return self._predict_with(replace(found, known=site or ""), labels, words)
 
     def plan_labels(
         self,
@@ -295,8 +303,11 @@ class AccuracyEstimator(EstimatorPasses):
 
     def predict_site(self, site: Site) -> Estimate:
         """Estimate from what `site` returns."""
-        boxes = replace(site.boxes, calibration=self.calibration_)
-        site = replace(site, boxes=boxes)
+        own = self.context_.get(CALIBRATIONS, {}).get(site.known)
+        calibration = ScoreCalibration.from_dict(own) if own else self.calibration_
+        boxes = replace(site.boxes, calibration=calibration)
+        doubt = self.statistics_.doubt if "boxes" in self.context_ else 0.0
+        site = replace(site, boxes=boxes, unseen=max(site.unseen, doubt))
         return estimate_site(site, self._fitted, self._others, self.score_thr)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:

@@ -65,6 +65,8 @@ class Site:
         Images whose boxes move most under dropout, where there was any.
     detector : str
         Fingerprint of the detector; empty where it is not known.
+    known : str
+        Source of the fit of which these are new images; empty for a new site.
     row : mapping
         Counts, seconds spent, and ``unreadable``; see `Observer.rows`.
     """
@@ -79,6 +81,7 @@ class Site:
     images: Sequence[UnlabelledImage] = ()
     least_stable: Sequence[UnstableImage] = ()
     detector: str = ""
+    known: str = ""
     row: Mapping[str, Any] = field(default_factory=dict)
 
     def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
