@@ -23,7 +23,7 @@ from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.recording import BOXES_FILE, apart, recorded_sites
 from autoeval.estimation.observation.travelling import LoadDetector
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import BASELINE, leave_one_source_out
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.score_table import SEED, seed_rows, sources
@@ -161,12 +161,14 @@ def _calibrated(
         for site in sites
     ]
     rows, calibration = calibrated_rows(sets, calibrate=calibrate)
-    several = rows["category"].nunique() > 1
-    if several:
-        rows = rows.pivot(index="source", columns="category", values=list(FEATURES))
-        rows.columns = [f"{score}/{category}" for score, category in rows.columns]
+    names = [*FEATURES, EXPECTED_COUNTS, COUNTS]
+    if rows["category"].nunique() > 1:
+        each = [rows.pivot(index="source", columns="category", values=name) for name in names]
+        rows = pd.concat(
+            [of.add_prefix(f"{name}/") for name, of in zip(names, each, strict=True)], axis=1
+        )
     else:
-        rows = rows.set_index("source")[list(FEATURES)]
+        rows = rows.set_index("source")[names]
     joined = table.join(rows, on="source")
     joined.loc[joined["kind"] != SEED, rows.columns] = np.nan
     return joined, calibration

@@ -1,4 +1,4 @@
-"""The estimate of a site: a regression applied to its scores, with the other precisions."""
+"""The estimate of a site: a regression applied to its scores, with other targets beside."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def estimate_site(
         For a regression on sample sets with its scores; see `score_images`.
     regression : Regression
     others : mapping of str to Regression
-        Of the other average precisions; see `AccuracyEstimator.other_targets_`.
+        Of other targets: average precisions, and precision, recall and F1 at a threshold.
     score_thr : float
         Boxes with a lower score count in no score.
 
@@ -45,7 +45,9 @@ def estimate_site(
         If nothing is detected, or a score is missing.
     """
     if isinstance(regression, BayesianRegression):
-        scores = site.scores(regression.features_, score_thr)
+        regressions = (regression, *others.values())
+        features = dict.fromkeys(name for of in regressions for name in of.features_)
+        scores = site.scores(list(features), score_thr)
         rows = pd.DataFrame([of.row() for of in scores])
         n_images = len(site.boxes)
         sampling = site_sampling(
