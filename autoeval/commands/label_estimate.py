@@ -121,8 +121,8 @@ def _simple_plan(args: argparse.Namespace) -> LabelPlan | None:
 
 def _refuse_with_plan(args: argparse.Namespace) -> None:
     """Refuse another detector or pool: a plan holds its own."""
-    names = ("estimator", "images", "predictions", "pseudo_labels", "teacher", "detector", "config")
-    names += ("target",)
+    pool = ("estimator", "images", "predictions", "pseudo_labels", "teacher", "detector", "config")
+    names = (*pool, "target")
     given = [name.replace("_", "-") for name in names if getattr(args, name)]
     if given:
         raise InputError(

@@ -199,7 +199,7 @@ class BayesianRegression:
             sampling_std=sampling.std,
             per_category=dict(zip(names, each, strict=True)),
             raw=interval.raw,
-            advice=advice(interval),
+            advice=advice(interval, self.target),
         )
 
     def site_rows(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -170,8 +170,10 @@ def _calibrated(
     else:
         rows = rows.set_index("source")[names]
     joined = table.join(rows, on="source")
-    joined.loc[joined["kind"] != SEED, rows.columns] = np.nan
-    return joined, calibration
+    own = joined["kind"] == SEED
+    nothing = {name: None if rows[name].dtype == object else np.nan for name in rows}
+    kept = {name: joined[name].where(own, empty) for name, empty in nothing.items()}
+    return joined.assign(**kept), calibration
 
 
 def _statistics(observer: Observer, sites: Sequence[LabelledSite]) -> dict[str, Any]:

@@ -18,6 +18,11 @@ from autoeval.estimation.site_sampling import site_sampling
 from autoeval.estimation.source_regression import SourceRegression
 from autoeval.estimation.tightness import tightness
 
+OF_PRECISION = (
+    "precision without labels is hardly better known than from a constant, since objects that "
+    "nobody labelled count as false: label a few images to measure it",
+)
+
 
 def estimate_site(
     site: Site, regression: Regression, others: Mapping[str, Any], score_thr: float
@@ -104,4 +109,5 @@ def _with_other_targets(
     beside = {n: bounds(of.predict_mean(rows, unseen=unseen)) for n, of in others.items()}
     values = {estimate.target: estimate.value, **{n: of["value"] for n, of in beside.items()}}
     loose = tightness(regression.rows_, values)
-    return replace(estimate, beside=beside, warnings=(*estimate.warnings, *loose))
+    precise = OF_PRECISION if any(name.startswith("precision@") for name in values) else ()
+    return replace(estimate, beside=beside, warnings=(*estimate.warnings, *loose, *precise))

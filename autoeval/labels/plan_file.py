@@ -25,14 +25,13 @@ PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 3
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
 AT_THRESHOLDS = ("score_thr", "iou")  # since format 3
-OF_BOXES = ("probabilities", "objects")
 
 
 def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     """Write a plan into a folder; return the files."""
     folder = Path(folder)
     arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
-    for name in ("influence", "sequence", "blocks", *OF_BOXES):
+    for name in ("influence", "sequence", "blocks", "probabilities", "objects"):
         if getattr(plan, name) is not None:
             arrays[name] = getattr(plan, name)
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
@@ -97,7 +96,8 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         points={
             name: MixingWeights.from_dict(of) for name, of in document.get("points", {}).items()
         },
-        **{name: arrays[name] for name in OF_BOXES if name in arrays},
+        probabilities=arrays.get("probabilities"),
+        objects=arrays.get("objects"),
         **{name: document[name] for name in AT_THRESHOLDS if name in document},
         **{name: document[name] for name in PLAIN},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -212,6 +212,21 @@ def estimate_with_labels(
             *_warnings(whole, categories, k),
         ),
     )
+
+
+def estimate_targets(
+    plan: LabelPlan,
+    labels: LabelSet,
+    targets: Sequence[str],
+    *,
+    words: Mapping[str, str] | None = None,
+    planned: bool = True,
+) -> dict[str, LabelEstimates]:
+    """Estimate several targets of all categories together; see `estimate_with_labels`."""
+    subset = match_labels(labels, plan.found, words)
+    subset = _by_plan(subset, plan) if planned else subset
+    chosen = np.arange(len(subset.images))
+    return {target: _estimate_all(plan, subset, chosen, target)[0] for target in targets}
 
 
 def _estimate_all(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from typing_extensions import Self
@@ -141,11 +142,11 @@ class CountCurve:
         rising = -ranking.scores
         over = np.searchsorted(rising, -THRESHOLDS.astype(rising.dtype))
         counted = ranking.counted.astype(np.float64)
-        sums = []
-        for values in (counted * ranking.hits, counted):
-            running = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
-            sums.append(running[:, over].astype(np.float32))
-        return cls(*sums, float(ranking.n_true.sum()))
+        hits, boxes = (
+            np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)[:, over].astype(np.float32)
+            for values in (counted * ranking.hits, counted)
+        )
+        return cls(hits, boxes, float(ranking.n_true.sum()))
 
     def at(self, point: OperatingPoint) -> np.ndarray:
         """Return true positives, boxes and objects, (3, 1); between hundredths interpolated."""
@@ -162,6 +163,7 @@ class CountCurve:
         return buffer.getvalue()
 
     @classmethod
+    @lru_cache(maxsize=1000)
     def from_bytes(cls, content: bytes) -> Self:
         """Read what `to_bytes` wrote."""
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
