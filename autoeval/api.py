@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.data.predictions.category_words import read_names
-from autoeval.data.predictions.of_place import files_by_place
+from autoeval.data.predictions.reading import files_by_place
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
@@ -29,14 +29,14 @@ from autoeval.labels.plan_file import load_plan
 from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
 from autoeval.metasets.task import Task, load_task
-from autoeval.runtime.writers import write_table
+from autoeval.runtime.files import write_table
 from autoeval.targets import OperatingPoint
 
 if TYPE_CHECKING:
     from autoeval.estimation.observation.observing import ImageDetector
     from autoeval.estimation.observation.presets import PassSettings
-    from autoeval.metasets.config import MetaSetConfig
-    from autoeval.runtime.executors.base import Executor
+    from autoeval.metasets.recipe import MetaSetConfig
+    from autoeval.runtime.job import Executor
 
 ESTIMATOR, SCORES = "estimator.parquet", "scores.parquet"
 

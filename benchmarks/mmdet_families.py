@@ -28,10 +28,9 @@ from mmengine.config import Config
 from mmengine.logging import MMLogger
 
 from autoeval.detectors import Detector, DropoutSpec
-from autoeval.detectors.building.category_names import count_classes, find_categories
+from autoeval.detectors.building.category_names import count_classes, find_categories, takes_words
 from autoeval.detectors.building.configs import read_config
 from autoeval.detectors.building.constructing import build_model
-from autoeval.detectors.building.words import takes_words
 from autoeval.detectors.causes import UnsuitableSize
 from autoeval.errors import InputError
 from benchmarks.family_configs import make_small, settle, unset_memory_is_nan

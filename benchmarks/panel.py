@@ -75,6 +75,9 @@ GROUPS = 4
 WIDER, SPREAD_LOG_STD = 1.3, 0.05
 """A labelled set shows how its categories vary, not how sites do: the spread is hardly learned from
 it, and wider than the panel's by what coverage on detectors and families left out asked for."""
+UNLIKE = 10
+"""Times the variance from detector to detector that so few show: chosen by the errors of `sites`, where
+3 to 100 differ little for detectors like those of the panel, and 1 is worse for all others."""
 FEWEST_BOXES, FEWEST_IMAGES = 15, 10  # of other categories, to be evaluated
 
 
@@ -314,7 +317,7 @@ def usual(coefficients: Sequence[Sequence[np.ndarray]]) -> dict[str, list]:
     sites = [np.array(own[1:]) - own[0] for own in coefficients]
     return {
         "mean": np.round(labelled.mean(0), 3).tolist(),
-        "detectors": np.round(np.diag(labelled.var(axis=0, ddof=1)), 4).tolist(),
+        "detectors": np.round(UNLIKE * np.diag(labelled.var(axis=0, ddof=1)), 4).tolist(),
         "sites": np.round(np.mean([of.T @ of / len(of) for of in sites], axis=0), 4).tolist(),
     }
 

@@ -9,7 +9,7 @@ import pytest
 
 from autoeval import __version__
 from autoeval.cli import COMMANDS, _module, main
-from autoeval.metasets.config import MetaSetConfig
+from autoeval.metasets.recipe import MetaSetConfig
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -150,8 +150,8 @@ def _contact_sheet(
     path: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
 ) -> None:
     from autoeval.metasets.materialise import contact_sheet
+    from autoeval.runtime.files import write_figure
     from autoeval.runtime.progress import progress_bar
-    from autoeval.runtime.writers import write_figure
 
     with progress_bar(None, "Drawing the contact sheet") as bar:
         write_figure(path, contact_sheet(seed_sets, recipes, bar=bar), dpi=100)

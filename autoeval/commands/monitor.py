@@ -266,8 +266,7 @@ def _report(
     from autoeval.results.monitoring.prometheus import prometheus_text
     from autoeval.results.monitoring.site_board import site_board
     from autoeval.results.monitoring.sites_report import Alarms, RunWarnings, sites_report
-    from autoeval.runtime.files import write_text
-    from autoeval.runtime.writers import write_table
+    from autoeval.runtime.files import write_table, write_text
 
     report = sites_report(watched, site_board(watched, _pictures(args, watched, files)))
     written = report.write(args.work_dir, args.report)

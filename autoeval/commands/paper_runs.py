@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.metasets.config import MetaSetConfig
+    from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.metasets.seed_set import SeedSet
     from autoeval.metasets.task import Task
     from autoeval.results.reproduce.at_hand import AtHand

@@ -21,7 +21,7 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autoeval.metasets.config import MetaSetConfig
+    from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.report.sections import Section
     from autoeval.results.reproduce.at_hand import AtHand, Cost
     from autoeval.results.reproduce.printed import PrintedFigure, PrintedTable

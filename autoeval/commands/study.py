@@ -24,7 +24,7 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autoeval.report.study_report import StudyReport
+    from autoeval.report.sections import StudyReport
 
 SCORES = {
     "correlation": ("score_correlation", "R² and ρ of every score with the accuracy"),

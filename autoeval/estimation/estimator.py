@@ -13,7 +13,7 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.calibration import ScoreCalibration
-from autoeval.data.unlabelled import Images, list_images
+from autoeval.data.find_images import Images, list_images
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.data.find_images import Images
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.unlabelled import Images
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences

@@ -31,14 +31,13 @@ from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.labelled_site import LabelledSite
 from autoeval.labels.pseudo_labels import with_pseudo_labels
-from autoeval.metasets.config import MetaSetConfig
-from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
+from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.report.tables import counted
-from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.states import OK
+from autoeval.runtime import OK
+from autoeval.runtime.files import write_table
+from autoeval.runtime.job import Executor
 from autoeval.runtime.store import RowStore
-from autoeval.runtime.writers import write_table
 
 
 def fit_task(

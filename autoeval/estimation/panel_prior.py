@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.calibration import CalibrationPrior, Usual
-from autoeval.data.shipped import shipped_config
+from autoeval.data.config_file import shipped_config
 from autoeval.errors import InputError
 from autoeval.regression import Prior, Scaling
 from autoeval.targets import OperatingPoint

@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.copied_files import without_copies
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.data.image_header import image_size
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_image_list
-from autoeval.data.predictions.coverage import check_coverage
 from autoeval.data.predictions.image_list import with_sizes
-from autoeval.data.predictions.oddities import boxes_beyond
-from autoeval.data.predictions.same_boxes import copies
-from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.data.predictions.oddities import boxes_beyond, check_coverage, copies
+from autoeval.data.same_files import without_copies
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError

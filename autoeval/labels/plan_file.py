@@ -18,8 +18,7 @@ from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.runtime.files import atomic_path
-from autoeval.runtime.writers import write_json
+from autoeval.runtime.files import atomic_path, write_json
 
 PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 3
 COLUMNS = ("image", "label", "boxes", "scores")

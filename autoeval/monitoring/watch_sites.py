@@ -32,7 +32,7 @@ from autoeval.monitoring.times.clock import AUTO, EXIF, FILE, Clock
 from autoeval.monitoring.times.periods import check_by, time_warnings
 from autoeval.monitoring.watched import Watched
 from autoeval.report.tables import counted
-from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.job import Executor
 from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.shards import Shards
 

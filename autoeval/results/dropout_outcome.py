@@ -16,8 +16,7 @@ from autoeval.estimation.dropout_search.dropout_file import write_dropout_config
 from autoeval.estimation.dropout_search.search import SearchResult
 from autoeval.estimation.dropout_search.workbench import Workbench
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
-from autoeval.runtime.files import write_text
-from autoeval.runtime.writers import write_figure, write_table
+from autoeval.runtime.files import write_figure, write_table, write_text
 
 SUMMARY_FORMATS = {
     "r2": "{:.3f}",

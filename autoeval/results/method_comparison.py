@@ -12,8 +12,7 @@ import pandas as pd
 
 from autoeval.estimation.bench import BenchResult, bench
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.runtime.files import write_text
-from autoeval.runtime.writers import write_table
+from autoeval.runtime.files import write_table, write_text
 from autoeval.targets import Target, find_target
 
 

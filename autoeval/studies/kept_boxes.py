@@ -18,13 +18,12 @@ from autoeval.errors import InputError
 from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.metasets.config import MetaSetConfig
-from autoeval.metasets.recipe import Recipe, draw_recipes
+from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes
 from autoeval.metasets.recipe import own_images as draw_own_images
 from autoeval.metasets.seed_set import SeedSet
+from autoeval.runtime import OK
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
-from autoeval.runtime.states import OK
 from autoeval.runtime.store import RowStore
 from autoeval.scores.finite import check_finite
 from autoeval.studies.observed import Observations, ObservedImage, ObservedSet

@@ -14,7 +14,7 @@ from autoeval.cli import main
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.truth import Truth
-from autoeval.detectors.black_boxes.python_file import load_black_box
+from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.plan_file import load_plan

@@ -19,7 +19,7 @@ from autoeval.counting.commands.common_options import (
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.counting.capture.answering import Extractor
+    from autoeval.counting.capture.task_run import Extractor
     from autoeval.counting.capture.tasks import PromptBook
 
 FAILURE = 1
@@ -66,9 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.capture.answering import BACKOFF, RunOptions
+    from autoeval.counting.capture.render import load_inpainter
     from autoeval.counting.capture.split import open_split
-    from autoeval.counting.capture.task_run import load_inpainter, run_task
+    from autoeval.counting.capture.task_run import BACKOFF, RunOptions, run_task
     from autoeval.counting.capture.tasks import get_task, load_prompts
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
 
@@ -102,8 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _extractor(path: str | None, book: PromptBook) -> Extractor:
-    from autoeval.counting.capture.answers import extract_count
-    from autoeval.counting.capture.answers.extract import ModelExtractor
+    from autoeval.counting.capture.answers import ModelExtractor, extract_count
     from autoeval.counting.counters.build import load_counter
     from autoeval.data.wording import listed
 

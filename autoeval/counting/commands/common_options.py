@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import read_cfg_options
-from autoeval.counting.modes import DEFAULT_MODE, MODES
+from autoeval.counting import DEFAULT_MODE, MODES
 
 if TYPE_CHECKING:
-    from autoeval.counting.counters.base import Counter
+    from autoeval.counting.counters import Counter
 
 BATCH_SIZE = 8  # as in `autoeval.counting.prompting`
 

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import add_json, add_mode, add_out
-from autoeval.counting.modes import mode_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

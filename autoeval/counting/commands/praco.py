@@ -13,6 +13,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import (
     add_counter_options,
     add_exclude,
@@ -22,15 +23,14 @@ from autoeval.counting.commands.common_options import (
     add_run_options,
     load_counters,
 )
-from autoeval.counting.modes import mode_line
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.counting.praco.data import CountingSet
-    from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
+    from autoeval.counting.praco.mosaic_run import MosaicRecipe
     from autoeval.counting.prompting import PromptedCounter
 
-# As in `mosaic_pairs`, which takes a second to import.
+# As in `mosaic_run`, which takes a second to import.
 LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
 
 
@@ -113,7 +113,7 @@ def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
     from autoeval.counting.journal import folder_name
     from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
     from autoeval.counting.praco.data import single_class
-    from autoeval.counting.praco.outcome import write_outcome
+    from autoeval.counting.praco.evaluation_page import write_outcome
     from autoeval.counting.praco.praco_charts import choose_mosaics, mosaic_panels
     from autoeval.counting.prompting import check_names
 
@@ -154,7 +154,7 @@ def _prompted_counters(args: argparse.Namespace) -> list[tuple[PromptedCounter, 
 
 
 def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRecipe]:
-    from autoeval.counting.praco.mosaic_pairs import all_pairs, draw_pairs, read_pairs, write_pairs
+    from autoeval.counting.praco.mosaic_run import all_pairs, draw_pairs, read_pairs, write_pairs
 
     if args.pairs == "none" or not args.counter:
         return []
@@ -187,12 +187,12 @@ def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[tuple
 
 def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str:
     from autoeval.counting.journal import folder_name
+    from autoeval.counting.praco.evaluation_page import write_plus_plus
     from autoeval.counting.praco.multi_class import (
         evaluate_multi_class,
         evaluate_multi_class_file,
         with_objects,
     )
-    from autoeval.counting.praco.outcome import write_plus_plus
     from autoeval.counting.prompting import check_names
 
     counting_set = with_objects(counting_set).first(args.limit)

@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.lmms_eval_export import QUESTION, export_praco
     from autoeval.counting.praco.data import single_class
     from autoeval.counting.praco.data_kind import load_counting_set
-    from autoeval.counting.praco.negative_export import QUESTION, export_praco
-    from autoeval.counting.praco.outcome import data_notes
+    from autoeval.counting.praco.evaluation_page import data_notes
 
     counting_set = load_counting_set(
         args.data, split=args.split, data_root=args.data_root, exclude=args.exclude

@@ -29,15 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.reproduce.count_files import FORM, find_count_files
     from autoeval.counting.reproduce.printed_binned import (
+        FORM,
         ablation_table,
         binned_table,
+        bins_table,
+        find_count_files,
+        game_table,
         pooled_figures,
         tper_figure,
     )
-    from autoeval.counting.reproduce.printed_bins import bins_table, game_table
-    from autoeval.data.paper_tables import read_paper
+    from autoeval.data.config_file import read_paper
 
     tables, figures, downloads = wanted(args, PAPER)
     printed = read_paper(PAPER, [POOLED])[0][POOLED]

@@ -26,21 +26,19 @@ STATISTICS = "1"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_reproduce_options(
-        parser,
-        PAPER,
-        tables="1 (the data), 2 to 7",
-        figures="3 (objects), 4 (occluded objects)",
+        parser, PAPER, tables="1 (the data), 2 to 7", figures="3 (objects), 4 (occluded objects)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.reproduce.capture_data import (
+    from autoeval.counting.reproduce.printed_capture import (
         histogram_figure,
+        model_table,
+        read_all_answers,
         read_capture_data,
         statistics_table,
     )
-    from autoeval.counting.reproduce.printed_capture import model_table, read_all_answers
 
     tables, figures, downloads = wanted(args, PAPER)
     data = read_capture_data(args.data_root)

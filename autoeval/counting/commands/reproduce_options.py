@@ -6,12 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.common_options import (
-    add_json,
-    add_mode,
-    add_out,
-    add_predictions,
-)
+from autoeval.counting.commands.common_options import add_json, add_mode, add_out, add_predictions
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section
@@ -50,7 +45,7 @@ def add_reproduce_options(
 
 def wanted(args: argparse.Namespace, paper: str) -> tuple[Entries, Entries, Mapping[str, str]]:
     """Read the tables and figures that were asked for, and where their data are had."""
-    from autoeval.data.paper_tables import read_paper
+    from autoeval.data.config_file import read_paper
 
     figures: Entries = {}
     if getattr(args, "figure", []):

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         negative_class_figure,
         praco_table,
     )
-    from autoeval.data.paper_tables import read_paper
+    from autoeval.data.config_file import read_paper
 
     tables, figures, downloads = wanted(args, PAPER)
     sections: list[Section] = []

@@ -50,8 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
-    from autoeval.counting.prompting import PromptedCounter
-    from autoeval.counting.running import count_images, write_counts
+    from autoeval.counting.prompting import PromptedCounter, count_images, write_counts
     from autoeval.data.find_images import find_images
     from autoeval.data.wording import listed
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet, read_exclusions
-from autoeval.counting.praco.fsc147 import is_fsc147, load_fsc147
-from autoeval.counting.praco.mucca import is_mucca, load_mucca
+from autoeval.counting.praco.published_sets import is_fsc147, is_mucca, load_fsc147, load_mucca
 from autoeval.data.coco import image_path, read_coco
 from autoeval.data.config_file import read_config
 from autoeval.data.labels.content import LabelSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.measures.binned import check_mode
+from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.praco.mosaic import localised
 from autoeval.data.wording import listed
 from autoeval.errors import InputError

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,24 @@ from autoeval.data.labels.beside import without_size
 from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+
+_MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
+
+
+@contextmanager
+def reading(path: Path, layout: str, where: str = "") -> Iterator[None]:
+    """Name file, layout and place in an `InputError` for whatever is malformed in the body."""
+    try:
+        yield
+    except InputError:
+        raise
+    except _MALFORMED as error:
+        place = f", {where}" if where else ""
+        what = f"no field {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(
+            f"{printable(path)}{place}: not as {layout} publishes it ({what})."
+        ) from error
+
 
 Box = tuple[float, float, float, float]
 

@@ -19,8 +19,8 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metrics.mean_ap import MeanAP
+from autoeval.runtime import OK
 from autoeval.runtime.jobs import Job, run_jobs
-from autoeval.runtime.states import OK
 from autoeval.runtime.store import RowStore
 from autoeval.scores.box_stability import image_stabilities
 from autoeval.scores.context import ScoreContext

@@ -16,7 +16,7 @@ from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.site_records import SIGNAL, CameraImage, RecordStore
 from autoeval.monitoring.times.periods import FOLDER, WHOLE, in_time, periods
-from autoeval.runtime.writers import write_table
+from autoeval.runtime.files import write_table
 
 SCORED = "scores.parquet"
 KEY = ["group", "period", "digest"]

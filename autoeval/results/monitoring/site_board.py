@@ -9,7 +9,7 @@ import pandas as pd
 
 from autoeval.monitoring.times.periods import FORMS
 from autoeval.monitoring.watched import ALARM, Watched
-from autoeval.report.board import Board, BoardItem
+from autoeval.report.interactive import Board, BoardItem
 from autoeval.report.tables import counted
 from autoeval.targets import Target, find_target
 

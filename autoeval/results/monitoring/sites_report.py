@@ -10,7 +10,7 @@ import pandas as pd
 
 from autoeval.data.wording import listed
 from autoeval.monitoring.watched import Watched
-from autoeval.report.board import Board
+from autoeval.report.interactive import Board
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.report.tables import counted, format_cells, to_terminal

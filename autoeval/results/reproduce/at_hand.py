@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.metasets.config import MetaSetConfig
 from autoeval.metasets.looking import Examined, load_each
-from autoeval.metasets.recipe import draw_recipes, own_images
+from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
 from autoeval.report.page import Page
 from autoeval.report.sections import Section
 from autoeval.report.tables import counted
-from autoeval.runtime.forecast import duration
+from autoeval.runtime.progress import duration
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.report.page import Page
 from autoeval.report.printed_beside import Beside
-from autoeval.report.sections import Part, Section
-from autoeval.report.study_report import StudyReport
+from autoeval.report.sections import Part, Section, StudyReport
 from autoeval.results.reproduce.printed import PrintedFigure, StatedNumber
 from autoeval.results.studies.box_quality import box_level_report
 from autoeval.results.studies.errors_by_size import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autoeval.data.paper_tables import read_paper
+from autoeval.data.config_file import read_paper
 
 MAIN_DETECTOR = "retinanet_r50"
 OF_SCORES = ("correlation", "thresholds", "meta_set_size", "fusion")

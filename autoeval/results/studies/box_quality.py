@@ -9,9 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from autoeval.report.scatter import source_legend, source_styles
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport, interval_cells
+from autoeval.report.plots import source_legend, source_styles
+from autoeval.report.sections import Part, StudyReport, interval_cells
 from autoeval.results.studies.score_correlation import R2
 from autoeval.studies.box_level import MEASURES, box_level_correlation, box_table
 from autoeval.studies.observed import Observations

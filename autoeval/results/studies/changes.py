@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.metasets.seeds import named_rng
+from autoeval.metasets.seed_set import named_rng
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting.changed_images import ChangedImages
 from autoeval.monitoring.fitting.fit_change import (
@@ -19,8 +19,7 @@ from autoeval.monitoring.fitting.fit_change import (
     ChangeInputs,
 )
 from autoeval.monitoring.fitting.known_changes import KnownChanges, known_changes
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport
+from autoeval.report.sections import Part, StudyReport
 from autoeval.runtime.progress import progress_bar
 from autoeval.studies import change_alarms as alarms
 from autoeval.studies import change_errors as errors

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from autoeval.report.curves import figure_of, integer_steps, plot_curves
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
+from autoeval.report.plots import figure_of, integer_steps, plot_curves
+from autoeval.report.sections import Part, StudyReport, interval_cells, side_by_side
 from autoeval.results.studies.score_correlation import HELD_OUT
 from autoeval.studies.held_out import StudySettings
 from autoeval.studies.observed import Observations

@@ -22,9 +22,8 @@ from autoeval.labels.labelled_site import LabelledSite
 from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.report.curves import figure_of, integer_steps, plot_curves
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport
+from autoeval.report.plots import figure_of, integer_steps, plot_curves
+from autoeval.report.sections import Part, StudyReport
 from autoeval.studies.label_backtest import (
     FEWEST_IMAGES,
     EvaluatedPair,

@@ -10,8 +10,7 @@ import pandas as pd
 from autoeval.data.images import read_image
 from autoeval.metasets.task import Task
 from autoeval.report.embed import picture_rows
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport
+from autoeval.report.sections import Part, StudyReport
 from autoeval.results.thumbnails import LEGEND, draw_boxes
 from autoeval.studies.examples import Example, examples
 from autoeval.studies.observed import Observations

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport
+from autoeval.report.sections import Part, StudyReport
 from autoeval.runtime.progress import progress_bar
 from autoeval.studies.plain_regressors import REGRESSORS, check_families, evaluate_all
 

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.report.curves import figure_of, plot_curves
-from autoeval.report.scatter import plot_scatter_grid
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport, interval_cells
+from autoeval.report.plots import figure_of, plot_curves, plot_scatter_grid
+from autoeval.report.sections import Part, StudyReport, interval_cells
 from autoeval.studies.correlation import PAPER, best_thresholds, correlation, thresholds
 from autoeval.studies.fusion import compare_with_first
 from autoeval.studies.score_columns import mean_over_repeats

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from autoeval.report.curves import figure_of, plot_curves
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport, interval_cells, side_by_side
+from autoeval.report.plots import figure_of, plot_curves
+from autoeval.report.sections import Part, StudyReport, interval_cells, side_by_side
 from autoeval.studies.held_out import StudySettings, error_by, held_out_under_corruption
 from autoeval.targets import Target, find_target
 

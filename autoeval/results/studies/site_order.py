@@ -8,8 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport
+from autoeval.report.sections import Part, StudyReport
 from autoeval.studies.site_order import predicted_orders, related_pairs, reliability, skill
 
 GAPS = (0.0, 0.05, 0.1, 0.2, 1.0)

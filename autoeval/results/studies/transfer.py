@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
 from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
-from autoeval.report.curves import plot_curves
-from autoeval.report.sections import Part
-from autoeval.report.study_report import StudyReport
+from autoeval.report.plots import plot_curves
+from autoeval.report.sections import Part, StudyReport
 from autoeval.studies import transfer
 from autoeval.studies.transfer import in_hindsight
 

@@ -37,7 +37,7 @@ def capture(*words):
 
 def test_help_of_every_command(capsys):
     names = [name for name in COMMANDS if name.startswith("count capture")]
-    assert len(names) == 7
+    assert len(names) == 6
     for name in names:
         with pytest.raises(SystemExit) as ended:
             main([*name.split(), "--help"])
@@ -127,7 +127,7 @@ def test_a_model_may_read_the_answers(split, tmp_path, serve):
     speaker, reader = serve(ok("a good many")), serve(ok("6"))
     config = tmp_path / "reader.py"
     config.write_text(
-        'counter = dict(type="autoeval.counting.capture.counters.endpoint", '
+        'counter = dict(type="autoeval.counting.counters.build.endpoint", '
         f'url="{reader.url}", model="reader")\n'
     )
     words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--out", tmp_path]
@@ -206,10 +206,6 @@ def test_build_real_prints_its_problems(tmp_path, capsys):
     assert capture(*words, "--metadata", tmp_path / "meta.json") == 0
     shown = capsys.readouterr().out
     assert shown.startswith("1 pairs in") and "2.jpg: left out" in shown
-    grid = [[x, y] for x in range(10, 80, 10) for y in range(10, 60, 10)]
-    (tmp_path / "points.json").write_text(json.dumps({"1.jpg": {"points": grid}}))
-    assert capture(*words, "--points", tmp_path / "points.json", "--object", "pins") == 0
-    assert open_split(tmp_path / "out").items[0].object_name == "pins"
     assert capture(*words, "--metadata", tmp_path / "absent.json") == 2
 
 
@@ -245,11 +241,3 @@ def test_exported_tasks_hold_images_questions_and_answers(split, tmp_path, capsy
     exec((tmp_path / "utils.py").read_text(), namespace)
     assert namespace["process_count"](rows[0], ["6"])["smape"] == 0
     assert capture("export", split, tmp_path, "--task", "sampled-occluded") == 2
-
-
-def test_baselines_are_written_as_markdown(tmp_path, shared, capsys):
-    released = shared / "golden/capture/synthetic_metadata.json"
-    out = tmp_path / "table.md"
-    assert capture("baselines", "--every", 1000, "--released", released, "--out", out) == 0
-    text = out.read_text()
-    assert text.count("\n## ") == 8 and "| visible-only |" in text and "GPT-4o" in text

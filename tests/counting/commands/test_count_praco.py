@@ -15,7 +15,7 @@ CLASSES = ["red", "green", "blue"]
 COUNTER = """
 import cv2
 import numpy as np
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 
 class ColourCounter:
     '''Counts dots of the named colour; exact, also at half the height.'''

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from autoeval.cli import main
-from autoeval.data.paper_tables import read_paper
+from autoeval.data.config_file import read_paper
 
 GROUND = {"1.jpg": ("a", 10), "2.jpg": ("b", 4), "3.jpg": ("c", 5), "4.jpg": ("a", 2)}
 NEGATIVE = """,a,b,c

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.metasets.config import MetaSetConfig
+from autoeval.metasets.recipe import MetaSetConfig
 from autoeval.metasets.seed_set import ImageRecord, SeedSet
 from autoeval.results.reproduce.at_hand import Cost, images_to_observe
 
