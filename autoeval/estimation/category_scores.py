@@ -20,7 +20,7 @@ from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
 from autoeval.scores.base import ConfidenceScore, Score
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.calibrated import EXPECTED, FOUND, CalibratedScores, relative_sides
+from autoeval.scores.calibrated import EXPECTED, FOUND, WEIGHT, CalibratedScores, relative_sides
 from autoeval.scores.context import ScoreContext
 from autoeval.scores.registry import needs_of, score_of
 
@@ -68,7 +68,8 @@ class CategoryScores:
         computed = {
             name: value for score in self._scores for name, value in score.compute().items()
         }
-        scores: dict[str, Any] = {name: computed[name] for name in self._features}
+        weights = [name for name in computed if name.startswith(WEIGHT)]
+        scores: dict[str, Any] = {name: computed[name] for name in (*self._features, *weights)}
         for calibrated in (of for of in self._scores if isinstance(of, CalibratedScores)):
             scores[EXPECTED_COUNTS] = calibrated.curve and calibrated.curve.to_bytes()
         return {"category": self.category, "n_images": max(len(self.images), 1), **scores}

@@ -18,7 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE
 from autoeval.metrics.operating_point import CountCurve, denominators, value_of
 from autoeval.regression import Pairs
-from autoeval.scores.calibrated import EXPECTED
+from autoeval.scores.calibrated import EXPECTED, WEIGHT
 from autoeval.targets import OperatingPoint
 
 FEATURES = ("expected_ap", "likely_share", "box_size")
@@ -107,7 +107,9 @@ def category_weights(rows: pd.DataFrame, target: str) -> np.ndarray:
     weights are the denominators: boxes for precision, expected objects for recall.
     """
     point, weights = OperatingPoint.of(target), np.ones(len(rows))
-    if point is not None and EXPECTED_COUNTS in rows:
+    if point is not None and f"{WEIGHT}{target}" in rows:
+        weights = rows[f"{WEIGHT}{target}"].fillna(0).to_numpy(np.float64)
+    elif point is not None and EXPECTED_COUNTS in rows:
         weights = np.array(
             [
                 denominators(point.measure, CountCurve.from_bytes(of).at(point))[0]

@@ -26,6 +26,7 @@ from autoeval.scores.registry import register
 from autoeval.targets import OperatingPoint
 
 EXPECTED = "expected_"  # before the name of a target at a threshold: its score
+WEIGHT = "weight_"  # before it: its denominator, by which categories are weighted
 FOUND, LIKELY = 0.05, 0.3  # true-positive probabilities at IoU .5
 MOST_IMAGES = 20_000  # evenly taken from the first to the last
 SMALLEST = 1e-6  # box, as a share of the image
@@ -119,7 +120,8 @@ class CalibratedScores(Score):
     def compute(self) -> dict[str, float]:
         """Return the scores; NaN where the category is not found."""
         if not self._parts or not len(self._found.images):
-            return dict.fromkeys((*self.features, *self.points), math.nan)
+            weights = {f"{WEIGHT}{of}": 0.0 for of in self.points.values()}
+            return dict.fromkeys((*self.features, *self.points), math.nan) | weights
         found = self._found
         shares, sizes, weights = found.sums
         return {
@@ -127,6 +129,7 @@ class CalibratedScores(Score):
             "likely_share": float(shares.mean()),
             "box_size": float(sizes.sum() / weights.sum()),
             **{name: value_of(of.measure, self._counts(of)) for name, of in self.points.items()},
+            **{f"{WEIGHT}{of}": self._weight(of) for of in self.points.values()},
         }
 
     @property
@@ -135,6 +138,9 @@ class CalibratedScores(Score):
         if not self._parts or not len(self._found.images):
             return None
         return CountCurve.of(self._found.ranking)
+
+    def _weight(self, point: OperatingPoint) -> float:
+        return float(denominators(point.measure, self._counts(point)).sum())
 
     def _counts(self, point: OperatingPoint) -> np.ndarray:
         return image_counts(self._found.ranking, point.score_thr, point.level)
