@@ -83,7 +83,7 @@ class EvaluatedPair:
     def _counts(self) -> np.ndarray | None:
         """Counts of a target at a threshold, (3, N), which need no matching again."""
         point = OperatingPoint.of(self.target)
-        return point and image_counts(self.ranking, point.score_thr, point.level)
+        return image_counts(self.ranking, point.score_thr, point.level) if point else None
 
 
 def leave_families_out(
