@@ -20,6 +20,7 @@ GROUPS = {
         "estimate": "estimate accuracy on new images without labels, by a saved estimator",
         "label plan": "draw images to label, and say how exact their labels will make the estimate",
         "label estimate": "estimate mAP from a few labels and all that needs none",
+        "compare": "say which of several detectors is better on new images, labelled or not",
         "monitor": "watch many places: which is worst, and which has changed",
         "check": "read everything once without the network and say what a run would meet",
     },

@@ -228,12 +228,44 @@ class AccuracyEstimator(EstimatorPasses):
             If there are neither predictions nor images, they are of another detector, nothing can
             be read, or nothing is detected.
         """
+        site = self.read_site(
+            predictions,
+            images=images,
+            detector=detector,
+            labels=labels,
+            categories=categories,
+            repeats=repeats,
+            domain=domain,
+            teacher=teacher,
+            batch_size=batch_size,
+            keep=keep,
+            shards=shards,
+            watch=watch,
+        )
+        return self._predict_with(site, labels, words)
+
+    def read_site(
+        self,
+        predictions: PathLike | PredictionFiles | None = None,
+        *,
+        images: Images | None = None,
+        detector: ImageDetector | None = None,
+        labels: PathLike | None = None,
+        categories: Categories | None = None,
+        repeats: int | None = None,
+        domain: SourceDomain | None = None,
+        teacher: Teacher | None = None,
+        batch_size: int = 4,
+        keep: Keeping | None = None,
+        shards: Shards | None = None,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+    ) -> Site:
+        """Read predictions of new images, or run the detector on them; see `predict`."""
         categories = categories or self.expected_categories_
         if predictions is not None:
             if detector is not None:
                 raise InputError("Expected either predictions or a detector, but got both.")
-            site = self._site_of_predictions(predictions, images, labels, categories)
-            return self._predict_with(site, labels, words)
+            return self._site_of_predictions(predictions, images, labels, categories)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
         listed = list_images(images)
@@ -250,8 +282,7 @@ class AccuracyEstimator(EstimatorPasses):
             )
             self.check_context(observer.context())
             site = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
-        site = site.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
-        return self._predict_with(site, labels, words)
+        return site.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
 
     def plan_labels(
         self,
