@@ -10,7 +10,9 @@ that has seen neither the detector nor the site's family (`benchmarks/panel.py`)
 ``meta_sets/panel/pairs.csv``. `prior` fits ``configs/compare_prior.json`` on it. `evaluate` fits it
 for each pair of detectors on pairs of others, without a quarter of the families in turn, and prints
 the errors there without labels; `labels` does so with 5 to 50 labelled images. Detectors whose
-names begin alike up to ``_`` are kin: left out together.
+names begin alike up to ``_`` are kin: left out together. Of a detector whose name ends in ``_root``
+the square roots of the scores are taken, which changes no average precision; it is compared with
+the one without that ending alone, and tabulated by itself.
 """
 
 from __future__ import annotations
@@ -30,11 +32,15 @@ from scipy.stats import t as student
 from tqdm import tqdm
 
 from autoeval.calibration import ScoreCalibration
+from autoeval.comparison.common_objects import ExpectedDifference, Found, expected_difference
 from autoeval.comparison.disagreement import disagreement
-from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_labels
-from autoeval.estimation.label_assistance import site_of_set
+from autoeval.comparison.pair_model import (
+    FEWEST_OBJECTS,
+    PairPrior,
+    differences,
+    log_odds_on_labels,
+)
 from autoeval.estimation.training_set import TrainingSet
-from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import fit_variance_prior
@@ -57,9 +63,10 @@ from benchmarks.panel import (
 )
 
 PAIRS, PRIOR = FOLDER / "pairs.csv", ROOT / "configs/compare_prior.json"
+ROOTS = "_root"
 FEWEST_IMAGES = 60  # of a site with labels drawn
 USUAL = PairPrior()
-RIDGE = 0.1  # standard deviation of slopes around the usual ones
+RIDGE = 0.2  # standard deviation of slopes around the usual ones
 DOF = 8.0
 INFLUENCE = ("cross", "predicted", "true", "noise")
 
@@ -77,8 +84,6 @@ class Scored:
     calibration : ScoreCalibration
     estimates : DataFrame
         Of each site and category, by a prior that has seen neither.
-    influences : dict of str to list of ndarray
-        Predicted influence (N,) of the images of each site, by category.
     """
 
     name: str
@@ -86,7 +91,6 @@ class Scored:
     rows: pd.DataFrame
     calibration: ScoreCalibration
     estimates: pd.DataFrame
-    influences: Mapping[str, list[np.ndarray]]
 
 
 def parse_args() -> argparse.Namespace:
@@ -109,7 +113,8 @@ def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "table":
-        table = pd.concat(pair_rows(read_detectors(args)), ignore_index=True)
+        pairs = pairs_of(read_detectors(args))
+        table = pd.concat([pair_rows(a, b) for a, b in tqdm(pairs, "pairs")], ignore_index=True)
         table.to_csv(PAIRS, index=False, float_format="%.6g")
     elif args.command == "prior":
         text = json.dumps(fit(pd.read_csv(PAIRS)).to_dict(), indent=1)
@@ -124,7 +129,9 @@ def main() -> None:
         if args.out:
             args.out.mkdir(parents=True, exist_ok=True)
             found.to_csv(args.out / f"compare_{args.command}.csv", index=False)
-        print(to_markdown(summary(found).round(3)))
+        same = found["b"].str.endswith(ROOTS)
+        print(to_markdown(summary(found[~same]).round(3)))
+        print(f"\nOne detector with other scores:\n\n{to_markdown(summary(found[same]).round(3))}")
 
 
 def kin(name: str) -> str:
@@ -134,7 +141,7 @@ def kin(name: str) -> str:
 
 def read_detectors(args: argparse.Namespace) -> list[Scored]:
     """Score and estimate all sites by each detector."""
-    panel = read_panel()[0]
+    panel = panel_rows()
     named = [of.partition("=") for of in args.detectors]
     return [read_detector(name, args.data, Path(folder), panel) for name, _, folder in tqdm(named)]
 
@@ -142,17 +149,16 @@ def read_detectors(args: argparse.Namespace) -> list[Scored]:
 def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame) -> Scored:
     """Score and estimate all sites by one detector."""
     every = {of.name: of for of in read_sets(data, predictions)}
+    if name.endswith(ROOTS):
+        every = {of.name: with_roots(of) for of in every.values()}
     labelled = every.pop(LABELLED)
     rows, calibration = calibrated_rows([labelled], prior=WIDE)
-    assistance = fit_assistance([site_of_set(labelled)])
-    parts, influences = [], {}
+    parts = []
     for site in every.values():
         table = labelled_rows(site, calibration)
         held = dict(zip(site.truth.categories, site.rankings, strict=True))
         n_held = [int(np.sum(held[c].n_true > 0)) for c in table["category"]]
         parts.append(table.assign(n_held=n_held))
-        pool = site_of_set(replace(site, boxes=site.boxes)).pool
-        influences[site.name] = [of.mean(axis=0) for of in assistance.predict(pool)]
     asked = pd.concat(parts, ignore_index=True)
     asked = asked[(asked["n_boxes"] >= 8) & (asked["n_held"] >= 5) & enough(asked)]
     estimates = []
@@ -163,7 +169,22 @@ def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame)
             values = evaluated(rows, own, scaling, prior)
             columns = ["family", "n_images", "n_boxes"]
             estimates.append(values.assign(**{c: own[c].to_numpy() for c in columns}))
-    return Scored(name, every, rows, calibration, pd.concat(estimates), influences)
+    return Scored(name, every, rows, calibration, pd.concat(estimates))
+
+
+def with_roots(of: TrainingSet) -> TrainingSet:
+    """Take the square roots of all scores."""
+    clean = of.boxes.clean
+    return replace(of, boxes=replace(of.boxes, clean=replace(clean, scores=np.sqrt(clean.scores))))
+
+
+def pairs_of(detectors: Sequence[Scored]) -> list[tuple[Scored, Scored]]:
+    """Return every two detectors; one with other scores is compared with itself alone."""
+    return [
+        (a, b)
+        for a, b in itertools.combinations(detectors, 2)
+        if b.name == f"{a.name}{ROOTS}" or not (a.name + b.name).count(ROOTS)
+    ]
 
 
 def folds(rows: pd.DataFrame) -> list[list[str]]:
@@ -176,29 +197,54 @@ def folds(rows: pd.DataFrame) -> list[list[str]]:
 @cache
 def panel_prior(without: str, families: tuple[str, ...]) -> tuple:
     """Fit the prior of single detectors without kin and families."""
-    rows = read_panel()[0]
+    rows = panel_rows()
     return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["family"].isin(families)])
 
 
-def pair_rows(detectors: Sequence[Scored]) -> Iterator[pd.DataFrame]:
-    """Compare every two detectors at every site and category that both are evaluated on."""
-    for a, b in tqdm(list(itertools.combinations(detectors, 2)), "pairs"):
-        key = ["source", "category"]
-        columns = [*key, "family", "group", "n_images", "n_boxes", "true", "estimate"]
-        both = a.estimates[columns].merge(
-            b.estimates[[*key, "true", "estimate"]], on=key, suffixes=("_a", "_b")
-        )
-        carried = [carried_over(a.rows, b.rows) for _ in range(len(both))]
-        both = both.assign(a=a.name, b=b.name, carried=carried)
-        words = [words_of(category) for category in both["category"]]
-        both["log_odds"] = [log_odds_on_labels(a.rows, b.rows, "mAP", of) for of in words]
-        differ = {name: disagreement(*calibrated(a, b, name)) for name in set(both["source"])}
-        found = []
-        for source, category in zip(both["source"], both["category"], strict=True):
-            k = a.sites[source].truth.categories.index(category)
-            found.append((differ[source][k], *influence_sums(a, b, source, k)))
-        both[["disagreement", *INFLUENCE]] = np.array(found)
-        yield both
+def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
+    """Compare two detectors at every site and category that both are evaluated on."""
+    key = ["source", "category"]
+    columns = [*key, "family", "group", "n_images", "n_boxes", "true", "estimate"]
+    both = a.estimates[columns].merge(
+        b.estimates[[*key, "true", "estimate"]], on=key, suffixes=("_a", "_b")
+    )
+    both = both.assign(a=a.name, b=b.name, carried=carried_over(a.rows, b.rows))
+    words = [words_of(category) for category in both["category"]]
+    both["log_odds"] = [log_odds_on_labels(a.rows, b.rows, "mAP", of) for of in words]
+    differ = {name: disagreement(*calibrated(a, b, name)) for name in set(both["source"])}
+    found = []
+    for site, category in zip(both["source"], both["category"], strict=True):
+        k = a.sites[site].truth.categories.index(category)
+        expected = expected_at(a, b, site, category)
+        moments = influence_moments(a.sites[site], b.sites[site], k, expected.influence)
+        found.append((differ[site][k], expected.value, expected.n_true, *moments))
+    both[["disagreement", "expected", "n_true", *INFLUENCE]] = np.array(found)
+    return both
+
+
+def expected_at(a: Scored, b: Scored, site: str, category: str) -> ExpectedDifference:
+    """Compare what both detectors find at a site."""
+    k = a.sites[site].truth.categories.index(category)
+    return expected_difference(*(Found.of(of, k) for of in calibrated(a, b, site)))
+
+
+def without(row: Mapping) -> str:
+    """Name the kin and the fold of a row."""
+    fold = next(k for k, of in enumerate(folds(panel_rows())) if row["family"] in of)
+    return f"{' '.join(sorted({kin(row['a']), kin(row['b'])}))} {fold}"
+
+
+def unrelated(row: Mapping, to: Mapping) -> bool:
+    """Whether a row shares neither kin nor fold of families with another."""
+    fold = next(of for of in folds(panel_rows()) if to["family"] in of)
+    kinds = {kin(to["a"]), kin(to["b"])}
+    return row["family"] not in fold and not kinds & {kin(row["a"]), kin(row["b"])}
+
+
+@cache
+def panel_rows() -> pd.DataFrame:
+    """Read the table of the panel of single detectors."""
+    return read_panel()[0]
 
 
 def carried_over(a: pd.DataFrame, b: pd.DataFrame) -> float:
@@ -219,10 +265,11 @@ def calibrated(*detectors: Scored | str) -> tuple:
     return tuple(replace(of.sites[name].boxes, calibration=of.calibration) for of in (a, b))
 
 
-def influence_sums(a: Scored, b: Scored, source: str, k: int) -> tuple[float, ...]:
+def influence_moments(
+    a: TrainingSet, b: TrainingSet, k: int, predicted: np.ndarray
+) -> tuple[float, ...]:
     """Return the moments of the predicted and the true influence on a difference."""
-    true = true_influence(a.sites[source].rankings[k]) - true_influence(b.sites[source].rankings[k])
-    predicted = a.influences[source][k] - b.influences[source][k]
+    true = true_influence(a.rankings[k]) - true_influence(b.rankings[k])
     centred = true - true.mean()
     noise = np.mean(centred**4) / max(np.mean(centred**2) ** 2, 1e-30) - 1
     cross = float(np.cov(true, predicted)[0, 1])
@@ -231,63 +278,72 @@ def influence_sums(a: Scored, b: Scored, source: str, k: int) -> tuple[float, ..
 
 def fit(rows: pd.DataFrame) -> PairPrior:
     """Fit the prior of differences by maximum likelihood, each pair of detectors alike."""
-    carried, moved, level = differences(rows)
+    terms, level = differences(rows)
     y = (rows["true_a"] - rows["true_b"]).to_numpy()
     u = rows["disagreement"].to_numpy()
     sizes = rows.groupby(["a", "b"])["a"].transform("size").to_numpy()
     weights = len(rows) / sizes / rows.groupby(["a", "b"]).ngroups
+    usual = np.array(USUAL.slopes)
 
-    def loss(values: np.ndarray, known: bool) -> float:
-        first, second, log_std, exponent, log_floor = values
-        prior = replace(
-            USUAL,
-            std=np.exp(log_std),
-            std_alone=np.exp(log_std),
-            exponent=exponent,
-            floor=np.exp(log_floor),
-        )
-        error = y - (first * carried + second * moved if known else second * moved)
-        scale = prior.errors(level, u, np.full(len(y), known)) * np.sqrt((DOF - 2) / DOF)
-        pull = ((first - USUAL.labelled) / RIDGE) ** 2 + ((second - USUAL.predicted) / RIDGE) ** 2
-        pull += ((exponent - USUAL.exponent) / 0.25) ** 2 + (
-            (log_floor - np.log(USUAL.floor)) / 0.5
-        ) ** 2
-        return float(
-            -weights @ student.logpdf(error / scale, DOF) + weights @ np.log(scale) + 0.5 * pull
-        )
+    def loss(values: np.ndarray, used: slice) -> float:
+        slopes, (log_std, exponent, log_floor) = values[:3][used], values[3:]
+        std, floor = np.exp(log_std), np.exp(log_floor)
+        prior = replace(USUAL, std=std, exponent=exponent, floor=floor)
+        scale = prior.errors(level, u, np.ones(len(y), bool)) * np.sqrt((DOF - 2) / DOF)
+        of_errors = student.logpdf((y - slopes @ terms[used]) / scale, DOF) - np.log(scale)
+        pull = np.sum(((slopes - usual[used]) / RIDGE) ** 2)
+        pull += ((exponent - USUAL.exponent) / 0.25) ** 2
+        pull += ((log_floor - np.log(USUAL.floor)) / 0.5) ** 2
+        return float(0.5 * pull - weights @ of_errors)
 
-    start = [
-        USUAL.labelled,
-        USUAL.predicted,
-        np.log(USUAL.std),
-        USUAL.exponent,
-        np.log(USUAL.floor),
-    ]
-    bounds = [(0, 1.5), (0, 1.5), (-4, 0), (0, 2), (-8, -3)]
-    found = minimize(loss, start, (True,), method="L-BFGS-B", bounds=bounds).x
-    alone = minimize(loss, start, (False,), method="L-BFGS-B", bounds=bounds).x
+    start = [*usual, np.log(USUAL.std), USUAL.exponent, np.log(USUAL.floor)]
+    bounds = [(0, 1.5)] * 3 + [(-4, 0), (0, 2), (-8, -3)]
+    found, alone = (
+        minimize(loss, start, (used,), method="L-BFGS-B", bounds=bounds).x
+        for used in (slice(0, 3), slice(1, 3))
+    )
+    scale = replace(USUAL, std=np.exp(found[3]), exponent=found[4], floor=np.exp(found[5]))
+    errors = (y - found[:3] @ terms) / scale.errors(level, u, np.ones(len(y), bool))
     return replace(
         USUAL,
-        labelled=float(found[0]),
-        predicted=float(found[1]),
-        std=float(np.exp(found[2])),
-        exponent=float(found[3]),
-        floor=float(np.exp(found[4])),
-        alone=float(alone[1]),
-        std_alone=float(np.exp(alone[2])),
-        **fit_influence(rows),
+        shared=shared_variance(rows, errors),
+        slopes=tuple(found[:3].tolist()),
+        alone=tuple(alone[1:3].tolist()),
+        std=float(np.exp(found[3])),
+        std_alone=float(np.exp(alone[3])),
+        exponent=float(found[4]),
+        floor=float(np.exp(found[5])),
+        **fit_influence(rows, level * (1 - level) * u),
     )
 
 
-def fit_influence(rows: pd.DataFrame) -> dict[str, float]:
-    """Fit how the predicted influence on a difference is used, and what it leaves."""
-    rows = rows[(rows["predicted"] > 0) & (rows["true"] > 0)]
-    size = rows["predicted"] + rows["true"]
-    slope = float((rows["cross"] / size).sum() / (rows["predicted"] / size).sum())
-    left = rows["true"] - 2 * slope * rows["cross"] + slope**2 * rows["predicted"]
-    ratios = (left / (slope**2 * rows["predicted"])).clip(lower=1e-3)
-    prior = fit_variance_prior(ratios.tolist(), float(rows["noise"].mean()))
-    return {"influence": slope, "residual": prior.variance, "residual_dof": prior.dof}
+def shared_variance(rows: pd.DataFrame, errors: np.ndarray) -> float:
+    """Return the share of the errors' variance that categories of a site have in common."""
+    of_site = rows.assign(sum=errors, squares=errors**2, n=1).groupby(["a", "b", "source"])
+    totals = of_site[["sum", "squares", "n"]].sum()
+    totals = totals[totals["n"] > 1]
+    if totals.empty:
+        return USUAL.shared
+    cross = (totals["sum"] ** 2 - totals["squares"]).sum()
+    return float(np.clip(cross / ((totals["n"] - 1) * totals["squares"]).sum(), 0, 1))
+
+
+def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> dict[str, float]:
+    """Fit how the predicted influence on a difference is used, and what variance it leaves."""
+    units = size / np.maximum(rows["n_true"], FEWEST_OBJECTS)
+    usable = (rows["predicted"] > 0) & (rows["true"] > 0) & (units > 0)
+    rows, units = rows[usable], units[usable]
+
+    def left(slope: float) -> pd.Series:
+        return rows["true"] - 2 * slope * rows["cross"] + slope**2 * rows["predicted"]
+
+    slope = min(np.linspace(0, 1, 21), key=lambda of: float(np.log(left(of)).mean()))
+    prior = fit_variance_prior((left(slope) / units).tolist(), float(rows["noise"].mean()))
+    return {
+        "influence": float(slope),
+        "per_image": prior.variance,
+        "per_image_dof": prior.dof,
+    }
 
 
 def left_out(
@@ -296,16 +352,13 @@ def left_out(
     """Predict every row by a prior that has seen neither detectors nor families of it."""
     predicted: dict[int, tuple[ValueWithError, float, PairPrior]] = {}
     y = rows["true_a"] - rows["true_b"]
-    for (a, b), own in rows.groupby(["a", "b"]):
-        seen = rows["a"].map(kin).isin({kin(a), kin(b)}) | rows["b"].map(kin).isin({kin(a), kin(b)})
-        for fold in folds(read_panel()[0]):
-            asked = own[own["family"].isin(fold)]
-            known = rows[~seen & ~rows["family"].isin(fold)]
-            if len(asked):
-                prior = fit(known)
-                spread = float(np.sqrt(np.mean((y - rows["carried"])[known.index] ** 2)))
-                free = zip(asked.index, prior.predict(asked), strict=True)
-                predicted |= {k: (of, spread, prior) for k, of in free}
+    for _, own in rows.groupby([without(row) for row in rows.to_dict("records")]):
+        one = own.iloc[0].to_dict()
+        known = rows[[unrelated(row, one) for row in rows.to_dict("records")]]
+        prior = fit(known)
+        spread = float(np.sqrt(np.mean((y - rows["carried"])[known.index] ** 2)))
+        free = zip(own.index, prior.predict(own), strict=True)
+        predicted |= {k: (of, spread, prior) for k, of in free}
     kept = sorted(predicted)
     return rows.loc[kept], [predicted[k] for k in kept]
 
@@ -329,20 +382,21 @@ def with_labels(
 ) -> Iterator[ComparedPair]:
     """Yield the pairs of the large sites with their boxes and labels."""
     by_name = {of.name: of for of in detectors}
-    every = zip(without_labels(rows, predicted), predicted, strict=True)
-    for one, (_, _, prior) in every:
-        a, b = (by_name.get(name) for name in (one.a, one.b))
-        if a is None or b is None:
+    every = zip(rows.to_dict("records"), without_labels(rows, predicted), predicted, strict=True)
+    for row, one, (_, _, prior) in every:
+        if one.a not in by_name or one.b not in by_name:
             continue
+        a, b = by_name[one.a], by_name[one.b]
         sites = a.sites[one.site], b.sites[one.site]
-        if len(sites[0].boxes) >= FEWEST_IMAGES and sites[0].everywhere:
+        if len(sites[0].boxes) >= FEWEST_IMAGES:
             k = sites[0].truth.categories.index(one.category)
-            influence = a.influences[one.site][k] - b.influences[one.site][k]
+            expected = expected_at(a, b, one.site, one.category)
+            level = differences(pd.DataFrame([row]))[1][0]
             yield replace(
                 one,
                 rankings=tuple(of.rankings[k] for of in sites),
-                predicted=prior.influence * influence,
-                mixing=prior.mixing,
+                predicted=prior.influence * expected.influence,
+                residual=prior.residual(level, row["disagreement"], expected.n_true),
             )
 
 

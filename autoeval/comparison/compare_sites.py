@@ -4,47 +4,30 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from autoeval.comparison.common_ground import check_fits, on_common_ground
 from autoeval.comparison.comparison import ALL, Comparison
-from autoeval.comparison.disagreement import disagreement
-from autoeval.comparison.pair_model import (
-    PairPrior,
-    log_odds_on_labels,
-    on_labels,
-    pair_prior,
-)
-from autoeval.comparison.paired_labels import PairedLabels, pair_labels
+from autoeval.comparison.label_free import Side, compare_label_free
+from autoeval.comparison.pair_model import PairPrior, pair_prior
+from autoeval.comparison.paired_labels import LabelDifference, PairedLabels, pair_labels
 from autoeval.comparison.ranking import (
     consistent_values,
     joint_covariance,
     probability_of_best,
 )
 from autoeval.data.labels.content import LabelSet
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.score_range import unseen_warning
 from autoeval.estimation.site import Categories, Site
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.sample_size import Outlook, outlook_after
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.sample_size import outlook_after
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
 
 SMALLEST = 0.005  # a difference that more labels are not asked for
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """One detector at the site: what a difference takes of it."""
-
-    name: str
-    site: Site
-    rows: pd.DataFrame  # of the fit
-    values: np.ndarray  # (K,) label-free
 
 
 def compare_sites(
@@ -86,18 +69,17 @@ def compare_sites(
     check_fits(fits)
     common, warnings = on_common_ground(fits, sites)
     target, prior = next(iter(fits.values())).target, pair_prior()
-    sides = [_side(name, fits[name], site) for name, site in common.items()]
+    sides = [Side.of(name, fits[name], site) for name, site in common.items()]
     for name, site in common.items():
         found = (*site.warnings, *unseen_warning(site.unseen))
         warnings += [f"{name}: {warning}" for warning in found]
     paired = None
     if labels is not None:
-        paired = pair_labels(fits, common, labels, target=target, words=words, plan=plan)
+        paired = pair_labels(common, labels, target=target, words=words, plan=plan)
         warnings += paired.warnings
-    names = common[sides[0].name].boxes.clean.categories
     parts, whole = [], {}
     for a, b in itertools.combinations(sides, 2):
-        rows, mean = _differences(a, b, names, target, prior, categories or {}, paired, level)
+        rows, mean = _differences(a, b, target, prior, categories or {}, paired, level)
         whole[a.name, b.name] = mean
         parts += rows
         if math.isnan(rows[0]["carried_over"]):
@@ -119,19 +101,9 @@ def compare_sites(
     )
 
 
-def _side(name: str, fitted: AccuracyEstimator, site: Site) -> _Side:
-    regression = fitted.regression_
-    assert isinstance(regression, BayesianRegression)
-    scores = site.scores(regression.features_, fitted.score_thr)
-    rows = pd.DataFrame([of.row() for of in scores])
-    values = np.clip(regression.distribution(rows).mean, 0, 1)
-    return _Side(name, site, regression.rows_, values)
-
-
 def _differences(
-    a: _Side,
-    b: _Side,
-    names: Sequence[str],
+    a: Side,
+    b: Side,
     target: str,
     prior: PairPrior,
     categories: Categories,
@@ -139,37 +111,18 @@ def _differences(
     level: float,
 ) -> tuple[list[dict], ValueWithError]:
     """Return a row for each category and one for their mean, and the value of that."""
-    words = [(name, *categories.get(name, ())) for name in names]
-    table = pd.DataFrame(
-        {
-            "estimate_a": a.values,
-            "estimate_b": b.values,
-            "log_odds": [log_odds_on_labels(a.rows, b.rows, target, of) for of in words],
-            "disagreement": disagreement(a.site.boxes, b.site.boxes),
-        }
-    )
-    free = prior.predict(table)
-    mean = prior.mean(free)
-    known = on_labels(a.rows, b.rows, target)
-    carried = float((known["a"] - known["b"]).mean())
-    n_pool = len(a.site.boxes)
-    found = [*free, mean]
-    outlooks: list[Outlook | None] = [None] * len(found)
-    if paired is not None:
-        whole, each = paired.difference(a.name, b.name, prior, free, mean)
+    names, n_pool = a.site.boxes.clean.categories, len(a.site.boxes)
+    free = compare_label_free(a, b, target, prior, categories)
+    if paired is None:
+        k, mean = 0, prior.mean(free.each)
+        each = [LabelDifference(NOTHING, of, of) for of in free.each]
+        whole = LabelDifference(NOTHING, mean, mean)
+    else:
         k = len(paired.sample)
-        found = [of.combined.estimate for of in (*each, whole)]
-        outlooks = [
-            outlook_after(of.difference, k, n_pool, prior=of.prior, level=level)
-            if of.difference.known
-            else None
-            for of in (*each, whole)
-        ]
+        each, whole = paired.difference(a.name, b.name, prior, free)
     rows = []
-    every = zip((*names, ALL), (*free, mean), found, outlooks, strict=True)
-    for category, before, of, outlook in every:
-        if category == ALL and len(names) == 1:
-            continue
+    for category, found in zip((*names, ALL), (*each, whole), strict=True):
+        of = found.combined
         lower, upper = of.interval(level)
         rows.append(
             {
@@ -180,23 +133,22 @@ def _differences(
                 "lower": lower,
                 "upper": upper,
                 "p_better": of.probability_positive,
-                "label_free": before.value,
-                "carried_over": carried,
-                "more_labels": _more_labels(
-                    of, outlook, len(paired.sample) if paired else 0, level
-                ),
+                "label_free": found.prior.value,
+                "carried_over": free.carried,
+                "more_labels": _more_labels(found, k, n_pool, level),
             }
         )
-    return rows, found[-1]
+    return rows[:-1] if len(names) == 1 else rows, whole.combined
 
 
-def _more_labels(of: ValueWithError, outlook: Outlook | None, k: int, level: float) -> float:
+def _more_labels(found: LabelDifference, k: int, n_pool: int, level: float) -> float:
     """Return how many more labels will put zero outside the interval; NaN where not known."""
-    half = of.half_width(level)
-    if abs(of.value) > half:
+    of = found.combined
+    if abs(of.value) > of.half_width(level):
         return 0.0
-    if outlook is None or abs(of.value) < SMALLEST:
+    if not found.labels.known or abs(of.value) < SMALLEST:
         return math.nan
+    outlook = outlook_after(found.labels, k, n_pool, prior=found.prior, level=level)
     return float(max(outlook.needed(abs(of.value)) - k, 1))
 
 

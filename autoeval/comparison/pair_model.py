@@ -2,12 +2,14 @@ r"""The label-free difference of two detectors' average precisions at a site.
 
 For detectors A and B, a site and a category:
 
-.. math:: AP_A - AP_B = b_1 d_0 + b_2 d_1 + e, \qquad
+.. math:: AP_A - AP_B = b_0 d_0 + b_1 d_1 + b_2 d_2 + e, \qquad
           \mathrm{sd}(e) = \sqrt{\tau^2\, m (1 - m)\, u^\gamma + f^2}
 
+- :math:`d_0` is the difference on the labelled set, scaled to the level m of the site: detectors
+  whose log-odds of average precision differ by g there are taken to differ by g around m here.
 - :math:`d_1` is the difference of the two label-free estimates, and m their mean.
-- :math:`d_0` is the difference on the labelled set, scaled to the level of the site: two detectors
-  whose log-odds of average precision differ by g there, and differ by g around m here.
+- :math:`d_2` is the difference of the expected average precisions held to the same
+  objects; see `autoeval.comparison.common_objects`.
 - u is the disagreement of the two detectors at the site (`disagreement`). What labellers left out
   and how loosely they drew hits both alike, so detectors that find the same boxes differ little:
   checkpoints of one training run are not a case of their own.
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -27,61 +30,54 @@ import numpy as np
 import pandas as pd
 
 from autoeval.data.shipped import shipped_config
-from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.control_variates import MODEL
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 
 FILE = "compare_prior.json"
 LOWEST, HIGHEST = 0.02, 0.95  # levels
+FEWEST_OBJECTS = 0.05  # expected in an image
 FEWEST_LABELLED = 20  # boxes of a category, for its own difference on the labelled set to count
 OF_CATEGORY = 0.5  # weight of that difference; the rest has the mean over all categories
 
 
 @dataclass(frozen=True)
 class PairPrior:
-    """The numbers of the model of this module.
+    r"""The numbers of the model of this module.
 
     Parameters
     ----------
-    labelled, predicted : float
-        Slopes of d0 and d1.
-    alone : float
-        Slope of d1 where the two detectors were not fitted on a common labelled set.
+    slopes : tuple of float
+        Of d0, d1 and d2.
+    alone : tuple of float
+        Of d1 and d2, where the two detectors were not fitted on a common labelled set.
     std, std_alone : float
         τ, with d0 and without.
     exponent : float
         γ, of the disagreement.
     floor : float
-        Standard deviation of the error of detectors that agree entirely.
+        f, of detectors that agree entirely.
     shared : float
         Share of the error's variance that the categories of a site have in common.
     dof : float
         Degrees of freedom of the error, as Student's distribution.
     influence : float
         Slope of the true influence of an image on the difference on the predicted one.
-    residual, residual_dof : float
-        Variance that the predicted influence leaves, relative to its own; see `VariancePrior`.
+    per_image, per_image_dof : float
+        Prior of the variance of what is left of that influence, in units of
+        :math:`u\,m (1 - m) / n` with n the expected objects of an image.
     """
 
-    labelled: float = 0.5
-    predicted: float = 0.5
-    alone: float = 0.8
-    std: float = 0.18
-    std_alone: float = 0.2
+    slopes: tuple[float, float, float] = (0.3, 0.3, 0.5)
+    alone: tuple[float, float] = (0.5, 0.6)
+    std: float = 0.16
+    std_alone: float = 0.18
     exponent: float = 0.5
     floor: float = 0.003
     shared: float = 0.5
     dof: float = 8.0
-    influence: float = 0.5
-    residual: float = 3.0
-    residual_dof: float = 4.0
-
-    @property
-    def mixing(self) -> MixingWeights:
-        """How the predicted influence on a difference is used with labels."""
-        variance = VariancePrior(self.residual, self.residual_dof)
-        return MixingWeights({MODEL: self.influence}, variance, math.nan)
+    influence: float = 0.2
+    per_image: float = 0.5
+    per_image_dof: float = 3.0
 
     def predict(self, pairs: pd.DataFrame) -> list[ValueWithError]:
         """Predict the difference of each row.
@@ -90,7 +86,7 @@ class PairPrior:
         ----------
         pairs : DataFrame
             ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of B on the
-            labelled set; NaN where it is not known) and ``disagreement``.
+            labelled set; NaN where it is not known), ``expected`` (d2) and ``disagreement``.
 
         Returns
         -------
@@ -98,12 +94,9 @@ class PairPrior:
             Inside what is possible: a difference is at most twice the level, nor twice what the
             level leaves to 1.
         """
-        carried, moved, level = differences(pairs)
-        known = np.isfinite(carried)
-        value = np.where(
-            known, self.labelled * np.nan_to_num(carried) + self.predicted * moved, 0.0
-        )
-        value = np.where(known, value, self.alone * moved)
+        terms, level = differences(pairs)
+        known = np.isfinite(terms[0])
+        value = np.where(known, self.slopes @ np.nan_to_num(terms), self.alone @ terms[1:])
         most = 2 * np.minimum(level, 1 - level)
         value = np.clip(value, -most, most)
         errors = self.errors(level, pairs["disagreement"].to_numpy(float), known)
@@ -123,22 +116,34 @@ class PairPrior:
         error = math.sqrt(self.shared * errors.mean() ** 2 + own)
         return ValueWithError(float(np.mean([of.value for of in each])), error, self.dof)
 
+    def residual(self, level: float, u: float, n_true: float) -> VariancePrior:
+        """Return the prior of the variance of one image's influence on a difference."""
+        variance = self.per_image * u * level * (1 - level) / max(n_true, FEWEST_OBJECTS)
+        return VariancePrior(max(variance, self.floor**2), self.per_image_dof)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with four digits after the point."""
-        return {name: round(value, 4) for name, value in asdict(self).items()}
+        return {name: np.round(of, 4).tolist() for name, of in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PairPrior:
+        """Read what `to_dict` wrote."""
+        known: dict[str, Any] = dict(values)
+        return cls(**known | {name: tuple(known[name]) for name in ("slopes", "alone")})
 
 
 @cache
 def pair_prior() -> PairPrior:
     """Return the shipped one."""
-    return PairPrior(**json.loads(shipped_config(FILE).read_text(encoding="utf-8")))
+    return PairPrior.from_dict(json.loads(shipped_config(FILE).read_text(encoding="utf-8")))
 
 
-def differences(pairs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return d0 (NaN where not known), d1 and m of each row; see `PairPrior.predict`."""
+def differences(pairs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return d0 (NaN where not known), d1 and d2 of N rows, (3, N), and m, (N,)."""
     a, b = (pairs[f"estimate_{of}"].to_numpy(float) for of in "ab")
     level = np.clip((a + b) / 2, LOWEST, HIGHEST)
-    return scaled_difference(level, pairs["log_odds"].to_numpy(float)), a - b, level
+    carried = scaled_difference(level, pairs["log_odds"].to_numpy(float))
+    return np.stack([carried, a - b, pairs["expected"].to_numpy(float)]), level
 
 
 def scaled_difference(level: np.ndarray, log_odds: np.ndarray) -> np.ndarray:

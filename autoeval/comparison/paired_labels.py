@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from autoeval.comparison.label_free import LabelFree
 from autoeval.comparison.pair_model import PairPrior
 from autoeval.data.labels.content import LabelSet
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.label_assistance import pool_of_boxes
-from autoeval.estimation.label_planning import with_sizes
 from autoeval.estimation.site import Site
-from autoeval.labels.estimators import (
-    LEVELS,
-    LabelEstimates,
-    LabelledSample,
-    SampleAccuracy,
-    estimate_category,
-    estimate_mean,
-    measure_sample,
-)
+from autoeval.labels.difference import difference_estimate
+from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
 from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.labelled_subset import LabelledSubset, match_labels
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.prior import combine
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.by_category import rank_categories
+
+SPREAD = 1.15
+"""Factor of the standard error from labels, by coverage on the panel (docs/results/compare.md):
+influences on a difference are skewed, and a few images seldom hold those that count most."""
 
 
 def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
@@ -40,6 +38,73 @@ def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
     return SampleAccuracy(a.value - b.value, a.influence - b.influence, a.n_true, a.n_holding)
 
 
+@dataclass(frozen=True)
+class LabelDifference:
+    """The difference of two detectors by labels, label-free, and by both.
+
+    Parameters
+    ----------
+    labels : ValueWithError
+        The difference estimator; not known where fewer than three labelled images hold an object.
+    prior, combined : ValueWithError
+    """
+
+    labels: ValueWithError
+    prior: ValueWithError
+    combined: ValueWithError
+
+
+def difference_with_labels(
+    accuracy: SampleAccuracy,
+    sample: LabelledSample,
+    free: ValueWithError,
+    influence: np.ndarray,
+    residual: VariancePrior,
+) -> LabelDifference:
+    """Estimate one difference from the paired influence on labelled images.
+
+    Parameters
+    ----------
+    accuracy : SampleAccuracy
+        See `difference_of`.
+    sample : LabelledSample
+    free : ValueWithError
+        Label-free.
+    influence : ndarray of shape (N,)
+        Predicted, of all images.
+    residual : VariancePrior
+        Of the variance that this leaves, of one image.
+    """
+    labels = NOTHING
+    if accuracy.measured:
+        labels = difference_estimate(
+            accuracy.value,
+            accuracy.influence,
+            influence[sample.images],
+            n_pool=sample.n_pool,
+            clusters=sample.clusters,
+            variance_prior=residual,
+        )
+        labels = replace(labels, error=SPREAD * labels.error)
+    prior = heavy_tailed(free, labels)
+    return LabelDifference(labels, free, combine(labels, prior, conflict=math.inf).estimate)
+
+
+def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError:
+    r"""Widen a label-free difference by how far labels contradict it.
+
+    .. math:: \tau'^2 = \tau^2\, \frac{\nu + z^2}{\nu + 1}, \qquad
+              z^2 = \frac{(\theta - g)^2}{\tau^2 + SE^2}
+
+    the expected variance of a Student's distribution as a scale mixture of normal ones, given one
+    value (Lange et al. 1989, section 2): a prior that is far off counts for less, none is dropped.
+    """
+    if not labels.known or not free.known:
+        return free
+    squares = (labels.value - free.value) ** 2 / (free.error**2 + labels.error**2)
+    return replace(free, error=free.error * math.sqrt((free.dof + squares) / (free.dof + 1)))
+
+
 @dataclass(frozen=True, eq=False)
 class PairedLabels:
     """What labelled images say of each of several detectors.
@@ -49,56 +114,54 @@ class PairedLabels:
     sample : LabelledSample
     accuracies : mapping of str to list of SampleAccuracy
         By detector, of each category.
-    influences : mapping of str to ndarray of shape (K, M)
-        Predicted influence of all images of the site on each category, by detector.
     warnings : tuple of str
     """
 
     sample: LabelledSample
     accuracies: Mapping[str, Sequence[SampleAccuracy]]
-    influences: Mapping[str, np.ndarray]
     warnings: tuple[str, ...]
 
     def difference(
-        self,
-        a: str,
-        b: str,
-        prior: PairPrior,
-        free: Sequence[ValueWithError],
-        whole: ValueWithError,
-    ) -> tuple[LabelEstimates, list[LabelEstimates]]:
-        """Estimate the difference of two detectors: the mean over categories, and each of them.
+        self, a: str, b: str, prior: PairPrior, free: LabelFree
+    ) -> tuple[list[LabelDifference], LabelDifference]:
+        """Estimate the difference of two detectors in each category, and of the mean over them.
 
-        Parameters
-        ----------
-        a, b : str
-        prior : PairPrior
-        free : sequence of ValueWithError
-            Label-free, of each category.
-        whole : ValueWithError
-            Of their mean.
+        Categories that too few labelled images hold enter the mean with their label-free
+        difference; errors of the two parts are added, since they may be alike.
         """
         accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b]))
-        predicted = prior.influence * (self.influences[a] - self.influences[b])
-        each = [
-            estimate_category(
-                accuracy, self.sample, own, prior.mixing, small_sample_bias=0.0, prior=of
-            )
-            for accuracy, own, of in zip(accuracies, predicted, free, strict=True)
-        ]
-        parts = list(zip(accuracies, predicted, free, strict=True))
-        measured = [part for part in parts if part[0].measured]
-        if len(each) == 1 or not measured:
-            return each[0], each
-        others = [of for accuracy, _, of in parts if not accuracy.measured]
-        mean = estimate_mean(
-            measured, self.sample, prior.mixing, small_sample_bias=0.0, others=others, prior=whole
+        parts = zip(accuracies, free.each, free.influences, free.residuals, strict=True)
+        each = [difference_with_labels(of, self.sample, *rest) for of, *rest in parts]
+        known = [k for k, of in enumerate(accuracies) if of.measured]
+        mean = prior.mean(free.each)
+        if not known:
+            return each, LabelDifference(NOTHING, mean, mean)
+        measured = [accuracies[k] for k in known]
+        residuals = [free.residuals[k] for k in known]
+        whole = difference_with_labels(
+            replace(
+                measured[0],
+                value=float(np.mean([of.value for of in measured])),
+                influence=np.mean([of.influence for of in measured], axis=0),
+            ),
+            self.sample,
+            prior.mean([free.each[k] for k in known]),
+            free.influences[known].mean(axis=0),
+            VariancePrior(sum(of.variance for of in residuals) / len(known) ** 2, residuals[0].dof),
         )
-        return mean, each
+        if len(known) == len(each):
+            return each, whole
+        others = prior.mean([of for k, of in enumerate(free.each) if k not in known])
+        share, by_labels = len(known) / len(each), whole.combined
+        combined = ValueWithError(
+            share * by_labels.value + (1 - share) * others.value,
+            share * by_labels.error + (1 - share) * others.error,
+            min(by_labels.dof, others.dof),
+        )
+        return each, LabelDifference(whole.labels, mean, combined)
 
 
 def pair_labels(
-    fits: Mapping[str, AccuracyEstimator],
     sites: Mapping[str, Site],
     labels: LabelSet,
     *,
@@ -110,8 +173,8 @@ def pair_labels(
 
     Parameters
     ----------
-    fits, sites : mapping of str to AccuracyEstimator and to Site
-        By detector; sites of the same images and categories.
+    sites : mapping of str to Site
+        By detector, of the same images and categories.
     labels : LabelSet
     target : {"mAP", "mAP50", "mAP75"}
     words : mapping of str to str, optional
@@ -123,15 +186,8 @@ def pair_labels(
     Raises
     ------
     InputError
-        See `match_labels`; if an estimator has no label assistance, or no image of the plan is
-        labelled.
+        See `match_labels`; if no image of the plan is labelled.
     """
-    for name, fitted in fits.items():
-        if fitted.label_assistance_ is None:
-            raise InputError(
-                f"{name} has no label assistance: too few labelled boxes were fitted on. Fit on "
-                "20 labelled images with 10 boxes of a category, or more."
-            )
     first = next(iter(sites.values()))
     found = first.boxes.clean
     subset = match_labels(labels, found, words)
@@ -147,15 +203,11 @@ def pair_labels(
             "images chosen for what they show are not"
         )
     sample = LabelledSample(subset.images, len(found.images), clusters=blocks[subset.images])
-    accuracies, influences = {}, {}
+    accuracies = {}
     for name, site in sites.items():
         ranked = rank_categories(site.boxes.clean.on_images(subset.images), subset.truth)
         accuracies[name] = [measure_sample(ranking, target) for ranking in ranked]
-        assistance, pool = fits[name].label_assistance_, pool_of_boxes(with_sizes(site))
-        assert assistance is not None
-        predicted = assistance.for_features(pool.names).predict(pool)
-        influences[name] = np.stack([of[LEVELS[target]].mean(axis=0) for of in predicted])
-    return PairedLabels(sample, accuracies, influences, tuple(warnings))
+    return PairedLabels(sample, accuracies, tuple(warnings))
 
 
 def _by_plan(

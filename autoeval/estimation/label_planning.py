@@ -125,7 +125,7 @@ def _pool(
     """Describe the boxes; where categories are not given, those that were estimated."""
     if site.named and site.evidence:
         return pool_of_evidence(site.evidence, site.boxes.clean.categories)
-    boxes = with_sizes(site)
+    boxes = _with_sizes(site)
     if site.named:
         return pool_of_boxes(boxes)
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
@@ -133,7 +133,7 @@ def _pool(
     return pool_of_boxes(boxes.as_categories(names, {name: name for name in names}))
 
 
-def with_sizes(site: Site) -> SiteBoxes:
+def _with_sizes(site: Site) -> SiteBoxes:
     """Read the sizes of images that are at hand and whose size is not known."""
     files = {image.image_id: getattr(image, "path", None) for image in site.images}
     images = []

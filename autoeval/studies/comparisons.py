@@ -8,15 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from autoeval.comparison.paired_labels import difference_of
-from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.estimators import (
-    LabelledSample,
-    SampleAccuracy,
-    estimate_category,
-    measure_sample,
-)
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.comparison.paired_labels import difference_of, difference_with_labels
+from autoeval.labels.difference import difference_estimate
+from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.ranked_detections import RankedDetections
 
 SIZES = (0, 5, 10, 20, 50)
@@ -44,7 +40,8 @@ class ComparedPair:
         Of both detectors on the N images, with labels.
     predicted : ndarray of shape (N,), optional
         Predicted influence of each image on the difference.
-    mixing : MixingWeights, optional
+    residual : VariancePrior, optional
+        Of the variance that this leaves, of one image.
     """
 
     a: str
@@ -56,7 +53,7 @@ class ComparedPair:
     carried: ValueWithError
     rankings: tuple[RankedDetections, ...] = ()
     predicted: np.ndarray | None = None
-    mixing: MixingWeights | None = None
+    residual: VariancePrior | None = None
 
 
 def backtest(
@@ -121,21 +118,19 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(one: ComparedPair, k: int, seed: int, known: Measured) -> dict[str, ValueWithError]:
     """Estimate from a simple random sample, the same for all pairs of a site."""
-    assert one.predicted is not None and one.mixing is not None
+    assert one.predicted is not None and one.residual is not None
     n_pool = len(one.rankings[0])
     images = np.sort(np.random.default_rng([seed, k]).choice(n_pool, k, replace=False))
     for of in one.rankings:
         if (id(of), k, seed) not in known:
             known[id(of), k, seed] = measure_sample(of.take(images))
-    found = estimate_category(
-        difference_of(*(known[id(of), k, seed] for of in one.rankings)),
-        LabelledSample(images, n_pool),
-        one.predicted,
-        one.mixing,
-        small_sample_bias=0.0,
-        prior=one.free,
-    )
-    return {ALONE: found.sample, COMBINED: found.combined.estimate}
+    sample = LabelledSample(images, n_pool)
+    accuracy = difference_of(*(known[id(of), k, seed] for of in one.rankings))
+    found = difference_with_labels(accuracy, sample, one.free, one.predicted, one.residual)
+    alone = NOTHING
+    if accuracy.measured:
+        alone = difference_estimate(accuracy.value, accuracy.influence, n_pool=n_pool)
+    return {ALONE: alone, COMBINED: found.combined}
 
 
 def _evaluated(one: ComparedPair, k: int, found: dict[str, ValueWithError]) -> Iterator[dict]:

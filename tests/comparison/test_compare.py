@@ -1,8 +1,10 @@
 """Comparisons from files to a result: with labels of all images it is the true difference."""
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from comparison.two_detectors import (
     site_labels,
@@ -99,7 +101,6 @@ def test_another_scale_of_scores_is_not_another_detector(world, tmp_path):
     )
     (row,) = result.overall.to_dict("records")
     assert abs(row["difference"]) < 0.01 and row["upper"] - row["lower"] < 0.04
-    assert "not distinguishable" in str(result)
 
 
 def test_common_images_alone_are_compared(world, tmp_path):
@@ -153,3 +154,30 @@ def test_bad_input(world, tmp_path):
     labels.write_text(json.dumps(content))
     with pytest.raises(InputError, match="in the pool"):
         compared(world, labels=labels)
+
+
+def test_the_study_of_labelled_sites(world, tmp_path, capsys):
+    """With most images labelled the sign of a difference of 10 points or more is always right."""
+    from autoeval.cli import main
+
+    task = tmp_path / "task.py"
+    task.write_text(
+        "name = 'things'\ncategories = ['thing 0', 'thing 1']\n"
+        f"data_root = {str(world)!r}\n"
+        f"seed_sets = [dict(name='site', labels={str(site_labels(world))!r}, img_dir='.')]\n"
+    )
+    words = ["study", "compare", "--task", str(task), "--draws", "3", "--out", str(tmp_path)]
+    for name in ("strong", "weak"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (path,) = site_predictions(world, name)
+        (folder / "site.json").write_bytes(Path(path).read_bytes())
+        words += ["--of", name, str(world / name), str(folder)]
+    assert main(words) == 0
+    assert "sign right over 3" in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "compare.csv").set_index(["labels", "method"])
+    truth = true_precision(world, "strong") - true_precision(world, "weak")
+    assert truth.min() > 0.1
+    assert table.loc[(50, "combined"), "sign right over 5"] == 100
+    assert table.loc[(50, "combined"), "MAE"] < table.loc[(0, "carried over"), "MAE"]
+    assert table.loc[(0, "label-free"), "pairs"] == 2

@@ -15,7 +15,8 @@ from autoeval.comparison.pair_model import (
 
 
 def pairs(**columns):
-    rows = {"estimate_a": 0.5, "estimate_b": 0.4, "log_odds": 0.4, "disagreement": 0.5, **columns}
+    rows = {"estimate_a": 0.5, "estimate_b": 0.4, "log_odds": 0.4, "expected": 0.08}
+    rows |= {"disagreement": 0.5, **columns}
     return pd.DataFrame([rows])
 
 
@@ -35,19 +36,22 @@ def test_two_shares_around_a_level_differ_by_the_log_odds(level, log_odds):
 
 def test_the_order_of_two_detectors_changes_the_sign_alone():
     (one,) = pair_prior().predict(pairs())
-    (other,) = pair_prior().predict(pairs(estimate_a=0.4, estimate_b=0.5, log_odds=-0.4))
+    (other,) = pair_prior().predict(
+        pairs(estimate_a=0.4, estimate_b=0.5, log_odds=-0.4, expected=-0.08)
+    )
     assert one.value == pytest.approx(-other.value) and one.error == pytest.approx(other.error)
     assert one.value > 0
 
 
 def test_by_hand():
-    prior = PairPrior(labelled=0.5, predicted=0.25, std=0.2, exponent=1.0, floor=0.01, alone=0.8)
+    usual = {"std": 0.2, "exponent": 1.0, "floor": 0.01}
+    prior = PairPrior(slopes=(0.5, 0.25, 0.1), alone=(0.8, 0.1), **usual)
     half = np.log(0.6 / 0.4)  # .6 and .4 around .5
     (found,) = prior.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=2 * half))
-    assert found.value == pytest.approx(0.5 * 0.2 + 0.25 * 0.1)
+    assert found.value == pytest.approx(0.5 * 0.2 + 0.25 * 0.1 + 0.1 * 0.08)
     assert found.error == pytest.approx(np.sqrt(0.2**2 * 0.25 * 0.5 + 0.01**2))
     (alone,) = prior.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=np.nan))
-    assert alone.value == pytest.approx(0.8 * 0.1)
+    assert alone.value == pytest.approx(0.8 * 0.1 + 0.1 * 0.08)
 
 
 def test_detectors_that_find_the_same_differ_little():
