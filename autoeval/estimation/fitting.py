@@ -284,9 +284,10 @@ def join_fits(
         context = {**context, "pass": _without(context["pass"], TEACHER)}
     warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
     boxes = joined_statistics(statistics).warning(*warnings).to_dict()
+    context |= {"boxes": boxes} | ({CALIBRATIONS: of_sites} if of_sites else {})
     return _fitted(
         rows,
-        {**context, "boxes": boxes, CALIBRATIONS: of_sites},
+        context,
         target=target,
         level=level,
         calibration=ScoreCalibration.mean(calibrations) if calibrations else None,

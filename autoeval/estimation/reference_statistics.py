@@ -34,10 +34,10 @@ class ReferenceStatistics:
         Highest score; 0 where it is not known.
     unseen : float
         See `unseen_share`.
-    doubt : float
-        See `autoeval.estimation.confidence_checks.Doubt`.
     warnings : tuple of str
         What was found wrong in the fit, which every estimate repeats.
+    doubt : float
+        See `autoeval.estimation.confidence_checks.Doubt`.
     """
 
     categories: tuple[str, ...]
@@ -46,8 +46,8 @@ class ReferenceStatistics:
     most_boxes: int = 0
     highest: float = 0.0
     unseen: float = 0.0
-    doubt: float = 0.0
     warnings: tuple[str, ...] = ()
+    doubt: float = 0.0
 
     @classmethod
     def of(cls, found: Predictions) -> ReferenceStatistics:
@@ -132,7 +132,7 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
         max(part.most_boxes for part in parts),
         max(part.highest for part in parts),
         sum(part.unseen for part in parts) / len(parts),
-        max(part.doubt for part in parts),
+        doubt=max(part.doubt for part in parts),
     )
 
 
