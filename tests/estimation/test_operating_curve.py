@@ -95,9 +95,9 @@ def test_all_labels_give_the_exact_curve_and_few_come_near():
 class TestCommand:
     FILES = (
         "--labels",
-        "docs/sample/val.json",
+        "docs/getting-started/sample/val.json",
         "--predictions",
-        "docs/sample/val_predictions.json",
+        "docs/getting-started/sample/val_predictions.json",
     )
 
     def test_the_labelled_set_is_counted_exactly(self, tmp_path, capsys):
