@@ -105,7 +105,7 @@ def fit(
         Nominal coverage of the intervals.
     calibrate : bool
         Learn from the labels how confidences of this detector go with being right; otherwise the
-        usual calibration of detectors is taken. See docs/calibration.md.
+        usual calibration of detectors is taken. See docs/explanation/calibration.md.
     methods : sequence of str
         With a task and a detector: the first becomes the estimator, all are evaluated.
     settings : PassSettings, optional

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from typing import NoReturn
 
 from autoeval.version import __version__
 
@@ -27,7 +29,7 @@ GROUPS = {
     "research": {
         "estimate-map": "fit on a task with any method and sample sets, and estimate new images",
         "study": "study the method: correlation, thresholds, sizes, repeats, boxes, changes",
-        "bench": "compare all methods on score tables, each source left out in turn",
+        "bench": "compare all methods on score tables by leave-one-group-out cross-validation",
         "fit-change": "fit what changes of scores and of the camera say of changes of mAP",
         "search-dropout": "search the feature dropout whose box stability says most about mAP",
         "build-metaset": "make sample sets from labelled seed sets",
@@ -59,6 +61,7 @@ GROUPS = {
 }
 COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 
+FORMER_OPTIONS = {"--out": "--work-dir"}
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
@@ -97,11 +100,23 @@ def _main(argv: Sequence[str] | None) -> int:
     if name is None:
         return _usage(words)
     module = importlib.import_module(_module(name))
-    parser = argparse.ArgumentParser(prog=f"autoeval {name}", description=module.__doc__)
+    parser = _Parser(prog=f"autoeval {name}", description=module.__doc__)
     module.add_arguments(parser)
     args = parser.parse_args(words[len(name.split()) :])
     args.command_line = shlex.join(["autoeval", *words])
     return _run(module.run, args)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Names the option of today where that of former versions is given."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and exit with status 2."""
+        for former, today in FORMER_OPTIONS.items():
+            has_it = self._subparsers or today in self.format_help()
+            if has_it and re.search(rf"{former}\b", message):
+                message += f" ({former} is called {today} now)"
+        super().error(message)
 
 
 def _module(name: str) -> str:

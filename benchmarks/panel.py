@@ -75,9 +75,10 @@ GROUPS = 4
 WIDER, SPREAD_LOG_STD = 1.3, 0.05
 """A labelled set shows how its categories vary, not how sites do: the spread is hardly learned from
 it, and wider than the panel's by what coverage on detectors and families left out asked for."""
-UNLIKE = 10
-"""Times the variance from detector to detector that so few show: chosen by the errors of `sites`, where
-3 to 100 differ little for detectors like those of the panel, and 1 is worse for all others."""
+UNLIKE = 3
+"""Times the variance from detector to detector that so few show: that of the predictive t
+distribution is 2.4 times as large for five detectors, 3.75 times for four (Gelman et al. 2013,
+section 3.2)."""
 FEWEST_BOXES, FEWEST_IMAGES = 15, 10  # of other categories, to be evaluated
 
 

@@ -19,13 +19,14 @@ from autoeval.commands.site_options import (
     add_target_options,
     load_for_target,
     predict_site,
+    site_facts,
 )
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
 
 OF_IMAGES = ("images", "img_dir", "every", "detector", "config", "checkpoint")
 OF_FILES = ("predictions", "half_size_predictions", "images_list", "names", "truncated")
-SAME_SITE = (*OF_IMAGES, *OF_FILES, "category", "target", "score_thr", "iou")
+SAME_SITE = (*OF_IMAGES, *OF_FILES, "category", "site", "target", "score_thr", "iou")
 """Options that `label plan` has, too, and that say which images and boxes are meant."""
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
 
@@ -72,7 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
-    from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.estimate.tool_files import export
     from autoeval.results.printing import print_report
@@ -84,15 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if estimate is None:
         return 0
     source = Path(args.predictions or args.images).name
-    spec = estimator.loading_.get("detector") or {}
-    given = about(
-        args.command_line,
-        images=args.images or args.images_list,
-        predictions=args.predictions,
-        detector=args.detector or args.config or spec.get("name"),
-        checkpoint=args.checkpoint or spec.get("checkpoint"),
-        estimator=args.estimator,
-    )
+    given = site_facts(args, estimator)
     report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)
     print_report(
         report,

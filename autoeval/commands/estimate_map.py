@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
-    from autoeval.results.estimate.about import about
+    from autoeval.results.estimate.about import About, about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.printing import print_report
 
@@ -145,7 +145,8 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
         from autoeval.results.labels.estimate_report import label_report
 
         labelled = _with_labels(args, estimator, estimate)
-        sections = [*label_report(labelled).sections, *report.sections]
+        first = [of for of in label_report(labelled).sections if not isinstance(of, About)]
+        sections = [*first, *report.sections]
         report = Report(f"{report.title}, with labels", sections)
     print_report(report, args.work_dir, estimator.fit_result_, page=args.report, as_json=args.json)
     return 0

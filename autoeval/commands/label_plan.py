@@ -19,6 +19,7 @@ from autoeval.commands.site_options import (
     add_target_options,
     load_for_target,
     predict_site,
+    site_facts,
 )
 
 
@@ -47,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     plan.add_argument(
         "--work-dir",
-        "--out",
         type=Path,
         default=Path("work_dirs/labels"),
         metavar="DIR",
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         pseudo_labels=args.pseudo_labels,
         pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
     )
-    report = plan_report(plan)
+    report = plan_report(plan, site_facts(args, estimator))
     written += report.write(args.work_dir)
     print(f"{report.text()}\n\n{written_files(written)}")
     return 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def add_category_option(group: argparse._ActionsContainer) -> None:
-    """Declare which categories are to be expected."""
+    """Declare which categories are to be expected, and which site of the fit it is."""
     group.add_argument(
         "--category",
         action="append",
@@ -29,6 +29,12 @@ def add_category_option(group: argparse._ActionsContainer) -> None:
         help="a category to be expected in all images, with the detector's words for it; may be "
         "given several times (default: those of the estimator's task, or every category that is "
         "detected)",
+    )
+    group.add_argument(
+        "--site",
+        metavar="NAME",
+        help="labelled set, or source of a task, of the fit of which these are new images: the "
+        "estimate is its labelled accuracy, changed as its scores are",
     )
 
 
@@ -75,6 +81,24 @@ def named_categories(given: list[str] | None) -> dict[str, list[str]]:
     return {name: words or [name] for name, words in categories.items()}
 
 
+def site_facts(
+    args: argparse.Namespace, estimator: AccuracyEstimator | None = None, **more: object
+) -> dict[str, str]:
+    """Say what the page of a site is about; see `autoeval.results.estimate.about.about`."""
+    from autoeval.results.estimate.about import about
+
+    spec = estimator.loading_.get("detector") or {} if estimator else {}
+    return about(
+        args.command_line,
+        images=args.images or args.images_list,
+        predictions=args.predictions,
+        detector=args.detector or args.config or spec.get("name"),
+        checkpoint=args.checkpoint or spec.get("checkpoint"),
+        estimator=args.estimator,
+        **more,
+    )
+
+
 def predict_site(
     args: argparse.Namespace,
     estimator: AccuracyEstimator,
@@ -104,12 +128,12 @@ def predict_site(
     from autoeval.estimation.observation.teacher_boxes import load_teacher
 
     categories = named_categories(getattr(args, "category", None)) or None
-    options |= {"score_thr": args.score_thr, "iou": args.iou}
+    options |= {"score_thr": args.score_thr, "iou": args.iou, "site": getattr(args, "site", None)}
     files = named_predictions(args)
     if files is not None:
         images = getattr(args, "images_list", None) or args.images
-        point = {name: options[name] for name in ("score_thr", "iou")}
-        return estimator.predict(files, images=images, categories=categories, **point)
+        own = {name: options[name] for name in ("score_thr", "iou", "site")}
+        return estimator.predict(files, images=images, categories=categories, **own)
     images = named_images(args)
     if images is None:
         raise InputError("Expected images, or --predictions FILE.")

@@ -62,11 +62,8 @@ def _in_file(file: Path) -> list[Path]:
         lines = _lines(file.read_text(encoding="utf-8-sig").splitlines())
     except UnicodeDecodeError:
         raise InputError(f"{file} is not a text file with a path on each line.") from None
-    return [_nearest(file.parent / line, Path(line)) for line in lines]
-
-
-def _nearest(beside: Path, from_here: Path) -> Path:
-    return from_here if from_here.exists() and not beside.exists() else beside
+    pairs = ((file.parent / line, Path(line)) for line in lines)
+    return [here if here.exists() and not beside.exists() else beside for beside, here in pairs]
 
 
 def _lines(lines: Iterable[str]) -> list[str]:
@@ -131,7 +128,9 @@ def find_images(
     if path.is_file() and suffix in FILMS | SUFFIXES:
         return _of_paths([path], every)
     refuse_archive(path)
-    return FoundImages(load_image_folder(path, img_dir))
+    problems = list[str]()
+    images = load_image_folder(path, img_dir, problems)
+    return FoundImages(images, tuple(problems))
 
 
 def _in_folder(folder: Path, every: str | None) -> FoundImages:

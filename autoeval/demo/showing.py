@@ -1,4 +1,4 @@
-"""The method at work on the road world: fitted on all environments but one, judged on that one."""
+"""The method at work on the road world, with one environment held back; and a sample of it."""
 
 from __future__ import annotations
 

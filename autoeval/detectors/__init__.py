@@ -1,4 +1,4 @@
-"""The only rooms that import mmdet: building, preprocessing, staged forward, dropout.
+"""The only package that imports mmdet: building, preprocessing, staged forward, dropout.
 
 Names are imported when they are asked for, so that black boxes do without torch and mmdet.
 """

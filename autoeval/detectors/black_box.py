@@ -123,7 +123,7 @@ GIVEN = ("views", "half_size")
 MISSING = {
     "perturbed": "a black box has no features that dropout could reach",
     "candidates": "a black box does not tell which boxes it suppressed",
-    "logits": "a black box tells scores, no class logits",
+    "logits": "a black box returns scores, no class logits",
     "features": "a black box does not show its features",
 }
 

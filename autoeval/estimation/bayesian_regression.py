@@ -13,10 +13,12 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.advice import advice
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, check_level
+from autoeval.estimation.known_site import SITE, KnownSite
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
     FEATURES,
@@ -190,7 +192,7 @@ class BayesianRegression:
             lower=interval.lower,
             upper=interval.upper,
             level=self.level,
-            interval_method=_method(interval),
+            interval_method=_method(interval, self._known_from(rows)),
             target=self.target,
             method=self.method,
             n_images=n_images,
@@ -216,10 +218,32 @@ class BayesianRegression:
         ----------
         rows : DataFrame
             One row a category: ``category``, ``n_images`` and the scores. All are taken to be of
-            one new site, unless ``family`` and ``source`` begin with `NEW`.
+            one new site, unless ``family`` and ``source`` begin with `NEW`, or `SITE` names one of
+            the fit.
         average : ndarray of shape (K, M), optional
         """
-        return self._model.predict(self._new_pairs(rows), average=average)
+        new = self._new_pairs(rows)
+        if SITE not in rows:
+            return self._model.predict(new, average=average)
+        site = self.known_site(str(rows[SITE].iloc[0]))
+        model = self._mixed_model().fit(site.fitted, self._true)
+        pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
+        change = (ratio - 1) * model.predict(pairs).mean
+        return model.predict(pairs, average=average).shifted(
+            change if average is None else average @ change
+        )
+
+    def _known_from(self, rows: pd.DataFrame) -> str:
+        """State what is known of the site that rows are of."""
+        if SITE not in rows:
+            return ""
+        site = self.known_site(str(rows[SITE].iloc[0]))
+        labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
+        return f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+
+    def known_site(self, name: str) -> KnownSite:
+        """Return a site of the fit; see `KnownSite`."""
+        return KnownSite(name, self.rows_, self._pairs, self.target)
 
     def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
@@ -368,7 +392,7 @@ def _mean(values: pd.Series) -> float:
     return float(values.mean()) if values.notna().any() else math.nan
 
 
-def _method(interval: PredictionInterval) -> str:
+def _method(interval: PredictionInterval, known: str) -> str:
     if interval.refused:
         return f"none: it would reach {100 * interval.reach:.0f} points to each side"
-    return "predictive"
+    return f"predictive{known}"

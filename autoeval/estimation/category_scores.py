@@ -11,6 +11,7 @@ import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
+from autoeval.estimation.known_site import sampling_stds
 from autoeval.estimation.pair_table import CATEGORY, COUNTS, EXPECTED_COUNTS, FEATURES, WITH_TEACHER
 from autoeval.estimation.score_table import SEED
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -180,9 +181,10 @@ def labelled_rows(
     Returns
     -------
     DataFrame
-        A pair table, see `autoeval.estimation.pair_table`, with ``n_boxes``. Where the set is of a
-        task all its categories, on all its images; else those with 8 boxes in 5 images or more,
-        evaluated on the images that hold them.
+        A pair table, see `autoeval.estimation.pair_table`, with ``n_boxes`` and the sampling error
+        of each accuracy, ``mAP_std`` and the like. Where the set is of a task all its categories,
+        on all its images; else those with 8 boxes in 5 images or more, evaluated on the images that
+        hold them.
     """
     rows, boxes = [], replace(labelled.boxes, calibration=calibration)
     p = boxes.right_at_half if probabilities is None else probabilities[0]
@@ -195,7 +197,7 @@ def labelled_rows(
         )
         held = np.flatnonzero(ranking.n_true)
         evaluated = ranking if labelled.everywhere else ranking.take(held)
-        precision = coco_summary(evaluated.average_precision())
+        precision = coco_summary(evaluated.average_precision()) | sampling_stds(evaluated)
         counts = {COUNTS: CountCurve.of(evaluated).to_bytes()}
         rows.append({**scores.row(), "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
     kind = SEED if labelled.everywhere else CATEGORY

@@ -41,6 +41,8 @@ from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
+CALIBRATIONS = "calibrations"  # of the sites of fits that were joined
+
 
 class AccuracyEstimator(EstimatorPasses):
     """Estimates the accuracy of a detector on images without labels.
@@ -69,9 +71,9 @@ class AccuracyEstimator(EstimatorPasses):
         What the scores were made with: ``boxes`` (reference statistics of the boxes), and, where a
         detector was run, ``detector`` and ``pass``; ``task`` where all sources are of one task.
     calibration_ : ScoreCalibration or None
-        Of the detector's confidences; see docs/calibration.md.
+        Of the detector's confidences; see docs/explanation/calibration.md.
     label_assistance_ : LabelAssistance or None
-        What estimates with a few labels need; see docs/labels.md.
+        What estimates with a few labels need; see docs/how-to/labels.md.
     loading_ : dict
         How its ``detector`` and its ``teacher`` are loaded, where that is known; each as
         `DetectorSpec.to_dict` has it.
@@ -190,6 +192,7 @@ class AccuracyEstimator(EstimatorPasses):
         *,
         images: Images | None = None,
         detector: ImageDetector | None = None,
+        site: str | None = None,
         labels: PathLike | None = None,
         words: Mapping[str, str] | None = None,
         categories: Categories | None = None,
@@ -217,6 +220,9 @@ class AccuracyEstimator(EstimatorPasses):
             paths or of arrays (H, W, 3), uint8, BGR.
         detector : ImageDetector, optional
             The one that it was fitted with; by default it is loaded as it was then.
+        site : str, optional
+            Name of the labelled set, or of the source of a task, of which these are new images: the
+            estimate is its labelled accuracy, changed as its scores are.
         labels : path-like, optional
             Labels of some of the images, in any format of `autoeval.load_labels`. Those in a folder
             that `autoeval.plan_labels` wrote are taken as its plan drew them, others as a simple
@@ -255,14 +261,17 @@ class AccuracyEstimator(EstimatorPasses):
         ------
         InputError
             If there are neither predictions nor images, they are of another detector, nothing can
-            be read, or nothing is detected.
+            be read, nothing is detected, or the fit has no site of this name.
         """
         categories = categories or self.expected_categories_
+        if site is not None:
+            self.check_site(site)
         if predictions is not None:
             if detector is not None:
                 raise InputError("Expected either predictions or a detector, but got both.")
-            site = self._site_of_predictions(predictions, images, labels, categories)
-            return self._predict_with(site, labels, words, score_thr, iou)
+            found = self._site_of_predictions(predictions, images, labels, categories)
+            found = replace(found, known=site or "")
+            return self._predict_with(found, labels, words, score_thr, iou)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
         listed = list_images(images)
@@ -270,7 +279,7 @@ class AccuracyEstimator(EstimatorPasses):
         teacher = teacher or self.load_teacher()
         if isinstance(self._fitted, BayesianRegression):
             observer = keeping(self.box_observer(detector, teacher, batch_size), keep)
-            site = site_of_images(
+            found = site_of_images(
                 observer, listed, categories=categories, shards=shards, watch=watch
             )
         else:
@@ -278,9 +287,9 @@ class AccuracyEstimator(EstimatorPasses):
                 detector, repeats=repeats, domain=domain, teacher=teacher, batch_size=batch_size
             )
             self.check_context(observer.context())
-            site = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
-        site = site.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
-        return self._predict_with(site, labels, words, score_thr, iou)
+            found = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
+        found = found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
+        return self._predict_with(replace(found, known=site or ""), labels, words, score_thr, iou)
 
     def plan_labels(
         self,
@@ -329,13 +338,21 @@ class AccuracyEstimator(EstimatorPasses):
         self, site: Site, score_thr: float | None = None, iou: float = IOUS[0]
     ) -> Estimate:
         """Estimate from what `site` returns; see `predict`."""
-        boxes = replace(site.boxes, calibration=self.calibration_)
-        site = replace(site, boxes=boxes)
+        own = self.context_.get(CALIBRATIONS, {}).get(site.known)
+        calibration = ScoreCalibration.from_dict(own) if own else self.calibration_
+        boxes = replace(site.boxes, calibration=calibration)
+        doubt = self.statistics_.doubt if "boxes" in self.context_ else 0.0
+        site = replace(site, boxes=boxes, unseen=max(site.unseen, doubt))
         point = OperatingPoint.of(self.target)
         others = dict(self._others)
         if point is not None:
             score_thr, iou = point.score_thr, point.iou
         if score_thr is not None:
+            if site.known:
+                raise InputError(
+                    "At a known site mAP, mAP50 and mAP75 are estimated, not precision, recall and "
+                    "F1: leave out either the site or the score threshold."
+                )
             if not isinstance(self._fitted, BayesianRegression):
                 raise InputError(
                     f"Precision, recall and F1 are estimated by '{DEFAULT_METHOD}', not by "

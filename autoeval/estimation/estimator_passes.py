@@ -116,6 +116,21 @@ class EstimatorPasses:
         self.check_passes(site.boxes.passes)
         return site
 
+    def check_site(self, name: str) -> None:
+        """Make sure that the fit has a site, and a method that knows what is particular to it.
+
+        Raises
+        ------
+        InputError
+            If it has not; the message names those that it has.
+        """
+        if not isinstance(self._fitted, BayesianRegression):
+            raise InputError(
+                f"The method '{self.method}' has no part that is particular to a site: fit by "
+                f"'{DEFAULT_METHOD}' to name one (--site)."
+            )
+        self._fitted.known_site(name)
+
     def _warnings_of_fit(self) -> tuple[str, ...]:
         return self.statistics_.warnings if "boxes" in self.context_ else ()
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.calibrating import calibrated_rows, cross_fitted
+from autoeval.estimation.confidence_checks import Doubt, check_confidences
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_result import FitResult
 from autoeval.estimation.intervals import MIN_SOURCES
@@ -26,6 +26,7 @@ from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import BASELINE, leave_one_source_out
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
+from autoeval.estimation.reliability import reliability
 from autoeval.estimation.score_table import SEED, seed_rows, sources
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
@@ -38,6 +39,7 @@ from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.job import Executor
 from autoeval.runtime.store import RowStore
+from autoeval.targets import AP_TARGETS
 
 
 def fit_task(
@@ -121,11 +123,19 @@ def fit_task(
     if pseudo_labels is not None:
         sites = [with_pseudo_labels(site, pseudo_labels, pseudo_words) for site in sites]
     assistance, why = assistance_of(sites)
-    table, calibration = _calibrated(table, sites, calibrate=calibrate)
     problems += why
+    calibration, doubt, bins = None, Doubt(), None
+    if sites and DEFAULT_METHOD in evaluated:
+        sets = [_training_set(site) for site in sites]
+        doubt = check_confidences(sets) if calibrate else doubt
+        probabilities = cross_fitted(sets) if calibrate else None
+        bins = None if probabilities is None else reliability(sets, probabilities)
+        rows, calibration = calibrated_rows(sets, calibrate=calibrate, probabilities=probabilities)
+        table = _with_calibrated(table, rows)
+    problems += doubt.warnings
     estimator = AccuracyEstimator(methods[0], target=target, level=level)
     write_table(files[0], table)
-    context = {**observer.context(), "boxes": _statistics(observer, sites)}
+    context = {**observer.context(), "boxes": _statistics(observer, sites, doubt)}
     estimator.fit_rows(
         table,
         context=context,
@@ -137,30 +147,19 @@ def fit_task(
     estimator.save(files[1])
     results = _evaluate(table, evaluated, target, level, problems)
     estimator.fit_result_ = FitResult(
-        table, tuple(results), tuple(problems), files=files, seed_sets=tuple(seed_sets)
+        table,
+        tuple(results),
+        tuple(problems),
+        reliability=bins,
+        files=files,
+        seed_sets=tuple(seed_sets),
     )
     return estimator
 
 
-def _calibrated(
-    table: pd.DataFrame, sites: Sequence[LabelledSite], *, calibrate: bool
-) -> tuple[pd.DataFrame, ScoreCalibration | None]:
+def _with_calibrated(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Add the scores of calibrated boxes to the rows of the sources' own images."""
-    if not sites:
-        return table, None
-    sets = [
-        TrainingSet(
-            site.name,
-            site.family,
-            SiteBoxes(site.pool.found),
-            site.truth,
-            ReferenceStatistics.of(site.pool.found),
-            everywhere=True,
-        )
-        for site in sites
-    ]
-    rows, calibration = calibrated_rows(sets, calibrate=calibrate)
-    names = [*FEATURES, EXPECTED_COUNTS, COUNTS]
+    names = [*FEATURES, EXPECTED_COUNTS, COUNTS, *(f"{target}_std" for target in AP_TARGETS)]
     if rows["category"].nunique() > 1:
         each = [rows.pivot(index="source", columns="category", values=name) for name in names]
         rows = pd.concat(
@@ -171,15 +170,22 @@ def _calibrated(
     joined = table.join(rows, on="source")
     own = joined["kind"] == SEED
     nothing = {name: None if rows[name].dtype == object else np.nan for name in rows}
-    kept = {name: joined[name].where(own, empty) for name, empty in nothing.items()}
-    return joined.assign(**kept), calibration
+    return joined.assign(**{name: joined[name].where(own, no) for name, no in nothing.items()})
 
 
-def _statistics(observer: Observer, sites: Sequence[LabelledSite]) -> dict[str, Any]:
+def _training_set(site: LabelledSite) -> TrainingSet:
+    found = site.pool.found
+    statistics = ReferenceStatistics.of(found)
+    boxes = SiteBoxes(found)
+    return TrainingSet(site.name, site.family, boxes, site.truth, statistics, everywhere=True)
+
+
+def _statistics(observer: Observer, sites: Sequence[LabelledSite], doubt: Doubt) -> dict[str, Any]:
     """Describe the boxes of the sources in the detector's own words."""
     if not sites:
         return ReferenceStatistics(tuple(observer.detector.categories)).to_dict()
     statistics = joined_statistics([ReferenceStatistics.of(site.pool.found) for site in sites])
+    statistics = replace(statistics.warning(*doubt.warnings), doubt=doubt.share)
     return replace(statistics, categories=tuple(observer.detector.categories)).to_dict()
 
 

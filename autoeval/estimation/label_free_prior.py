@@ -59,7 +59,8 @@ def priors_of_targets(
     for target, regression in regressions.items():
         of_target, error = estimate, None
         if isinstance(regression, BayesianRegression):
-            error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
+            if not estimate.site.known:
+                error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
             if target != estimate.target:
                 of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
         elif target != estimate.target:

@@ -1,7 +1,7 @@
 """The priors of the default regression, fitted on a panel of detectors and shipped as files.
 
-`benchmarks/panel.py` and `benchmarks/operating_point.py` write them; docs/calibration.md and
-docs/operating-point.md say what they rest on.
+`benchmarks/panel.py` and `benchmarks/operating_point.py` write them; what they rest on is in
+docs/explanation/calibration.md and docs/how-to/operating-point.md.
 """
 
 from __future__ import annotations

@@ -65,6 +65,8 @@ class Site:
         Images whose boxes move most under dropout, where there was any.
     detector : str
         Fingerprint of the detector; empty where it is not known.
+    known : str
+        Source of the fit of which these are new images; empty for a new site.
     row : mapping
         Counts, seconds spent, and ``unreadable``; see `Observer.rows`.
     """
@@ -79,6 +81,7 @@ class Site:
     images: Sequence[UnlabelledImage] = ()
     least_stable: Sequence[UnstableImage] = ()
     detector: str = ""
+    known: str = ""
     row: Mapping[str, Any] = field(default_factory=dict)
 
     def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
@@ -138,8 +141,9 @@ def site_of_files(
     """
     folder: Sequence[ImageFile] = ()
     known: Sequence[LabelledImage] | None
+    problems = list[str]()
     if isinstance(images, str | os.PathLike):
-        known, where = read_image_list(images), str(images)
+        known, where = read_image_list(images, problems), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
         if folder and Path(files.clean).is_dir():  # boxes as shares of the images
             known = with_sizes(known, images)
@@ -148,7 +152,7 @@ def site_of_files(
     found = files.read(known, where=where, numbers=statistics.numbers)
     clean = found.clean
     passes = (clean, found.half_size, found.teacher)
-    problems = [problem for of in passes if of is not None for problem in of.problems]
+    problems += [problem for of in passes if of is not None for problem in of.problems]
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
     warnings += check_floor(clean, "the file", truncated=files.truncated)
     # A file that lists an image without a box lists all of them.

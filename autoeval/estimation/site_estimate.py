@@ -11,6 +11,7 @@ import pandas as pd
 from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.known_site import SITE
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.score_range import unseen_warning
 from autoeval.estimation.site import Site
@@ -54,6 +55,8 @@ def estimate_site(
         features = dict.fromkeys(name for of in regressions for name in of.features_)
         scores = site.scores(list(features), score_thr)
         rows = pd.DataFrame([of.row() for of in scores])
+        if site.known:
+            rows = rows.assign(**{SITE: site.known})
         n_images = len(site.boxes)
         sampling = site_sampling(
             regression, scores, rows, n_images=n_images, blocks=site.boxes.blocks

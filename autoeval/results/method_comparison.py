@@ -45,7 +45,7 @@ def compare_methods(
     target: str = "mAP",
     level: float = 0.9,
 ) -> MethodComparison:
-    """Leave each source out in turn, for every method and every score table."""
+    """Cross-validate over groups of sources, for every method and every score table."""
     what, parts, results, tables = find_target(target), [], [], {}
     for name, table in scores.items():
         result = bench(table, methods, target=target, level=level)
@@ -101,7 +101,7 @@ def _part(
         f"the best published score, `{result.baseline}`."
     )
     absent = [f"- `{method}`: {reason}" for method, reason in result.absent.items()]
-    missing = ["Not judged:\n\n" + "\n".join(absent)] if absent else []
+    missing = ["Not evaluated:\n\n" + "\n".join(absent)] if absent else []
     table_text = to_markdown(format_cells(cells, formats))
     return "\n\n".join([head, table_text, *missing]), cells
 

@@ -59,7 +59,7 @@ class CalibratedScores(Score):
     name = "calibrated"
     meaning = "expected average precision, share of likely boxes, size of boxes; calibrated"
     features = rising("expected_ap", "likely_share", "box_size")
-    source = "this project (docs/calibration.md), after Kull et al. 2017"
+    source = "this project (docs/explanation/calibration.md), after Kull et al. 2017"
 
     def __init__(
         self, calibration: ScoreCalibration | None = None, *, at_thresholds: Sequence[str] = ()

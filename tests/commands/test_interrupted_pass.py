@@ -134,7 +134,7 @@ def stopped_box(monkeypatch):
     ("command", "files"),
     [
         (["estimate", "--work-dir"], ["result.json"]),
-        (["label", "plan", "--out"], ["plan.json", "pool.npz", "annotations.json"]),
+        (["label", "plan", "--work-dir"], ["plan.json", "pool.npz", "annotations.json"]),
     ],
 )
 def test_an_estimator_of_places_goes_on(stopped_box, places, tmp_path, capsys, command, files):

@@ -16,7 +16,7 @@ from autoeval.detectors.black_box import BlackBoxDetector
 pytest.importorskip("onnx", reason="needs the extra 'test': onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra 'test': onnxruntime")
 SIDE = 416
-DOC = Path(__file__).parents[3] / "docs" / "predictions.md"
+DOC = Path(__file__).parents[3] / "docs" / "how-to" / "predictions.md"
 
 
 class Decoded(torch.nn.Module):

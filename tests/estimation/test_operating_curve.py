@@ -21,7 +21,7 @@ from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.metrics.operating_point import image_counts, value_of
 from autoeval.targets import MEASURES
-from tests.estimation.test_operating_point import labelled
+from tests.estimation.test_estimates_at_thresholds import labelled
 from tests.label_worlds import label_set, make_site
 from tests.made_sites import random_found
 
@@ -95,9 +95,9 @@ def test_all_labels_give_the_exact_curve_and_few_come_near():
 class TestCommand:
     FILES = (
         "--labels",
-        "docs/sample/val.json",
+        "docs/getting-started/sample/val.json",
         "--predictions",
-        "docs/sample/val_predictions.json",
+        "docs/getting-started/sample/val_predictions.json",
     )
 
     def test_the_labelled_set_is_counted_exactly(self, tmp_path, capsys):

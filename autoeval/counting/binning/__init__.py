@@ -22,6 +22,22 @@ from autoeval.counting.binning.paper import (
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar
 
+__all__ = [
+    "BINNINGS",
+    "PUBLISHED",
+    "PUBLISHED_GAMMA",
+    "CountBins",
+    "GammaChoice",
+    "bayesian_blocks_bins",
+    "choose_gamma",
+    "find_bins",
+    "fit_bins",
+    "load_bins",
+    "paper_bins",
+    "published_bins",
+    "released_bins",
+]
+
 GAMMAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 RATIOS = (0.1, 0.2, 0.25)
 
@@ -157,23 +173,6 @@ def _split(counts: np.ndarray, ratio: float, seed: int, k: int) -> tuple[np.ndar
 
 def _within(train: np.ndarray, held_out: np.ndarray) -> np.ndarray:
     return held_out.clip(train.min(), train.max())
-
-
-__all__ = [
-    "BINNINGS",
-    "PUBLISHED",
-    "PUBLISHED_GAMMA",
-    "CountBins",
-    "GammaChoice",
-    "bayesian_blocks_bins",
-    "choose_gamma",
-    "find_bins",
-    "fit_bins",
-    "load_bins",
-    "paper_bins",
-    "published_bins",
-    "released_bins",
-]
 
 
 def _released(counts: Any, gamma: float) -> CountBins:

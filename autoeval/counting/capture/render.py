@@ -36,7 +36,6 @@ def _square(point: np.ndarray, radius: float, size: int) -> np.ndarray:
 
 _COVERAGE = {"circle": _disc, "square": _square}
 SMALLEST, LARGEST = 6.0, 12.0
-COLUMNS, SIDE = 5, 150  # of a contact sheet: pairs in a row, and pixels of an image
 
 
 def draw_objects(
@@ -73,41 +72,6 @@ def paint_box(image: np.ndarray, box: np.ndarray) -> np.ndarray:
     covered = image.copy()
     covered[y0:y1, x0:x1] = 0
     return covered
-
-
-def contact_sheet(pairs: list[tuple[str, np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Lay out pairs of images in five columns, original left, occluded right, under their names.
-
-    Parameters
-    ----------
-    pairs : list of (str, ndarray, ndarray)
-        Name, original and occluded image (H, W, 3).
-
-    Returns
-    -------
-    ndarray of shape (H, W, 3), uint8, BGR
-    """
-    pairs = [(name, _fit(original), _fit(occluded)) for name, original, occluded in pairs]
-    height = max(image.shape[0] for _, *images in pairs for image in images)
-    tiles = [_tile(name, images, height) for name, *images in pairs]
-    tiles += [np.full_like(tiles[0], 255)] * (-len(tiles) % COLUMNS)
-    rows = [np.hstack(tiles[k : k + COLUMNS]) for k in range(0, len(tiles), COLUMNS)]
-    return np.vstack(rows)
-
-
-def _fit(image: np.ndarray) -> np.ndarray:
-    scale = (SIDE - 4) / max(image.shape[:2])
-    small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-    return cv2.copyMakeBorder(small, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=(190,) * 3)
-
-
-def _tile(name: str, images: list[np.ndarray], height: int) -> np.ndarray:
-    tile = np.full((height + 20, 2 * SIDE + 12, 3), 255, np.uint8)
-    for k, image in enumerate(images):
-        left = 4 + k * (SIDE + 2)
-        tile[16 : 16 + image.shape[0], left : left + image.shape[1]] = image
-    cv2.putText(tile, name, (5, 12), cv2.FONT_HERSHEY_SIMPLEX, 0.34, (60,) * 3, 1, cv2.LINE_AA)
-    return tile
 
 
 def draw_occluder(

@@ -13,7 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from autoeval.counting.capture.render import contact_sheet, on_canvas
+from autoeval.counting.capture.render import on_canvas
 from autoeval.data.images import read_image
 from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path, write_text
@@ -244,14 +244,17 @@ def write_metadata(folder: str | os.PathLike[str], records: Iterable[Mapping[str
 def write_contact_sheet(
     split: CaptureSplit, path: str | os.PathLike[str], *, pairs: int = 40
 ) -> None:
-    """Draw ``pairs`` items, spread evenly over the split, into one image."""
+    """Draw ``pairs`` items, spread evenly over the split, each original beside occluded."""
+    from autoeval.report.embed import picture_rows
+    from autoeval.runtime.files import write_figure
+
     chosen = np.unique(np.linspace(0, len(split.items) - 1, pairs).round().astype(int))
-    items = [split.items[k] for k in chosen]
-    tiles = [
-        (item.image_file, split.read_image(item, ORIGINAL), split.read_image(item, OCCLUDED))
-        for item in items
-    ]
-    write_image(path, contact_sheet(tiles))
+    pictures = []
+    for item in (split.items[k] for k in chosen):
+        original, occluded = (split.read_image(item, variant) for variant in (ORIGINAL, OCCLUDED))
+        gap = np.full_like(original[:, : original.shape[1] // 20], 255)
+        pictures.append((np.hstack([original, gap, occluded]), item.image_file))
+    write_figure(path, picture_rows(pictures, f"{len(pictures)} of {len(split.items)} pairs"))
 
 
 def write_image(path: str | os.PathLike[str], image: np.ndarray) -> None:

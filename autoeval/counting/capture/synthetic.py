@@ -303,15 +303,8 @@ def write_synthetic(spec: SyntheticSpec, folder: str | os.PathLike[str]) -> Capt
         raise InputError("None of these patterns can be made of any of these numbers of objects.")
     with progress_bar(len(records), "Drawing", unit="pair") as bar:
         for record in records:
-            _write_pair(folder, record["image_file"], *render_pair(record))
+            for variant, image in zip((ORIGINAL, OCCLUDED), render_pair(record), strict=True):
+                write_image(Path(folder) / variant / record["image_file"], image)
             bar.update()
     write_metadata(folder, records)
     return open_split(folder)
-
-
-def _write_pair(
-    folder: str | os.PathLike[str], name: str, original: np.ndarray, occluded: np.ndarray
-) -> None:
-    """Write both images of an item."""
-    for variant, image in ((ORIGINAL, original), (OCCLUDED, occluded)):
-        write_image(Path(folder) / variant / name, image)

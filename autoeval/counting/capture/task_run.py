@@ -40,7 +40,6 @@ from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.threads import as_done
 
 Row = dict[str, Any]
-Ask = Callable[..., str]
 Extractor = Callable[[str], Extraction]
 # Appendix C.1: from 1.0 down in steps of .1; the question is skipped after 0.
 BACKOFF = tuple(round(1 - k / 10, 1) for k in range(11))
@@ -80,12 +79,10 @@ def answer(
                 row |= _spoken(counter, image, task, query, options)
             else:
                 row |= _counted(counter, image, query)
-    except UnreadableImageError as error:
-        row |= _failed(error)
-    except InputError:
-        raise
     except Exception as error:
-        row |= _failed(error)
+        if isinstance(error, InputError) and not isinstance(error, UnreadableImageError):
+            raise
+        row |= {"status": f"failed: {type(error).__name__}: {error}", "value": None}
     return row | {"seconds": round(time.perf_counter() - start, 3)}
 
 
@@ -100,23 +97,25 @@ def _shown(
 def _spoken(
     counter: Any, image: np.ndarray, task: CaptureTask, query: Query, options: RunOptions
 ) -> Row:
-    reply = _put_question(
-        counter.ask,
-        image,
-        query.question,
-        task,
-        extractor=options.extractor,
-        temperatures=_temperatures_of(task, options),
-        seed=zlib.crc32(query.key.encode()) if task.samples > 1 else None,
-    )
+    """Ask until an answer can be read or the temperatures are used up."""
+    seed = zlib.crc32(query.key.encode()) if task.samples > 1 else None
+    attempts: list[dict[str, Any]] = []
+    for temperature in _temperatures_of(task, options):
+        given = {"temperature": temperature, "seed": seed}
+        given = {name: value for name, value in given.items() if value is not None}
+        text = counter.ask(image, query.question, **given)
+        attempts.append({"temperature": temperature, "text": text})
+        value, rule = _read(text, task, options.extractor)
+        if value is not None:
+            break
     return {
-        "status": SKIPPED if reply.value is None else OK,
-        "value": reply.value,
-        "rule": reply.rule,
-        "confidence": reply.confidence,
-        "text": reply.attempts[-1]["text"],
-        "attempts": list(reply.attempts[:-1]),
-        "temperature": reply.attempts[-1]["temperature"],
+        "status": SKIPPED if value is None else OK,
+        "value": value,
+        "rule": rule,
+        "confidence": extract_confidence(text) if task.prompted_confidence else None,
+        "text": text,
+        "attempts": attempts[:-1],
+        "temperature": temperature,
         "question": query.question,
     }
 
@@ -125,10 +124,6 @@ def _counted(counter: Counter, image: np.ndarray, query: Query) -> Row:
     result = counter.count(image, query.question, query.context)
     value = None if np.isnan(result.count) else float(result.count)
     return {"status": result.status, "value": value, "warnings": list(result.warnings)}
-
-
-def _failed(error: BaseException) -> Row:
-    return {"status": f"failed: {type(error).__name__}: {error}", "value": None}
 
 
 @dataclass(frozen=True)
@@ -140,7 +135,7 @@ class RunOptions:
     extractor : callable of str -> Extraction
         Reads counts out of text.
     temperatures : tuple of float or None
-        See `_put_question`; sampled tasks without a temperature use 1.
+        Tried in turn until an answer can be read; sampled tasks without a temperature use 1.
     workers : int
         Questions in work at once; a counter that is not ``concurrent`` answers one at a time.
     inpainter : callable of (image, box) -> image, optional
@@ -165,7 +160,7 @@ class Query:
     question : str
         What a speaking counter is asked, or the name of the objects.
     context : dict
-        What the counter is told beyond image and question.
+        Facts that the counter gets beyond image and question.
     key : str
         Equal for equal image, box, task, sample, question, counter and temperatures.
     """
@@ -182,10 +177,11 @@ def make_queries(
 ) -> Iterator[Query]:
     """Yield every question of a task."""
     speaks = TEXT in counter.capabilities
-    told = [task.told] if task.told else [] if speaks else list(getattr(counter, "needs", ()))
+    own = [] if speaks else list(getattr(counter, "needs", ()))
+    given = [task.oracle_fact] if task.oracle_fact else own
     for item in task.items(split.items):
         question = task.question(item, book) if speaks else item.object_name
-        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in told}
+        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in given}
         if not speaks:
             context["image_id"] = item.image_file
         box = None if item.box is None else item.box.tolist()
@@ -199,52 +195,6 @@ def make_queries(
 def _temperatures_of(task: CaptureTask, options: RunOptions) -> tuple[float | None, ...]:
     """Return the temperatures to try; several samples of one answer would say nothing at 0."""
     return (1.0,) if task.samples > 1 and options.temperatures == (None,) else options.temperatures
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What came of a question.
-
-    Parameters
-    ----------
-    value : int, str or None
-        Count or pattern; None makes it a skipped answer.
-    rule : str
-        How the value was read.
-    attempts : tuple of dict
-        Temperature and text of every try; the last one was read.
-    confidence : float or None
-        In [0, 1], where the answer states one.
-    """
-
-    value: int | str | None
-    rule: str
-    attempts: tuple[dict[str, Any], ...]
-    confidence: float | None = None
-
-
-def _put_question(
-    ask: Ask,
-    image: np.ndarray,
-    question: str,
-    task: CaptureTask,
-    *,
-    extractor: Extractor,
-    temperatures: tuple[float | None, ...] = (None,),
-    seed: int | None = None,
-) -> Reply:
-    """Ask until an answer can be read or the temperatures are used up."""
-    attempts: list[dict[str, Any]] = []
-    for temperature in temperatures:
-        options = {"temperature": temperature, "seed": seed}
-        given = {name: value for name, value in options.items() if value is not None}
-        text = ask(image, question, **given)
-        attempts.append({"temperature": temperature, "text": text})
-        value, rule = _read(text, task, extractor)
-        if value is not None:
-            break
-    confidence = extract_confidence(text) if task.prompted_confidence else None
-    return Reply(value, rule, tuple(attempts), confidence)
 
 
 def _read(text: str, task: CaptureTask, extractor: Extractor) -> tuple[int | str | None, str]:
@@ -333,7 +283,11 @@ def _check(task: CaptureTask, counter: Counter, options: RunOptions) -> None:
 
 
 def _plain(task: CaptureTask) -> bool:
-    return task.told is None and task.samples == 1 and task.name.startswith(("total", INPAINTED))
+    return (
+        task.oracle_fact is None
+        and task.samples == 1
+        and task.name.startswith(("total", INPAINTED))
+    )
 
 
 def _answers(

@@ -73,7 +73,7 @@ class CaptureTask:
         The right answer; None where the metadata do not hold it, so the item has no such task.
     kind : {'count', 'choice'}
         Whether a number or a pattern is asked for.
-    told : str or None
+    oracle_fact : str or None
         Which fact of the item the question gives away; see `facts`.
     samples : int
         How often each question is asked.
@@ -86,7 +86,7 @@ class CaptureTask:
     question: Question
     truth: Truth
     kind: str = COUNT
-    told: str | None = None
+    oracle_fact: str | None = None
     samples: int = 1
     prompted_confidence: bool = False
 
@@ -96,7 +96,7 @@ class CaptureTask:
             item
             for item in items
             if self.truth(item) is not None
-            and (self.told is None or fact(item, self.told) is not None)
+            and (self.oracle_fact is None or fact(item, self.oracle_fact) is not None)
             and (self.variant != INPAINTED or item.box is not None)
         ]
 
@@ -112,9 +112,9 @@ def _confident(variant: str) -> Question:
     return lambda item, book: book.fill("confidence", item, question=book.total(item, variant))
 
 
-def _oracle(told: str, prompt: str) -> Question:
+def _oracle(name: str, prompt: str) -> Question:
     return lambda item, book: book.fill(
-        prompt, item, question=book.total(item, OCCLUDED), coordinates=coordinates(fact(item, told))
+        prompt, item, question=book.total(item, OCCLUDED), coordinates=coordinates(fact(item, name))
     )
 
 
@@ -135,9 +135,9 @@ def _both(
 
 
 def _oracle_task(which: str) -> CaptureTask:
-    told = f"{which}_points"
-    ask = _oracle(told, f"oracle_{which}")
-    return CaptureTask(f"oracle-{which}", OCCLUDED, ask, _ground_truth, told=told)
+    known = f"{which}_points"
+    ask = _oracle(known, f"oracle_{which}")
+    return CaptureTask(f"oracle-{which}", OCCLUDED, ask, _ground_truth, oracle_fact=known)
 
 
 TASKS = {

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from autoeval.counting.commands.common_options import (
     add_counter_options,
-    add_out,
     add_run_options,
+    add_work_dir,
     load_counters,
 )
 from autoeval.errors import InputError
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TASK",
         help=f"of {', '.join(TASKS)} (default: the two total ones)",
     )
-    add_out(parser, "capture")
+    add_work_dir(parser, "capture")
     parser.add_argument("--prompts", type=Path, metavar="FILE", help="default: as shipped")
     parser.add_argument(
         "--prompts-of", default="default", metavar="MODEL", help="whose published prompts to use"
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     )
     failed = 0
     for counter, settings in load_counters(args):
-        folder = args.out / folder_name(counter.name)
+        folder = args.work_dir / folder_name(counter.name)
         settings |= {"extractor": args.extractor, "inpainter": args.inpainter}
         check_same_run(folder / "settings.json", settings)
         for task in tasks:

@@ -26,10 +26,10 @@ def add_mode(parser: Any, details: str = "") -> None:
     )
 
 
-def add_out(parser: argparse.ArgumentParser, default: str) -> None:
-    """Declare ``--out``, the folder that a command writes to."""
+def add_work_dir(parser: argparse.ArgumentParser, default: str) -> None:
+    """Declare ``--work-dir``, the folder that a command writes to."""
     parser.add_argument(
-        "--out",
+        "--work-dir",
         type=Path,
         default=Path(default),
         metavar="DIR",

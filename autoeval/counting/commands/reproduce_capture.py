@@ -12,9 +12,10 @@ formulas and the authors' code agree: --mode changes nothing.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
+from autoeval.counting.commands.reproduce_options import add_reproduce_options, reproduce
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section
@@ -40,18 +41,19 @@ def run(args: argparse.Namespace) -> int:
         statistics_table,
     )
 
-    tables, figures, downloads = wanted(args, PAPER)
     data = read_capture_data(args.data_root)
     answers = read_all_answers(args.predictions)
-    sections: list[Section] = []
-    missing = {"data": data.missing}
-    for name, entry in tables.items():
+
+    def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
         if name == STATISTICS:
-            sections.append(statistics_table(name, entry, data))
-        else:
-            table, missing[f"table {name}"] = model_table(name, entry, data, answers)
-            sections.append(table)
-    for name, entry in figures.items():
-        figure, missing[f"figure {name}"] = histogram_figure(name, entry, data)
-        sections.append(figure)
-    return deliver(args, "CAPTURe, printed and own", sections, missing, downloads)
+            return statistics_table(name, entry, data), []
+        return model_table(name, entry, data, answers)
+
+    return reproduce(
+        args,
+        PAPER,
+        "CAPTURe, printed and own",
+        table=table,
+        figure=lambda name, entry: histogram_figure(name, entry, data),
+        missing={"data": data.missing},
+    )

@@ -54,15 +54,23 @@ def plot_bins(
     return figure
 
 
-def plot_tper(curves: Sequence[tuple[str, TperCurve]]) -> Figure:
-    """Draw the share of images beyond each relative error; areas and numbers in the legend."""
+def plot_tper(
+    curves: Sequence[tuple[str, TperCurve]],
+    *,
+    unit: str = "error, percent of the true count",
+    scale: float = 100,
+) -> Figure:
+    """Draw the share of images beyond each error; areas and numbers in the legend.
+
+    ``unit`` is that of the thresholds times ``scale``.
+    """
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for k, (name, curve) in enumerate(curves):
         label = f"{label_text(name)}, AUC {curve.auc:.3f}, n = {curve.n_images}"
-        axes.plot(100 * curve.thresholds, curve.ratio, color=_color(k), lw=2, label=label)
+        axes.plot(scale * curve.thresholds, curve.ratio, color=_color(k), lw=2, label=label)
     axes.set(xlim=(0, 100), ylim=(0, 1.02), ylabel="share of images at or beyond")
-    axes.set_xlabel("error, percent of the true count")
+    axes.set_xlabel(unit)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=9)
     return figure

@@ -230,17 +230,9 @@ def _tables(name: str, curves: Mapping[str, TperCurve]) -> list[Part]:
 
 
 def _draw(curves: Mapping[str, TperCurve], unit: str) -> Figure:
-    from matplotlib.figure import Figure
+    from autoeval.counting.evaluation.evaluation_report import plot_tper
 
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for label, curve in curves.items():
-        axes.plot(curve.thresholds, curve.ratio, lw=2, label=f"{label}, AUC {curve.auc:.2f}")
-    axes.set(xlim=(0, 100), ylim=(0, 1.02), xlabel=f"θ, {unit}")
-    axes.set_ylabel("share of images with an error of at least θ")
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize=9)
-    return figure
+    return plot_tper(list(curves.items()), unit=f"θ, {unit}", scale=1)
 
 
 def _is_in(entry: Mapping[str, Any], file: CountFile) -> bool:

@@ -15,7 +15,9 @@ from autoeval.data.layouts.collecting import (
     first_folder,
     label_files,
     reading,
+    unread,
 )
+from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
 # BDD100K: one JSON list of frames, each with labels of which detection has a box2d.
@@ -59,11 +61,14 @@ def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
         for split in _BDD100K_SPLITS
         if split in path.stem
     ]
+    marked, bad = {}, unread("BDD100K", "frames")
     with reading(path, "BDD100K"):
         frames = content["frames"] if isinstance(content, dict) else content
-        marked = {str(frame["name"]): _bdd100k_boxes(frame) for frame in frames}
+        for position, frame in enumerate(frames):
+            with bad.item(f"{printable(path)}, frame {position}"):
+                marked[str(frame["name"])] = _bdd100k_boxes(frame)
     folder = first_folder(path, img_dir, places)
-    return collect_labels(path, folder, marked, categories=_BDD100K)
+    return collect_labels(path, folder, marked, categories=_BDD100K, problems=bad.problems())
 
 
 def _bdd100k_boxes(frame: dict[str, Any]) -> list[Marked]:
@@ -107,6 +112,7 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
     """
     folder = first_folder(path, img_dir, [path.parent / "images", path.parent])
     marked: dict[str, list[Marked]] = {}
+    bad = unread("CSV of boxes", "lines")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
@@ -114,11 +120,12 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
             rows.fieldnames = header
             name, word = _column(path, header, _FILE), _column(path, header, _CLASS)
             for number, row in enumerate(rows, 2):
-                with reading(path, "CSV of boxes", f"line {number}"):
-                    marked.setdefault(row[name], []).append(_csv_box(row, row[word]))
+                with bad.item(f"{printable(path)}, line {number}"):
+                    box = _csv_box(row, row[word])
+                    marked.setdefault(row[name], []).append(box)
     except (UnicodeDecodeError, OSError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file ({error}).") from error
-    return collect_labels(path, folder, marked)
+    return collect_labels(path, folder, marked, problems=bad.problems())
 
 
 def _column(path: Path, header: list[str], names: tuple[str, ...]) -> str:
@@ -173,15 +180,18 @@ def read_cityscapes(path: Path, img_dir: Path | None = None, *, split: str = "va
         itself is reported.
     """
     labels = path / "gtFine" / split
-    marked, sizes = {}, {}
+    marked, sizes, bad = {}, {}, unread("Cityscapes", "label files")
     for file in label_files(labels, _ENDING):
         name = file.relative_to(labels).as_posix().replace(_ENDING, "_leftImg8bit.png")
-        content = read_json(file, "annotation file")
-        with reading(file, "Cityscapes"):
+        with bad.item(printable(file)):
+            content = read_json(file, "annotation file")
             sizes[name] = (int(content["imgHeight"]), int(content["imgWidth"]))
             marked[name] = [box for entry in content["objects"] for box in _cityscapes_boxes(entry)]
     folder = first_folder(path, img_dir, [path / "leftImg8bit" / split])
-    return collect_labels(path, folder, marked, sizes=sizes, categories=_CITYSCAPES)
+    problems = bad.problems()
+    return collect_labels(
+        path, folder, marked, sizes=sizes, categories=_CITYSCAPES, problems=problems
+    )
 
 
 def _cityscapes_boxes(entry: dict[str, Any]) -> list[Marked]:
@@ -219,13 +229,14 @@ def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
     places = [path / "training" / "label_2", path / "label_2"]
     labels = next((place for place in places if place.is_dir()), path)
     folder = first_folder(path, img_dir, [labels.parent / "image_2"])
-    marked = {}
+    marked, bad = {}, unread("KITTI", "label files")
     for file in label_files(labels, ".txt"):
-        with reading(file, "KITTI"):
+        with bad.item(printable(file)):
             lines = file.read_text(encoding="utf-8").splitlines()
-            boxes = [_kitti_box(line.split()) for line in lines if line.strip()]
-        marked[f"{file.stem}.png"] = boxes
-    return collect_labels(path, folder, marked, categories=_KITTI)
+            marked[f"{file.stem}.png"] = [
+                _kitti_box(line.split()) for line in lines if line.strip()
+            ]
+    return collect_labels(path, folder, marked, categories=_KITTI, problems=bad.problems())
 
 
 def _kitti_box(words: list[str]) -> Marked:

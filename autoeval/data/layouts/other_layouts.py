@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+from autoeval.data.bad_items import BadItems
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import ANY, LabelSet
@@ -17,8 +18,9 @@ from autoeval.data.layouts.collecting import (
     first_folder,
     label_files,
     number,
-    reading,
+    unread,
 )
+from autoeval.data.wording import printable
 
 # ExDark: a text file for each image in the format bbGt of Piotr's toolbox.
 #
@@ -46,16 +48,16 @@ def read_exdark(path: Path, img_dir: Path | None = None) -> LabelSet:
         name.lower(): name
         for name in (i.path.relative_to(folder).as_posix() for i in load_image_folder(folder))
     }
-    marked = {}
+    marked, bad = {}, unread("ExDark", "label files")
     for file in label_files(path, ".txt"):
         name = file.relative_to(path).as_posix().removesuffix(".txt")
-        with reading(file, "ExDark"):
+        with bad.item(printable(file)):
             lines = file.read_text(encoding="utf-8").splitlines()
             boxes = [
                 _exdark_box(line.split()) for line in lines if line.strip() and line[0] != _HEADER
             ]
-        marked[spelled.get(name.lower(), name)] = boxes
-    return collect_labels(path, folder, marked, categories=_EXDARK)
+            marked[spelled.get(name.lower(), name)] = boxes
+    return collect_labels(path, folder, marked, categories=_EXDARK, problems=bad.problems())
 
 
 def _exdark_box(words: list[str]) -> Marked:
@@ -99,27 +101,32 @@ def read_ua_detrac(
     wanted = [p for p in places if p.name.rpartition("_")[2].lower() in path.name.lower()]
     folder = first_folder(path, img_dir, wanted or places)
     marked: dict[str, list[Marked]] = {}
+    films, frames = unread("UA-DETRAC", "label files"), unread("UA-DETRAC", "frames")
     for file in label_files(path, ".xml"):
-        with reading(file, "UA-DETRAC"):
-            marked |= _film(parse_xml(file, "sequence"), step)
+        with films.item(printable(file)):
+            marked |= _film(file, parse_xml(file, "sequence"), step, frames)
+    problems = (*films.problems(), *frames.problems())
     if unlisted == "empty":
-        films = {name.partition("/")[0] for name in marked}
+        named = {name.partition("/")[0] for name in marked}
         for image in load_image_folder(folder):
             name = image.path.relative_to(folder).as_posix()
-            if name.partition("/")[0] in films and (_number(name) - 1) % step == 0:
+            if name.partition("/")[0] in named and (_number(name) - 1) % step == 0:
                 marked.setdefault(name, [])
-    return collect_labels(path, folder, marked, categories=_UA_DETRAC)
+    return collect_labels(path, folder, marked, categories=_UA_DETRAC, problems=problems)
 
 
-def _film(root: ElementTree.Element, step: int) -> dict[str, list[Marked]]:
+def _film(
+    file: Path, root: ElementTree.Element, step: int, bad: BadItems
+) -> dict[str, list[Marked]]:
     ignored = [Marked(ANY, _detrac_box(box)) for box in root.findall("ignored_region/box")]
     frames = {}
-    for frame in root.findall("frame"):
-        number = int(frame.attrib["num"])
-        if (number - 1) % step == 0:
-            targets = frame.findall("target_list/target")
-            name = f"{root.attrib['name']}/img{number:05d}.jpg"
-            frames[name] = [*map(_target, targets), *ignored]
+    for position, frame in enumerate(root.findall("frame")):
+        with bad.item(f"{printable(file)}, frame[{position}]"):
+            number = int(frame.attrib["num"])
+            if (number - 1) % step == 0:
+                targets = frame.findall("target_list/target")
+                name = f"{root.attrib['name']}/img{number:05d}.jpg"
+                frames[name] = [*map(_target, targets), *ignored]
     return frames
 
 

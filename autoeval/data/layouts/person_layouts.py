@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autoeval.data.bad_items import BadItems
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.content import LabelSet
@@ -18,7 +20,9 @@ from autoeval.data.layouts.collecting import (
     label_files,
     number,
     reading,
+    unread,
 )
+from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
 # Caltech pedestrians: the films' vbb annotations as one JSON file.
@@ -66,16 +70,19 @@ def read_caltech(
     )
     lowest = number("min_height", min_height)
     marked: dict[str, list[Marked]] = {}
+    bad = unread("Caltech", "frames")
     with reading(path, "Caltech"):
         for name in (name.strip() for name in sets.split(",")):
             for film, labels in content[name].items():
                 for frame in range(step - 1, int(labels["nFrame"]), step):
-                    objects = labels["frames"].get(str(frame), ())
-                    marked[f"{name}_{film}_{frame}.png"] = [
-                        _caltech_box(entry, key, lowest) for entry in objects
-                    ]
+                    image = f"{name}_{film}_{frame}.png"
+                    with bad.item(f"{printable(path)}, {image}"):
+                        objects = labels["frames"].get(str(frame), ())
+                        marked[image] = [_caltech_box(entry, key, lowest) for entry in objects]
     folder = first_folder(path, img_dir, [path.parent / "images"])
-    return collect_labels(path, folder, marked, categories=[_CALTECH_PERSON])
+    return collect_labels(
+        path, folder, marked, categories=[_CALTECH_PERSON], problems=bad.problems()
+    )
 
 
 def _caltech_box(entry: dict[str, Any], key: str, min_height: float) -> Marked:
@@ -104,6 +111,7 @@ _CITYPERSONS_IGNORED = (_CITYPERSONS[0], _CITYPERSONS[-1])
 _CITYPERSONS_FOLDER = "gtBboxCityPersons"
 _CITYPERSONS_ENDING = "_gtBboxCityPersons.json"
 Row = tuple[str, list[float], list[float]]
+MakeBox = Callable[[Row], Marked]
 
 
 def read_citypersons(
@@ -131,14 +139,17 @@ def read_citypersons(
     position = ("full", "visible").index(chosen("box", box, ("full", "visible")))
     lowest = number("min_height", min_height)
     labels = path if path.name == _CITYPERSONS_FOLDER else path / _CITYPERSONS_FOLDER
-    rows = _of_mat(path) if path.is_file() else _of_json(labels / split)
-    marked: dict[str, list[Marked]] = {}
-    for name, entries in rows:
-        marked[name] = [_citypersons_box(entry, position, lowest) for entry in entries]
+    bad = unread("CityPersons", "images")
+    make = partial(_citypersons_box, position=position, min_height=lowest)
+    marked = dict(
+        _of_mat(path, bad, make) if path.is_file() else _of_json(labels / split, bad, make)
+    )
     root = path.parent if path.is_file() else labels.parent
     places = [up / "leftImg8bit" / split for up in (root, root.parent)]
     folder = first_folder(path, img_dir, places)
-    return collect_labels(path, folder, marked, categories=_CITYPERSONS[1:-1])
+    return collect_labels(
+        path, folder, marked, categories=_CITYPERSONS[1:-1], problems=bad.problems()
+    )
 
 
 def _citypersons_box(row: Row, position: int, min_height: float) -> Marked:
@@ -149,12 +160,12 @@ def _citypersons_box(row: Row, position: int, min_height: float) -> Marked:
     return Marked(category, (left, top, width, height), ignored)
 
 
-def _of_json(folder: Path) -> Iterator[tuple[str, list[Row]]]:
+def _of_json(folder: Path, bad: BadItems, make: MakeBox) -> Iterator[tuple[str, list[Marked]]]:
     for file in label_files(folder, _CITYPERSONS_ENDING):
-        content = read_json(file, "annotation file")
         name = file.relative_to(folder).as_posix().replace(_CITYPERSONS_ENDING, "_leftImg8bit.png")
-        with reading(file, "CityPersons"):
-            yield name, [_row(entry) for entry in content["objects"]]
+        with bad.item(printable(file)):
+            objects = read_json(file, "annotation file")["objects"]
+            yield name, [make(_row(entry)) for entry in objects]
 
 
 def _row(entry: dict[str, Any]) -> Row:
@@ -164,7 +175,7 @@ def _row(entry: dict[str, Any]) -> Row:
     return entry["label"], full, visible
 
 
-def _of_mat(path: Path) -> Iterator[tuple[str, list[Row]]]:
+def _of_mat(path: Path, bad: BadItems, make: MakeBox) -> Iterator[tuple[str, list[Marked]]]:
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
@@ -174,9 +185,10 @@ def _of_mat(path: Path) -> Iterator[tuple[str, list[Row]]]:
         raise InputError(f"{path} is not a .mat file of CityPersons ({error}).") from error
     with reading(path, "CityPersons"):
         (cells,) = (value for key, value in content.items() if not key.startswith("__"))
-        for cell in cells.ravel():
-            name = f"{cell.cityname}/{cell.im_name}"
-            yield name, [_numbers(row) for row in cell.bbs.reshape(-1, 10)]
+        for position, cell in enumerate(cells.ravel()):
+            with bad.item(f"{printable(path)}, image {position}"):
+                name = f"{cell.cityname}/{cell.im_name}"
+                yield name, [make(_numbers(row)) for row in cell.bbs.reshape(-1, 10)]
 
 
 def _numbers(row: Any) -> Row:
@@ -212,16 +224,18 @@ def read_crowdhuman(path: Path, img_dir: Path | None = None, *, box: str = "full
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read {path}: {error}.") from error
-    marked = {}
+    marked, bad = {}, unread("CrowdHuman", "lines")
     for k, line in enumerate(lines, 1):
         if line.strip():
-            with reading(path, "CrowdHuman", f"line {k}"):
+            with bad.item(f"{printable(path)}, line {k}"):
                 entry = json.loads(line)
                 marked[f"{entry['ID']}.jpg"] = [
                     _crowdhuman_box(each, key) for each in entry["gtboxes"]
                 ]
     folder = first_folder(path, img_dir, [path.parent / "Images"])
-    return collect_labels(path, folder, marked, categories=[_CROWDHUMAN_PERSON])
+    return collect_labels(
+        path, folder, marked, categories=[_CROWDHUMAN_PERSON], problems=bad.problems()
+    )
 
 
 def _crowdhuman_box(entry: dict[str, Any], key: str) -> Marked:
@@ -257,15 +271,18 @@ def read_eurocity(path: Path, img_dir: Path | None = None, *, split: str = "val"
     split : str
     """
     labels = path / "labels" / split
-    marked, sizes = {}, {}
+    marked, sizes, bad = {}, {}, unread("EuroCity Persons", "label files")
     for file in label_files(labels, ".json"):
         name = file.relative_to(labels).with_suffix(".png").as_posix()
-        content = read_json(file, "annotation file")
-        with reading(file, "EuroCity Persons"):
+        with bad.item(printable(file)):
+            content = read_json(file, "annotation file")
             sizes[name] = (int(content["imageheight"]), int(content["imagewidth"]))
             marked[name] = [box for entry in content["children"] for box in _eurocity_boxes(entry)]
     folder = first_folder(path, img_dir, [path / "img" / split])
-    return collect_labels(path, folder, marked, sizes=sizes, categories=_EUROCITY)
+    problems = bad.problems()
+    return collect_labels(
+        path, folder, marked, sizes=sizes, categories=_EUROCITY, problems=problems
+    )
 
 
 def _eurocity_boxes(entry: dict[str, Any]) -> list[Marked]:

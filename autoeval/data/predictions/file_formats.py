@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from autoeval.data.coco import read_coco
+from autoeval.data.coco import read_coco_images
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.json_columns import columns_of_list, read_lines, read_list
@@ -123,11 +123,14 @@ class Content(NamedTuple):
         Its own list of images.
     numbers : mapping of str to str
         Its own words for numbers of categories.
+    problems : tuple of str
+        What of its images was left out.
     """
 
     columns: Iterator[RawColumns]
     images: Sequence[LabelledImage] | None = None
     numbers: Mapping[str, str] = MappingProxyType({})
+    problems: tuple[str, ...] = ()
 
 
 def read_columns(path: Path) -> Content:
@@ -217,5 +220,6 @@ def _document(path: Path) -> Content:
         raise InputError(
             f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."
         ) from error
-    images = read_coco(path).images if document.get("images") else None
-    return Content(columns_of_list(document["annotations"]), images, numbers)
+    problems = list[str]()
+    images = read_coco_images(path, problems) if document.get("images") else None
+    return Content(columns_of_list(document["annotations"]), images, numbers, tuple(problems))

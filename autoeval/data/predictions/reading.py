@@ -116,7 +116,7 @@ def read_predictions(
         content = Content(read_text_folder(path, images, list(numbers or {})))
     else:
         content = read_columns(path)
-    columns, own, given = content
+    columns, own, given, problems = content
     entries = read_entries(path, columns)
     if images is None and own is not None:
         images, where = own, "its own list of images"
@@ -130,7 +130,7 @@ def read_predictions(
         entries.boxes,
         entries.scores,
         words.numbers,
-        entries.problems + lost,
+        problems + entries.problems + lost,
         numbering_conflict(path, given, numbers or {}) if _by_number(entries) else (),
         int(np.count_nonzero(place < 0)),
     )

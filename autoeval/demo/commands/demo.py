@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sample",
         type=Path,
         metavar="DIR",
-        help="write a small sample of labels and predictions instead, as in docs/sample",
+        help="write a small sample of labels and predictions instead",
     )
 
 

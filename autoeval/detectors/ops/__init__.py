@@ -86,7 +86,7 @@ def _refusal(name: str) -> Callable:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise MissingOperator(
             f"The operator {name} needs mmcv's compiled extension, and this mmcv has none: compile "
-            "mmcv (docs/mmdet-without-compiling.md), or choose a model without it."
+            "mmcv (docs/how-to/mmdet-without-compiling.md), or choose a model without it."
         )
 
     refuse.__name__ = name

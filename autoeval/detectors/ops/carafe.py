@@ -1,4 +1,6 @@
-"""CARAFE: upsampling in which every output pixel mixes a neighbourhood by weights of its own.
+"""CARAFE and multi-scale deformable attention.
+
+CARAFE is upsampling in which every output pixel mixes a neighbourhood by weights of its own.
 
 Wang et al., "CARAFE: Content-Aware ReAssembly of FEatures", 2019, equation 5.
 """

@@ -1,4 +1,4 @@
-"""Deformable convolution, plain and modulated.
+"""Deformable convolution, plain and modulated, and convolution at chosen places.
 
 Each output reads its kernel's places shifted by offsets of its own, and, modulated, weighs what it
 reads there: ``y(p) = sum_k w_k · m_k(p) · x(p + p_k + Δ_k(p))``, bilinear in ``x``, which is 0

@@ -1,4 +1,4 @@
-"""RoIAlign as two small matrix products for each region.
+"""RoIAlign as two small matrix products for each region, and deformable RoI pooling.
 
 The average of bilinear samples on a regular grid is separable: with a row of weights for each bin
 along y (P, H) and along x (Q, W), the pooled region is ``rows @ features @ columns.T``. Channels

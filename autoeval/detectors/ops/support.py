@@ -35,7 +35,7 @@ def check_needs(model: nn.Module, supplied: Collection[str]) -> None:
             raise MissingOperator(
                 f"{type(module).__name__} ('{name}') needs the operator "
                 f"{' and '.join(lacking)} of a compiled mmcv, and this mmcv has none: compile mmcv "
-                "(docs/mmdet-without-compiling.md), or choose a config without this module."
+                "(docs/how-to/mmdet-without-compiling.md), or choose a config without this module."
             )
 
 

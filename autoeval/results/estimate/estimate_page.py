@@ -18,6 +18,7 @@ from autoeval.report.tables import counted
 from autoeval.results.estimate.about import About
 from autoeval.results.estimate.answer import Answer, ByCategory, LabelledPairs, star
 from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
+from autoeval.results.estimate.reliability_diagram import ReliabilityDiagram
 from autoeval.results.estimate.score_scatter import LEFT_OUT, ScoreScatter, scores_to_plot
 from autoeval.results.estimate.threshold_curve import ThresholdCurve
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
@@ -84,6 +85,7 @@ def estimate_page(
         Warnings(estimate, results),
         LeftOut(problems, unreadable),
         AtAGlance(results),
+        ReliabilityDiagram(fit.reliability if fit else None),
         ScoreScatter(title, plotted, target, at),
         UnseenSources(results, _known_error(estimator), by_category=by_category),
         ByCategory(estimate.per_category if estimate else {}, target),

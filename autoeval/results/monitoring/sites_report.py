@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ from autoeval.report.interactive import Board
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.report.tables import counted, format_cells, to_terminal
+from autoeval.results.estimate.about import About
 from autoeval.results.monitoring.new_alarms import plain_rows
 from autoeval.results.monitoring.site_board import change_text
 from autoeval.targets import find_target
@@ -27,7 +29,9 @@ CAPTION = (
 )
 
 
-def sites_report(watched: Watched, board: Board) -> Report:
+def sites_report(
+    watched: Watched, board: Board, given: Mapping[str, str] = MappingProxyType({})
+) -> Report:
     """Compose the report.
 
     Parameters
@@ -35,6 +39,8 @@ def sites_report(watched: Watched, board: Board) -> Report:
     watched : Watched
     board : Board
         From `autoeval.results.monitoring.site_board.site_board`.
+    given : mapping of str to str
+        What the page is about.
     """
     n_sites = len(watched.table.sites)
     title = f"{find_target(watched.target).name} at {counted(n_sites, 'site')}"
@@ -46,6 +52,7 @@ def sites_report(watched: Watched, board: Board) -> Report:
             Missing(watched.missing),
             RunWarnings(watched.problems),
             HowSeen(watched),
+            About(given),
         ],
     )
 

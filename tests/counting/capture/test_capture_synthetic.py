@@ -131,7 +131,7 @@ def test_a_split_is_written_and_read_back(tmp_path):
     assert (item.object_name, item.split, item.ground_truth) == ("circles", "synthetic", 6)
     assert len(item.visible_points) == 6 - item.num_occluded
     write_contact_sheet(split, tmp_path / "sheet.png", pairs=7)
-    assert cv2.imread(str(tmp_path / "sheet.png")).shape[0] == 2 * 168
+    assert cv2.imread(str(tmp_path / "sheet.png")).shape[0] == round(150 * (2 * 2.7 + 0.4))
 
 
 def test_nothing_to_generate_is_refused(tmp_path):

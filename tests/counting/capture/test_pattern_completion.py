@@ -195,9 +195,9 @@ def test_counters_without_a_model_take_the_default_tasks(tmp_path, monkeypatch, 
     (tmp_path / "examples").symlink_to(EXAMPLES)
     for centres in ("detected", "oracle"):
         config = f"examples/completion_{centres}.py"
-        run = ["count", "capture", "run", "split", "--counter", config, "--out", "answers"]
+        run = ["count", "capture", "run", "split", "--counter", config, "--work-dir", "answers"]
         assert cli.main(run) == 0, capsys.readouterr()
-    assert cli.main(["count", "capture", "report", "split", "answers", "--out", "report"]) == 0
+    assert cli.main(["count", "capture", "report", "split", "answers", "--work-dir", "report"]) == 0
     table = pd.read_csv("report/measures.csv").set_index(["model", "task"])["sMAPE"]
     for model in ("completion-detected", "completion-oracle"):
         assert table[model, "total-original"] == 0

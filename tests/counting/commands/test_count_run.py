@@ -88,11 +88,11 @@ def test_counts_and_points_go_straight_into_the_evaluation(data, capsys):
     }
     truth = {name: entry["points"] for name, entry in points.items()}
     (data / "truth.json").write_text(json.dumps(truth))
-    argv = ["counts/dots/points.json", "--truth", "truth.json", "--out", "e"]
+    argv = ["counts/dots/points.json", "--truth", "truth.json", "--work-dir", "e"]
     assert main(["count", "evaluate", *argv]) == 0
     table = pd.read_csv("e/localisation.csv", index_col="measure")["dots"]
     assert table["GAME(3)"] == 0 and table["nAP"] == 1 and table["F1 within 4 px"] == 1
-    argv = ["counts/dots/predictions.csv", "--truth", "truth.json", "--out", "f"]
+    argv = ["counts/dots/predictions.csv", "--truth", "truth.json", "--work-dir", "f"]
     assert main(["count", "evaluate", *argv]) == 0
     assert pd.read_csv("f/measures.csv").loc[0, "MAE"] == 0
 

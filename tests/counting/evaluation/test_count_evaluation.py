@@ -143,7 +143,7 @@ def test_the_command_on_one_file(files, tmp_path, capsys):
 
 
 def test_the_command_compares_and_shows_names_as_text(files, tmp_path, capsys):
-    assert cli.main(["count", "evaluate", *files, "--out", "out", "--gamma", "0.3"]) == 0
+    assert cli.main(["count", "evaluate", *files, "--work-dir", "out", "--gamma", "0.3"]) == 0
     printed = capsys.readouterr().out
     assert "winner" in printed and "Wilcoxon p" in printed
     assert "1 images that a model skipped" in printed and "evaluated here" in printed
@@ -158,7 +158,7 @@ def test_the_command_compares_and_shows_names_as_text(files, tmp_path, capsys):
 
 def test_the_command_twice_gives_the_same_bytes(files, tmp_path):
     for out in ("one", "two"):
-        cli.main(["count", "evaluate", files[0], "--out", out])
+        cli.main(["count", "evaluate", files[0], "--work-dir", out])
     files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
     assert len(files) == 21
     for path in files:
@@ -170,7 +170,9 @@ def test_different_data_sets_side_by_side(files, tmp_path, capsys):
     (tmp_path / "other.csv").write_text("x,0,1\ny,7,7\nz,90,80\n")
     assert cli.main(["count", "evaluate", files[0], "other.csv"]) == 2
     assert "no image in common" in capsys.readouterr().err
-    assert cli.main(["count", "evaluate", files[0], "other.csv", "--separate", "--out", "o"]) == 0
+    assert (
+        cli.main(["count", "evaluate", files[0], "other.csv", "--separate", "--work-dir", "o"]) == 0
+    )
     assert "winner" not in capsys.readouterr().out
     content = json.loads((tmp_path / "o" / "evaluation.json").read_text())
     assert [m["measures"]["images"] for m in content["models"]] == [40, 3]
@@ -184,7 +186,7 @@ def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys)
     frame = pd.read_csv(files[0], names=["id", "target", "pred"])
     frame[["id", "target"]].rename(columns={"target": "count"}).to_csv("truth.csv", index=False)
     frame[["id", "pred"]].iloc[5:].to_csv("pred.csv", index=False)
-    argv = ["pred.csv", "--truth", "truth.csv", "--gamma", "cv", "--out", "out"]
+    argv = ["pred.csv", "--truth", "truth.csv", "--gamma", "cv", "--work-dir", "out"]
     assert cli.main(["count", "evaluate", *argv]) == 0
     assert "5 images of the truth have no prediction" in capsys.readouterr().out
     assert (

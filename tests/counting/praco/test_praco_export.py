@@ -24,7 +24,7 @@ Loader.add_constructor("!function", lambda loader, node: f"function {node.value}
 
 def export(data, out, *words):
     return main(
-        ["count", "praco", "export", "--data", str(data), "--out", str(out), *map(str, words)]
+        ["count", "praco", "export", "--data", str(data), "--work-dir", str(out), *map(str, words)]
     )
 
 

@@ -12,7 +12,7 @@ from autoeval.data.config_file import read_paper
 
 
 def reproduce(tmp_path, *words):
-    assert main(["reproduce", "binned", "--out", str(tmp_path / "out"), *map(str, words)]) == 0
+    assert main(["reproduce", "binned", "--work-dir", str(tmp_path / "out"), *map(str, words)]) == 0
     return tmp_path / "out"
 
 
