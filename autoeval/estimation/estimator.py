@@ -347,7 +347,7 @@ class AccuracyEstimator(EstimatorPasses):
         """
         if estimate.site is None:
             raise InputError("Expected an estimate from `predict`: this one holds no boxes.")
-        targets = (self.target, *estimate.beside)
+        targets = (self.target, *self.other_targets_, *estimate.beside)
         points = [point for point in map(OperatingPoint.of, targets) if point]
         return plan_site(
             estimate.site,
@@ -388,6 +388,7 @@ class AccuracyEstimator(EstimatorPasses):
                     f"Precision, recall and F1 are estimated by '{DEFAULT_METHOD}', not by "
                     f"'{self.method}': fit by that."
                 )
+            names = [name for name in points_at(score_thr, iou) if name != self.target]
             best = float(boxes.clean.scores.max(initial=0.0))
             if best <= score_thr:
                 raise InputError(
@@ -395,7 +396,6 @@ class AccuracyEstimator(EstimatorPasses):
                     f"{best:.2f}: precision is not defined, and recall is 0. Choose a lower "
                     "threshold."
                 )
-            names = [name for name in points_at(score_thr, iou) if name != self.target]
             others |= {name: self.regression_of(name) for name in names}
         return estimate_site(site, self._fitted, others, self.score_thr)
 
