@@ -124,7 +124,8 @@ def _simple_plan(args: argparse.Namespace) -> tuple[LabelPlan | None, dict[str, 
 
 def _refuse_with_plan(args: argparse.Namespace) -> None:
     """Refuse another detector or pool: a plan holds its own."""
-    names = ("estimator", "images", "predictions", "pseudo_labels", "teacher", "detector", "config")
+    names: tuple[str, ...] = ("estimator", "images", "predictions", "site")
+    names += ("pseudo_labels", "teacher", "detector", "config")
     given = [name.replace("_", "-") for name in names if getattr(args, name)]
     if given:
         raise InputError(
