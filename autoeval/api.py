@@ -30,6 +30,7 @@ from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
 from autoeval.metasets.task import Task, load_task
 from autoeval.runtime.files import write_table
+from autoeval.targets import OperatingPoint
 
 if TYPE_CHECKING:
     from autoeval.estimation.observation.observing import ImageDetector
@@ -98,7 +99,8 @@ def fit(
     data_root : path-like, optional
         Folder with the data of the task.
     target : str
-        What is estimated: ``mAP``, ``mAP50``, ``mAP75``, or with a task a counting error.
+        What is estimated: ``mAP``, ``mAP50``, ``mAP75``, one at a score threshold such as
+        ``recall@0.3``, or with a task a counting error. `AccuracyEstimator.for_target` changes it.
     level : float
         Nominal coverage of the intervals.
     calibrate : bool
@@ -174,6 +176,11 @@ def fit(
                     loading=loading,
                 )
             else:
+                if OperatingPoint.of(target):
+                    raise InputError(
+                        f"A fit on a task with its detector is of mAP: leave {target} out of the "
+                        "fit, and name it when you estimate."
+                    )
                 return _fit_task(
                     loaded,
                     task,
@@ -254,6 +261,7 @@ def estimate_with_labels(
     img_dir: PathLike | None = None,
     words: Mapping[str, str] | None = None,
     planned: bool = True,
+    score_thr: float | None = None,
 ) -> LabelledEstimate:
     """Estimate the accuracy at the site of a plan from the labels of the images that it drew.
 
@@ -270,6 +278,9 @@ def estimate_with_labels(
     planned : bool
         Whether the plan drew the labelled images. Otherwise all that are labelled are taken, as a
         simple random sample.
+    score_thr : float, optional
+        Estimate precision, recall and F1 of the boxes over this score, too; by default where the
+        plan was made for a threshold.
 
     Raises
     ------
@@ -277,7 +288,8 @@ def estimate_with_labels(
         If plan or labels cannot be read, or do not belong together.
     """
     plan = plan if isinstance(plan, LabelPlan) else load_plan(plan)
-    return estimate_plan(plan, read_labels(Path(labels), img_dir), words=words, planned=planned)
+    content = read_labels(Path(labels), img_dir)
+    return estimate_plan(plan, content, words=words, planned=planned, score_thr=score_thr)
 
 
 def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:

@@ -230,21 +230,30 @@ def fit_prior(
         named = (own["category"] == KNOWN_BY_NAME).to_numpy(float)
         blocks.append((pairs, x, named, Shared.of(pairs, pairs, (x, x)), own[target].to_numpy()))
 
-    def loss(values: np.ndarray) -> float:
-        intercept, known, slopes, logs = values[0], values[1], values[2 : 2 + n], values[2 + n :]
+    def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
+        mean, logs = values[: 2 + n], values[2 + n :]
         variances, intercept_std = variances_of(logs)
-        total = 0.5 * float(np.sum(((logs - USUAL) / HYPER_STD) ** 2))
-        total += 0.5 * (known / MEAN_STD) ** 2 + 0.5 * float(np.sum((slopes / SLOPE_STD) ** 2))
+        off = (logs - USUAL) / HYPER_STD
+        widths = np.array([np.inf, MEAN_STD, *[SLOPE_STD] * n])
+        total = 0.5 * float(np.sum(off**2) + np.sum((mean / widths) ** 2))
+        gradient = np.concatenate([mean / widths**2, off / HYPER_STD])
         for pairs, x, named, shared, y in blocks:
             covariance = shared.covariance(variances, intercept_std**2)
             factor = cho_factor(covariance + np.diag(variances.pair + pairs.sampling), lower=True)
-            residual = y - intercept - known * named - x @ slopes
-            total += 0.5 * residual @ cho_solve(factor, residual)
-            total += np.log(np.diag(factor[0])).sum()
-        return total
+            terms = np.column_stack([np.ones(len(y)), named, x])
+            residual = y - terms @ mean
+            solved = cho_solve(factor, residual)
+            total += 0.5 * residual @ solved + np.log(np.diag(factor[0])).sum()
+            # Rasmussen & Williams 2006, equation 5.9
+            rest = cho_solve(factor, np.eye(len(y))) - np.outer(solved, solved)
+            same = (shared.family, shared.place, shared.category, np.eye(len(y)))
+            parts = (*same, shared.line * shared.family, np.ones_like(rest), shared.line)
+            gradient[: 2 + n] -= terms.T @ solved
+            gradient[2 + n :] += [np.sum(rest * of) for of in parts] * np.exp(2 * logs)
+        return total, gradient
 
     start = np.concatenate([[0.3, 0.0], np.full(n, 0.15 / n), USUAL])
-    found = minimize(loss, start, method="L-BFGS-B").x
+    found = minimize(loss, start, jac=True, method="L-BFGS-B").x
     variances, intercept_std = variances_of(found[2 + n :])
     effects = [variances.family, variances.place, variances.category, variances.pair]
     total = sum(effects)

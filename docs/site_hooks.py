@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
-from autoeval.cli import COMMANDS, GROUPS, _module
+from autoeval.cli import GROUPS, _module
 
 ROOT = Path(__file__).parents[1]
 INDEX = "docs/README.md"
@@ -38,8 +38,9 @@ def on_config(config):
     """Take the navigation from the index."""
     config.nav = [{"Home": "README.md"}]
     for title, text in re.findall(r"^## (.+)\n((?:.|\n(?!## ))*)", index(), re.MULTILINE):
-        targets = re.findall(r"^\| \[[^\]]*\]\(([^)]+)\)", text, re.MULTILINE)
-        config.nav.append({title: [site_path(repository_path(INDEX, t)) for t in targets]})
+        links = re.findall(r"^\| \[([^\]]*)\]\(([^)]+)\)", text, re.MULTILINE)
+        pages = [{name: site_path(repository_path(INDEX, target))} for name, target in links]
+        config.nav.append({title: pages})
     return config
 
 
@@ -109,7 +110,7 @@ def commands():
             module = import_module(_module(name))
             parser = argparse.ArgumentParser(prog=f"autoeval {name}", description=module.__doc__)
             module.add_arguments(parser)
-            parts += [f"### autoeval {name}", f"{COMMANDS[name].capitalize()}.", *options(parser)]
+            parts += [f"### autoeval {name}", *options(parser)]
     return "\n\n".join(parts)
 
 
@@ -126,8 +127,7 @@ def options(parser):
         said = formatter._expand_help(action) if action.help else ""
         if action.dest != "help":
             rows.append(f"| `{escaped(names)}` | {escaped(said)} |")
-    described = (parser.description or "").strip()
-    yield described.partition("\n\n")[2] or described
+    yield (parser.description or "").strip()
     if rows:
         yield "\n".join(["| option | meaning |", "|---|---|", *rows])
     for action in parser._actions:

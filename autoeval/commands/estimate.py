@@ -14,12 +14,18 @@ from autoeval.commands.detector_options import (
 from autoeval.commands.execution_options import add_execution_options
 from autoeval.commands.image_options import add_image_details
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
-from autoeval.commands.site_options import add_category_option, predict_site, site_facts
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_target_options,
+    load_for_target,
+    predict_site,
+    site_facts,
+)
 from autoeval.errors import InputError
 
 OF_IMAGES = ("images", "img_dir", "every", "detector", "config", "checkpoint")
 OF_FILES = ("predictions", "half_size_predictions", "images_list", "names", "truncated")
-SAME_SITE = (*OF_IMAGES, *OF_FILES, "category", "site")
+SAME_SITE = (*OF_IMAGES, *OF_FILES, "category", "site", "target", "score_thr")
 """Options that `label plan` has, too, and that say which images and boxes are meant."""
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
 
@@ -45,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_predictions_options(parser, "boxes on the new images: COCO results, JSON lines, Parquet")
     add_image_list_option(parser)
     add_category_option(parser)
+    add_target_options(parser)
     parser.add_argument(
         "--work-dir",
         type=Path,
@@ -65,14 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
-    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.estimate.tool_files import export
     from autoeval.results.printing import print_report
 
     if bool(args.predictions) == bool(args.images):
         raise InputError("Expected either IMAGES or --predictions FILE.")
-    estimator = AccuracyEstimator.load(args.estimator)
+    estimator = load_for_target(args)
     estimate = predict_site(args, estimator, teacher=named_teacher(args))
     if estimate is None:
         return 0

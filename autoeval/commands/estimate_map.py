@@ -39,7 +39,7 @@ from autoeval.commands.meta_set_options import (
     work_dir,
 )
 from autoeval.commands.predictions_options import add_predictions_options
-from autoeval.commands.site_options import add_category_option, predict_site
+from autoeval.commands.site_options import add_category_option, add_threshold_options, predict_site
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
@@ -85,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="use a saved one instead of fitting, with its detector; needs --images alone",
     )
     add_category_option(method)
+    add_threshold_options(method)
     add_counting_options(parser)
     add_pass_options(parser, light=True)
     add_execution_options(parser)

@@ -1,4 +1,4 @@
-"""Estimate mAP from a few labels, the boxes of all images, and label-free scores."""
+"""Estimate accuracy from a few labels, the boxes of all images, and label-free scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ from autoeval.commands.label_options import (
     translation,
 )
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
-from autoeval.commands.site_options import add_category_option, predict_site, site_facts
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_target_options,
+    load_for_target,
+    predict_site,
+    site_facts,
+)
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     free.add_argument("--estimator", metavar="FILE", help="estimator.parquet of `autoeval fit`")
     add_image_options(free, "estimate on, the labelled ones among them")
     add_category_option(free)
+    add_target_options(free)
     add_image_list_option(free)
     add_predictions_options(parser, "COCO results on those images, instead of a detector")
     add_detector_options(parser)
@@ -81,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         img_dir=args.label_images,
         words=translation(args.words),
         planned=args.plan is not None,
+        score_thr=args.score_thr,
     )
     report = label_report(estimate, given)
     if args.json:
@@ -102,14 +110,12 @@ def _facts_of(plan: Path) -> dict[str, str]:
 
 def _simple_plan(args: argparse.Namespace) -> tuple[LabelPlan | None, dict[str, str]]:
     """Estimate without labels; labels that no plan drew are taken as a simple random sample."""
-    from autoeval.estimation.estimator import AccuracyEstimator
-
     if not args.estimator or not (args.images or args.predictions):
         raise InputError(
             "Expected --plan DIR; or, for labels that no plan drew, --estimator FILE and "
             "--images PATH or --predictions FILE."
         )
-    estimator = AccuracyEstimator.load(args.estimator)
+    estimator = load_for_target(args)
     estimate = predict_site(args, estimator, teacher=named_teacher(args))
     if estimate is None:
         return None, {}
@@ -124,8 +130,8 @@ def _simple_plan(args: argparse.Namespace) -> tuple[LabelPlan | None, dict[str, 
 
 def _refuse_with_plan(args: argparse.Namespace) -> None:
     """Refuse another detector or pool: a plan holds its own."""
-    names: tuple[str, ...] = ("estimator", "images", "predictions", "site")
-    names += ("pseudo_labels", "teacher", "detector", "config")
+    pool = ("estimator", "images", "predictions", "pseudo_labels", "teacher", "detector", "config")
+    names = (*pool, "site", "target")
     given = [name.replace("_", "-") for name in names if getattr(args, name)]
     if given:
         raise InputError(

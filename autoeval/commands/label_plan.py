@@ -14,7 +14,13 @@ from autoeval.commands.execution_options import add_execution_options
 from autoeval.commands.image_options import add_image_options
 from autoeval.commands.label_options import add_pseudo_label_options, translation
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
-from autoeval.commands.site_options import add_category_option, predict_site, site_facts
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_target_options,
+    load_for_target,
+    predict_site,
+    site_facts,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     plan = parser.add_argument_group("plan")
     add_image_options(plan, "draw from: the pool that the estimate is about")
     add_category_option(plan)
+    add_target_options(plan)
     plan.add_argument("--n", type=int, default=20, help="images to label (%(default)s)")
     plan.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
     plan.add_argument(
@@ -60,12 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make or enlarge the plan, write the folder, say what to expect."""
-    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.plan_folder import plan_in_folder
     from autoeval.report.sections import written_files
     from autoeval.results.labels.plan_report import plan_report
 
-    estimator = AccuracyEstimator.load(args.estimator)
+    estimator = load_for_target(args)
     estimate = predict_site(args, estimator, teacher=named_teacher(args))
     if estimate is None:
         return 0

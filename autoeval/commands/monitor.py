@@ -118,6 +118,12 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
     sites.add_argument(
         "--worst", type=int, default=3, metavar="K", help="how many count as worst (%(default)s)"
     )
+    sites.add_argument(
+        "--score-thr",
+        type=float,
+        metavar="S",
+        help="estimate recall and false alarms an image at this score threshold, too",
+    )
     sites.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
 
 
@@ -183,7 +189,8 @@ def _watch_images(
     from autoeval.monitoring.watch_sites import WatchPlan, watch_sites
 
     executor, clock = make_executor(args), Clock(args.time)
-    plan = WatchPlan(args.by, args.depth, args.worst, args.seed, _changes(args))
+    changes = _changes(args)
+    plan = WatchPlan(args.by, args.depth, args.worst, args.seed, changes, args.score_thr)
     found = find_images(args.images, args.img_dir)
     load = named_detector(args, estimator.loading_.get("detector"))
     files = [image for image in found.images if isinstance(image, ImageFile)]
@@ -215,7 +222,7 @@ def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -
         args.predictions,
         estimator,
         RecordStore(args.work_dir),
-        WatchPlan(args.by, args.depth, args.worst, args.seed, _changes(args)),
+        WatchPlan(args.by, args.depth, args.worst, args.seed, _changes(args), args.score_thr),
         half_size_predictions=args.half_size_predictions,
         images_list=args.images_list,
         categories=named_categories(args.category),

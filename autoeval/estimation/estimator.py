@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.runtime.shards import Shards
-from autoeval.targets import AP_TARGETS
+from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
 CALIBRATIONS = "calibrations"  # of the sites of fits that were joined
 
@@ -56,7 +55,8 @@ class AccuracyEstimator(EstimatorPasses):
     method : str
         Name in `autoeval.estimation.methods.methods`.
     target : str
-        Column to estimate; a name in `autoeval.targets.TARGETS`.
+        Column to estimate: a name in `autoeval.targets.TARGETS`, or precision, recall or F1 at a
+        score threshold, such as ``recall@0.3``.
     level : float
         Nominal coverage of the interval.
 
@@ -145,23 +145,46 @@ class AccuracyEstimator(EstimatorPasses):
         self.loading_ = dict(loading or {})
         self.fit_result_ = fit_result
         self.detector_ = detector
-        self.__dict__.pop("other_targets_", None)
+        self._regressions = {self.target: self.regression_}
         return self
+
+    def for_target(self, target: str) -> Self:
+        """Return an estimator of another target, fitted on the same table.
+
+        Raises
+        ------
+        InputError
+            If there is no such target, or the table does not have what it needs.
+        """
+        if target == self.target:
+            return self
+        return type(self)(self.method, target=target, level=self.level).fit_rows(
+            self.table_,
+            context=self.context_,
+            calibration=self.calibration_,
+            label_assistance=self.label_assistance_,
+            loading=self.loading_,
+            detector=self.detector_,
+        )
+
+    def regression_of(self, target: str) -> Regression:
+        """Return the regression of a target on the table that it was fitted on."""
+        if target not in self._regressions:
+            fitted = make_regression(self.method, target=target, level=self.level).fit(self.table_)
+            self._regressions[target] = fitted
+        return self._regressions[target]
 
     @property
     def table_(self) -> pd.DataFrame:
         """The rows that it was fitted on."""
         return self._fitted.table_
 
-    @cached_property
+    @property
     def other_targets_(self) -> dict[str, Regression]:
         """Regressions of the other average precisions on the same scores, by target."""
         known = getattr(self._fitted, "rows_", self.table_)
-        return {
-            name: make_regression(self.method, target=name, level=self.level).fit(self.table_)
-            for name in AP_TARGETS
-            if name != self.target and name in known
-        }
+        names = [name for name in AP_TARGETS if name != self.target and name in known]
+        return {name: self.regression_of(name) for name in names}
 
     def predict(
         self,
@@ -180,6 +203,8 @@ class AccuracyEstimator(EstimatorPasses):
         keep: Keeping | None = None,
         shards: Shards | None = None,
         watch: Callable[[Evidence], object] = lambda evidence: None,
+        score_thr: float | None = None,
+        iou: float = IOUS[0],
     ) -> Any:
         """Estimate the accuracy on new images, from predictions or with the detector.
 
@@ -222,6 +247,10 @@ class AccuracyEstimator(EstimatorPasses):
             Which processes share the images.
         watch : callable
             Called with the evidence of each image, where a detector is run.
+        score_thr : float, optional
+            Estimate precision, recall and F1 of the boxes over this score, too.
+        iou : float
+            At which IoU with a labelled object such a box is a true positive.
 
         Returns
         -------
@@ -241,7 +270,8 @@ class AccuracyEstimator(EstimatorPasses):
             if detector is not None:
                 raise InputError("Expected either predictions or a detector, but got both.")
             found = self._site_of_predictions(predictions, images, labels, categories)
-            return self._predict_with(replace(found, known=site or ""), labels, words)
+            found = replace(found, known=site or "")
+            return self._predict_with(found, labels, words, score_thr, iou)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
         listed = list_images(images)
@@ -259,7 +289,7 @@ class AccuracyEstimator(EstimatorPasses):
             self.check_context(observer.context())
             found = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
         found = found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
-        return self._predict_with(replace(found, known=site or ""), labels, words)
+        return self._predict_with(replace(found, known=site or ""), labels, words, score_thr, iou)
 
     def plan_labels(
         self,
@@ -287,10 +317,12 @@ class AccuracyEstimator(EstimatorPasses):
         """
         if estimate.site is None:
             raise InputError("Expected an estimate from `predict`: this one holds no boxes.")
+        targets = (self.target, *estimate.beside)
+        points = [point for point in map(OperatingPoint.of, targets) if point]
         return plan_site(
             estimate.site,
             self.label_assistance_,
-            priors_of_targets(estimate, {self.target: self._fitted, **self.other_targets_}),
+            priors_of_targets(estimate, {name: self.regression_of(name) for name in targets}),
             target=self.target,
             level=self.level,
             n=n,
@@ -299,16 +331,43 @@ class AccuracyEstimator(EstimatorPasses):
             pseudo_labels=pseudo_labels,
             pseudo_words=pseudo_words,
             detector=estimate.site.detector,
+            point=points[0] if points else None,
         )
 
-    def predict_site(self, site: Site) -> Estimate:
-        """Estimate from what `site` returns."""
+    def predict_site(
+        self, site: Site, score_thr: float | None = None, iou: float = IOUS[0]
+    ) -> Estimate:
+        """Estimate from what `site` returns; see `predict`."""
         own = self.context_.get(CALIBRATIONS, {}).get(site.known)
         calibration = ScoreCalibration.from_dict(own) if own else self.calibration_
         boxes = replace(site.boxes, calibration=calibration)
         doubt = self.statistics_.doubt if "boxes" in self.context_ else 0.0
         site = replace(site, boxes=boxes, unseen=max(site.unseen, doubt))
-        return estimate_site(site, self._fitted, self._others, self.score_thr)
+        point = OperatingPoint.of(self.target)
+        others = dict(self._others)
+        if point is not None:
+            score_thr, iou = point.score_thr, point.iou
+        if score_thr is not None:
+            if site.known:
+                raise InputError(
+                    "At a known site mAP, mAP50 and mAP75 are estimated, not precision, recall and "
+                    "F1: leave out either the site or the score threshold."
+                )
+            if not isinstance(self._fitted, BayesianRegression):
+                raise InputError(
+                    f"Precision, recall and F1 are estimated by '{DEFAULT_METHOD}', not by "
+                    f"'{self.method}': fit by that."
+                )
+            best = float(boxes.clean.scores.max(initial=0.0))
+            if best <= score_thr:
+                raise InputError(
+                    f"No box on these images has a score over {score_thr:g}, the highest is "
+                    f"{best:.2f}: precision is not defined, and recall is 0. Choose a lower "
+                    "threshold."
+                )
+            names = [name for name in points_at(score_thr, iou) if name != self.target]
+            others |= {name: self.regression_of(name) for name in names}
+        return estimate_site(site, self._fitted, others, self.score_thr)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `Regression`."""
@@ -357,10 +416,15 @@ class AccuracyEstimator(EstimatorPasses):
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
 
     def _predict_with(
-        self, site: Site, labels: PathLike | None, words: Mapping[str, str] | None
+        self,
+        site: Site,
+        labels: PathLike | None,
+        words: Mapping[str, str] | None,
+        score_thr: float | None,
+        iou: float,
     ) -> Estimate | LabelledEstimate:
         """Estimate without labels, or with those of some images."""
-        estimate = self.predict_site(site)
+        estimate = self.predict_site(site, score_thr, iou)
         if labels is None:
             return estimate
         content, folder = read_labels(Path(labels), None), Path(labels).parent
@@ -371,7 +435,7 @@ class AccuracyEstimator(EstimatorPasses):
         names = {image.image_id for image in site.boxes.clean.images}
         if any(image.image_id not in names for image in plan.found.images):
             raise InputError(f"{folder} holds a plan for other images than these.")
-        return estimate_with_labels(plan, content, words=words)
+        return estimate_with_labels(plan, content, words=words, score_thr=score_thr)
 
     @property
     def _others(self) -> dict[str, Regression]:

@@ -23,7 +23,7 @@ from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.recording import BOXES_FILE, apart, recorded_sites
 from autoeval.estimation.observation.travelling import LoadDetector
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import BASELINE, leave_one_source_out
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.reliability import reliability
@@ -159,15 +159,18 @@ def fit_task(
 
 def _with_calibrated(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Add the scores of calibrated boxes to the rows of the sources' own images."""
-    several, added = rows["category"].nunique() > 1, [*FEATURES, *(f"{t}_std" for t in AP_TARGETS)]
-    if several:
-        rows = rows.pivot(index="source", columns="category", values=added)
-        rows.columns = [f"{score}/{category}" for score, category in rows.columns]
+    names = [*FEATURES, EXPECTED_COUNTS, COUNTS, *(f"{target}_std" for target in AP_TARGETS)]
+    if rows["category"].nunique() > 1:
+        each = [rows.pivot(index="source", columns="category", values=name) for name in names]
+        rows = pd.concat(
+            [of.add_prefix(f"{name}/") for name, of in zip(names, each, strict=True)], axis=1
+        )
     else:
-        rows = rows.set_index("source")[added]
+        rows = rows.set_index("source")[names]
     joined = table.join(rows, on="source")
-    joined.loc[joined["kind"] != SEED, rows.columns] = np.nan
-    return joined
+    own = joined["kind"] == SEED
+    nothing = {name: None if rows[name].dtype == object else np.nan for name in rows}
+    return joined.assign(**{name: joined[name].where(own, no) for name, no in nothing.items()})
 
 
 def _training_set(site: LabelledSite) -> TrainingSet:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from autoeval.metasets.seed_set import named_rng
 from autoeval.monitoring.changes.image_numbers import image_numbers
+from autoeval.monitoring.fitting import change_errors as errors
 from autoeval.monitoring.fitting.changed_images import ChangedImages
 from autoeval.monitoring.fitting.fit_change import (
     CLEAN_BOXES,
@@ -21,7 +22,6 @@ from autoeval.monitoring.fitting.fit_change import (
 from autoeval.monitoring.fitting.known_changes import KnownChanges, known_changes
 from autoeval.report.sections import Part, StudyReport
 from autoeval.research.studies import change_alarms as alarms
-from autoeval.research.studies import change_errors as errors
 from autoeval.runtime.progress import progress_bar
 
 ABOUT = (

@@ -91,6 +91,7 @@ def labels_from_files_report(
     sites: Sequence[TrainingSet],
     *,
     name: str = "labels_from_files",
+    target: str = "mAP",
     fewest: int = FEWEST_IMAGES,
     sizes: Sequence[int] = (10, 20, 50),
     draws: int = 60,
@@ -107,6 +108,8 @@ def labels_from_files_report(
         that category.
     name : str
         Of the files of the report.
+    target : str
+        ``mAP``, or one at a threshold such as ``recall@0.3``.
     sizes : sequence of int
         Numbers of labels.
     fewest, draws, seed
@@ -124,13 +127,15 @@ def labels_from_files_report(
         evaluated += evaluated_pairs(
             fit_assistance([site_of_set(one)]),
             [labelled_sites[of.name] for of in others],
-            _priors_from(one, others),
+            _priors_from(one, others, target),
             fewest=fewest,
+            target=target,
         )
     if not evaluated:
         raise InputError(f"None of {len(sites)} sites has {fewest} images: take fewer.")
     names = ", ".join(of.name for of in labelled)
     about = ABOUT.format(fewest=fewest, draws=draws, fitted=ONE_SET.format(names=names))
+    about = about.replace("the mAP of", f"the {target} of")
     return _report(name, about, evaluated, backtest(evaluated, sizes=sizes, draws=draws, seed=seed))
 
 
@@ -153,8 +158,8 @@ def _report(
             Part(
                 f"{name}_correlation",
                 known,
-                _points(known, "mAP", "label_free", "prior_error"),
-                _FORMATS,
+                _points(known, pairs[0].target, "label_free", "prior_error"),
+                {**_FORMATS, pairs[0].target: "{:.1f}"},
             ),
             *further,
             Part(f"{name}_by_site", evaluated, _of_twenty(evaluated), _FORMATS),
@@ -164,7 +169,7 @@ def _report(
 
 _FORMATS = {
     **dict.fromkeys(
-        ("error", "bias", "half-width", "label-free", "prior error", "mAP", "wanted"), "{:.1f}"
+        ("error", "bias", "half-width", "label-free", "prior error", "wanted"), "{:.1f}"
     ),
     **dict.fromkeys(("labels", "labels, corrected", "effective"), "{:.0f}"),
     **dict.fromkeys(("coverage", "corrected", "dropped"), "{:.1%}"),
@@ -202,11 +207,11 @@ def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
 
 
 def _priors_from(
-    labelled: TrainingSet, sites: Sequence[TrainingSet]
+    labelled: TrainingSet, sites: Sequence[TrainingSet], target: str = "mAP"
 ) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair, each as of a new site, by a regression on one labelled set."""
     known, calibration = calibrated_rows([labelled])
-    estimator = BayesianRegression().fit(known)
+    estimator = BayesianRegression(target=target).fit(known)
     error = error_elsewhere(estimator.cross_validated_, estimator.level) or OF_ONE_SET
     single = labelled.truth.categories if len(labelled.truth.categories) == 1 else None
     priors = {}

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
+from autoeval.labels.control_variates import MODEL
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
+    SampleAccuracy,
     estimate_category,
+    measure_counts,
     measure_sample,
 )
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import LabelledSite, true_influence
+from autoeval.labels.labelled_site import LabelledSite
 from autoeval.labels.sample_size import BATCH, stretched
 from autoeval.labels.value_with_error import ValueWithError
+from autoeval.metrics.operating_point import image_counts, influence_on
 from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.targets import OperatingPoint
 
 SIZES = (5, 10, 20, 30, 50)
 FEWEST_IMAGES = 60
@@ -48,6 +54,8 @@ class EvaluatedPair:
     small_sample_bias : float
     prior : ValueWithError
         The label-free estimate with its error.
+    target : str
+        What is estimated, such as ``mAP`` or ``recall@0.3``.
     """
 
     name: str
@@ -58,11 +66,24 @@ class EvaluatedPair:
     mixing: MixingWeights
     small_sample_bias: float
     prior: ValueWithError
+    target: str = "mAP"
 
     @property
     def truth(self) -> float:
-        """The mAP of all images."""
-        return float(self.ranking.average_precision().mean())
+        """The target on all images."""
+        return self.measure(np.arange(len(self.ranking))).value
+
+    def measure(self, images: np.ndarray) -> SampleAccuracy:
+        """Measure the target on some images, (k,) int."""
+        if self._counts is None:
+            return measure_sample(self.ranking.take(images), self.target)
+        return measure_counts(self.target.partition("@")[0], self._counts[:, images])
+
+    @cached_property
+    def _counts(self) -> np.ndarray | None:
+        """Counts of a target at a threshold, (3, N), which need no matching again."""
+        point = OperatingPoint.of(self.target)
+        return image_counts(self.ranking, point.score_thr, point.level) if point else None
 
 
 def leave_families_out(
@@ -82,26 +103,42 @@ def evaluated_pairs(
     priors: Priors,
     *,
     fewest: int = FEWEST_IMAGES,
+    target: str = "mAP",
 ) -> Iterator[EvaluatedPair]:
     """Yield each pair of a site and a category that has a prior, with a fitted assistance."""
+    point = OperatingPoint.of(target)
     several = len(assistance.sites) > 1
     fitted_on = "other families" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
-        predicted = assistance.predict(site.pool, site.pseudo_labels)
+        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, site.pseudo_labels)]
+        mixing = assistance.mixing_weights(site.pseudo_labels is not None)
+        if point is not None:
+            mixing = assistance.points[point.measure]
+            counts = [
+                image_counts(of, point.score_thr, point.level)
+                for of in assistance.box_model.rankings(site.pool)
+            ]
+            predicted = [
+                mixing.slopes[MODEL] * np.nan_to_num(influence_on(point.measure, of))
+                for of in counts
+            ]
         for pair in pairs_of(site, everywhere=True):
             category = site.truth.categories[pair.category]
             prior = priors.get((site.name, category))
             if prior is not None:
-                yield EvaluatedPair(
+                made = EvaluatedPair(
                     site.name,
                     category,
                     fitted_on,
                     pair.ranking,
-                    predicted[pair.category].mean(axis=0),
-                    assistance.mixing_weights(site.pseudo_labels is not None),
-                    assistance.small_sample_bias,
+                    predicted[pair.category],
+                    mixing,
+                    assistance.small_sample_bias if point is None else 0.0,
                     prior,
+                    target,
                 )
+                if np.isfinite(made.truth):  # precision of a pair without a box has none
+                    yield made
 
 
 def backtest(
@@ -120,8 +157,9 @@ def backtest(
     rows: list[dict] = []
     for one in pairs:
         n_pool = len(one.ranking)
+        orders = [_planned(one, seed + d) for d in range(draws)]
         for k in (k for k in sizes if k <= MOST_LABELLED * n_pool):
-            drawn = [_draw(one, k, seed + d) for d in range(draws)]
+            drawn = [_draw(one, k, seed + d, order) for d, order in enumerate(orders)]
             rows += _evaluate(one, k, drawn)
     return pd.DataFrame(rows)
 
@@ -162,7 +200,7 @@ def correlations(pairs: Sequence[EvaluatedPair]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``site``, ``category``, ``n_images``, ``mAP``, ``label_free``, ``prior_error`` (standard
+        ``site``, ``category``, ``n_images``, the target, ``label_free``, ``prior_error`` (standard
         error of the label-free estimate), ``correlation``.
     """
     return pd.DataFrame(
@@ -171,10 +209,12 @@ def correlations(pairs: Sequence[EvaluatedPair]) -> pd.DataFrame:
                 "site": one.name,
                 "category": one.category,
                 "n_images": len(one.ranking),
-                "mAP": one.truth,
+                one.target: one.truth,
                 "label_free": one.prior.value,
                 "prior_error": one.prior.error,
-                "correlation": np.corrcoef(true_influence(one.ranking), one.predicted)[0, 1],
+                "correlation": np.corrcoef(
+                    one.measure(np.arange(len(one.ranking))).influence, one.predicted
+                )[0, 1],
             }
             for one in pairs
         ]
@@ -199,10 +239,10 @@ def effective_labels(evaluated: pd.DataFrame) -> pd.DataFrame:
     return evaluated.assign(effective=1 / (1 / n + ratio * (1 / k - 1 / n)))
 
 
-def _draw(one: EvaluatedPair, k: int, seed: int) -> dict[str, ValueWithError]:
+def _draw(one: EvaluatedPair, k: int, seed: int, order: np.ndarray) -> dict[str, ValueWithError]:
     rng, n_pool = np.random.default_rng([seed, k]), len(one.ranking)
     simple = _estimate(one, np.sort(rng.choice(n_pool, k, replace=False)))
-    planned = _estimate(one, _planned(one, seed)[:k])
+    planned = _estimate(one, order[:k])
     return {
         "sample": simple.sample,
         "sample, drawn by plan": planned.sample,
@@ -218,7 +258,7 @@ def _planned(one: EvaluatedPair, seed: int) -> np.ndarray:
 
 def _estimate(one: EvaluatedPair, images: np.ndarray) -> LabelEstimates:
     return estimate_category(
-        measure_sample(one.ranking.take(images)),
+        one.measure(images),
         LabelledSample(images, len(one.ranking)),
         one.predicted,
         one.mixing,
@@ -234,6 +274,8 @@ def _evaluate(
     truth = one.truth
     for name in (name for name in drawn[0] if name != "dropped"):
         known = [found[name] for found in drawn if found[name].known]
+        if not known:
+            continue
         errors = np.array([found.value for found in known]) - truth
         halves = np.array([found.half_width(0.9) for found in known])
         yield {

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from autoeval.data.wording import listed
+from autoeval.monitoring.order.site_table import FALSE_ALARMS
 from autoeval.monitoring.watched import Watched
 from autoeval.report.interactive import Board
 from autoeval.report.page import Page
@@ -141,6 +142,7 @@ class Order(Section):
                     else "–",
                     f"among the {k} worst": _percent(row["p_worst"]),
                     "worse than the next": _percent(worse),
+                    **_at_threshold(row),
                     "against its baseline": change_text(row, target),
                 }
             )
@@ -212,6 +214,17 @@ class HowSeen(Section):
             f"{counted(n_images, 'image')} of {counted(len(sites), 'site')}, "
             f"{self.watched.n_new} of them new in this run; times from: {clocks or 'nothing'}."
         )
+
+
+def _at_threshold(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return recall and false alarms an image, where they are estimated at a threshold."""
+    shown = {}
+    for name in (name for name in row if name.startswith(FALSE_ALARMS)):
+        recall = f"recall@{name.removeprefix(FALSE_ALARMS)}"
+        known = not pd.isna(row[recall])
+        shown[recall] = find_target(recall).text(row[recall]) if known else "–"
+        shown["false alarms an image"] = "–" if pd.isna(row[name]) else f"{row[name]:.2f}"
+    return shown
 
 
 def _percent(value: float) -> str:

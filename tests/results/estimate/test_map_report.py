@@ -76,7 +76,7 @@ def test_without_unlabelled_images_there_is_no_answer_to_show(tmp_path):
 
 def test_both_kinds_of_r2_are_told_apart():
     said = text(report(judged=held_out(bos=0.1, constant=0.2)))
-    assert "R² in this table is one minus the squared error" in said
+    assert "R² in this table is 1 - (mean squared error of the held-out estimates)" in said
     assert "squared correlations over the sample sets" in said
 
 
