@@ -263,15 +263,46 @@ class AccuracyEstimator(EstimatorPasses):
             If there are neither predictions nor images, they are of another detector, nothing can
             be read, nothing is detected, or the fit has no site of this name.
         """
-        categories = categories or self.expected_categories_
         if site is not None:
             self.check_site(site)
+        found = self.read_site(
+            predictions,
+            images=images,
+            detector=detector,
+            labels=labels,
+            categories=categories,
+            repeats=repeats,
+            domain=domain,
+            teacher=teacher,
+            batch_size=batch_size,
+            keep=keep,
+            shards=shards,
+            watch=watch,
+        )
+        return self._predict_with(replace(found, known=site or ""), labels, words, score_thr, iou)
+
+    def read_site(
+        self,
+        predictions: PathLike | PredictionFiles | None = None,
+        *,
+        images: Images | None = None,
+        detector: ImageDetector | None = None,
+        labels: PathLike | None = None,
+        categories: Categories | None = None,
+        repeats: int | None = None,
+        domain: SourceDomain | None = None,
+        teacher: Teacher | None = None,
+        batch_size: int = 4,
+        keep: Keeping | None = None,
+        shards: Shards | None = None,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+    ) -> Site:
+        """Read predictions of new images, or run the detector on them; see `predict`."""
+        categories = categories or self.expected_categories_
         if predictions is not None:
             if detector is not None:
                 raise InputError("Expected either predictions or a detector, but got both.")
-            found = self._site_of_predictions(predictions, images, labels, categories)
-            found = replace(found, known=site or "")
-            return self._predict_with(found, labels, words, score_thr, iou)
+            return self._site_of_predictions(predictions, images, labels, categories)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
         listed = list_images(images)
@@ -288,8 +319,7 @@ class AccuracyEstimator(EstimatorPasses):
             )
             self.check_context(observer.context())
             found = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
-        found = found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
-        return self._predict_with(replace(found, known=site or ""), labels, words, score_thr, iou)
+        return found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
 
     def plan_labels(
         self,
