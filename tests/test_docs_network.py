@@ -156,7 +156,7 @@ def here(world, monkeypatch):
 def test_readme_with_a_network(here):
     assert len(load_image_folder("new_site")) == 8
     run_block("README.md", "--img-dir val/ --detector")
-    run_block("README.md", "fit --join")
+    run_block("docs/how-to/network.md", "fit --join")
     for name in ("fit", "estimate", "places", "all"):
         assert (here / "work_dirs" / name / "report.html").exists()
 

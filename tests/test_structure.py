@@ -1,4 +1,4 @@
-"""The house, read from the syntax tree: imports point down, nothing runs in circles."""
+"""The structure of the package, read from the syntax tree: imports point down, without cycles."""
 
 import ast
 import re
@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# Floors from the bottom; a room may import what is on a lower floor, and its own.
-FLOORS = [
+# Layers from the bottom; a package may import what is in a lower layer, and its own modules.
+LAYERS = [
     {"errors", "boxes", "version"},
     {"detections", "targets", "runtime", "box_pairs"},
     {"metrics", "data", "report", "calibration"},
@@ -29,7 +29,7 @@ FLOORS = [
     {"cli"},
     {"__main__"},
 ]
-FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
 
 # The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
 # All other modules of its own lie above `methods`.
@@ -89,27 +89,29 @@ def arrows():
     }
 
 
-def room_of(name):
-    """The room of a module: the longest name of `FLOOR` that it begins with."""
+def package_of(name):
+    """The package of a module: the longest name of `LAYER_OF` that it begins with."""
     parts = name.split(".")
     names = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
-    return next((room for room in names if room in FLOOR), "")
+    return next((package for package in names if package in LAYER_OF), "")
 
 
-def test_the_table_of_rooms_for_contributors_is_this_one():
+def test_the_table_of_packages_for_contributors_is_this_one():
     rows = re.findall(r"^\| (\d+) \| `([\w.]+)` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.M)
-    assert {room: int(floor) for floor, room in rows} == FLOOR
+    assert {package: int(layer) for layer, package in rows} == LAYER_OF
 
 
-def test_every_module_has_a_room():
-    assert [name for name in modules() if name and not room_of(name)] == []
+def test_every_module_has_a_package():
+    assert [name for name in modules() if name and not package_of(name)] == []
 
 
 def test_imports_point_down():
     up = [
         f"{a} -> {b}"
         for a, b in sorted(arrows())
-        if b and room_of(a) != room_of(b) and FLOOR[room_of(b)] >= FLOOR.get(room_of(a), 99)
+        if b
+        and package_of(a) != package_of(b)
+        and LAYER_OF[package_of(b)] >= LAYER_OF.get(package_of(a), 99)
     ]
     assert up == []
 
@@ -173,7 +175,7 @@ def test_only_the_detectors_import_mmdet():
         name
         for name, path in modules().items()
         for whole in imports_of(path, typing=False)
-        if whole.split(".")[0] == "mmdet" and room_of(name) != "detectors"
+        if whole.split(".")[0] == "mmdet" and package_of(name) != "detectors"
     }
     assert guests == set()
 
@@ -200,22 +202,22 @@ def test_no_two_classes_have_the_same_name():
     assert twins == {}
 
 
-# `base` is what a thing of its room is, `registry` finds it by name; a command, and what shows a
+# `base` is what a thing of its package is, `registry` finds it by name; a command, and what shows a
 # study, are called as what they run or show.
-ROOM_OF_TWINS = ("commands", "counting.commands", "demo.commands", "results", "research.reports")
+SAME_NAMES_IN = ("commands", "counting.commands", "demo.commands", "results", "research.reports")
 SAME_MEANING = {"__main__", "base", "registry"}
 
 
 def test_no_two_files_have_the_same_name():
     found = {}
     for name, path in modules().items():
-        if room_of(name) not in ROOM_OF_TWINS and path.name != "__init__.py":
+        if package_of(name) not in SAME_NAMES_IN and path.name != "__init__.py":
             found.setdefault(path.stem, []).append(name)
     twins = {name: places for name, places in found.items() if len(places) > 1}
     assert twins.keys() - SAME_MEANING == set(), twins
 
 
-def test_what_is_imported_from_the_house_is_there():
+def test_what_is_imported_from_the_package_is_there():
     known = {f"autoeval.{name}" for name in modules()} | {"autoeval"}
     for name, path in modules().items():
         inside = {whole for whole in imports_of(path) if whole.split(".")[0] == "autoeval"}
