@@ -44,7 +44,7 @@ from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import fit_variance_prior
-from autoeval.report.tables import to_markdown
+from autoeval.report.tables import format_cells, to_markdown
 from autoeval.research.studies.comparisons import ComparedPair, backtest, summary
 from benchmarks.panel import (
     FOLDER,
@@ -129,9 +129,24 @@ def main() -> None:
         if args.out:
             args.out.mkdir(parents=True, exist_ok=True)
             found.to_csv(args.out / f"compare_{args.command}.csv", index=False)
-        same = found["b"].str.endswith(ROOTS)
-        print(to_markdown(summary(found[~same]).round(3)))
-        print(f"\nOne detector with other scores:\n\n{to_markdown(summary(found[same]).round(3))}")
+        print_tables(found)
+
+
+def print_tables(found: pd.DataFrame) -> None:
+    """Print the summary over all pairs, and over those of each kind."""
+    same = found["b"].str.endswith(ROOTS)
+    related = (found["a"].map(kin) == found["b"].map(kin)) & ~same
+    kinds = {
+        "All": ~same,
+        "Different detectors": ~same & ~related,
+        "One detector at several input sizes": related,
+        "One detector with other scores": same,
+    }
+    for title, chosen in kinds.items():
+        if chosen.any():
+            table = summary(found[chosen])
+            formats = dict.fromkeys(table.columns[3:], "{:.1f}") | {"Brier": "{:.3f}"}
+            print(f"{title}:\n\n{to_markdown(format_cells(table, formats))}\n")
 
 
 def kin(name: str) -> str:
@@ -277,7 +292,11 @@ def influence_moments(
 
 
 def fit(rows: pd.DataFrame) -> PairPrior:
-    """Fit the prior of differences by maximum likelihood, each pair of detectors alike."""
+    """Fit the prior of differences by maximum likelihood, each pair of detectors alike.
+
+    Detectors that differ in their scores alone are left out: next to them no other pair counts.
+    """
+    rows = rows[~rows["b"].str.endswith(ROOTS)]
     terms, level = differences(rows)
     y = (rows["true_a"] - rows["true_b"]).to_numpy()
     u = rows["disagreement"].to_numpy()
@@ -356,7 +375,8 @@ def left_out(
         one = own.iloc[0].to_dict()
         known = rows[[unrelated(row, one) for row in rows.to_dict("records")]]
         prior = fit(known)
-        spread = float(np.sqrt(np.mean((y - rows["carried"])[known.index] ** 2)))
+        others = known.index[~known["b"].str.endswith(ROOTS)]
+        spread = float(np.sqrt(np.mean((y - rows["carried"])[others] ** 2)))
         free = zip(own.index, prior.predict(own), strict=True)
         predicted |= {k: (of, spread, prior) for k, of in free}
     kept = sorted(predicted)

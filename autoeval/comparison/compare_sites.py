@@ -11,7 +11,6 @@ import pandas as pd
 
 from autoeval.comparison.common_ground import check_fits, on_common_ground
 from autoeval.comparison.comparison import ALL, Comparison
-from autoeval.comparison.label_free import Side, compare_label_free
 from autoeval.comparison.pair_model import PairPrior, pair_prior
 from autoeval.comparison.paired_labels import LabelDifference, PairedLabels, pair_labels
 from autoeval.comparison.ranking import (
@@ -19,6 +18,7 @@ from autoeval.comparison.ranking import (
     joint_covariance,
     probability_of_best,
 )
+from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.data.labels.content import LabelSet
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.score_range import unseen_warning

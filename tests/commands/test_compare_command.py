@@ -1,6 +1,7 @@
 """`compare` and `label plan --compare` from files to a page, and the page in a browser."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -102,3 +103,28 @@ def test_the_page_in_a_browser(world, tmp_path):
             assert visit.page.locator("figure img, .thumbnails img, img").count() >= 13
             wide = visit.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= size["width"] and visit.complaints == []
+
+
+def test_another_detector_at_the_sites_of_a_monitor(world, tmp_path, capsys):
+    """The candidate is the stronger one at site `a`; site `b` has boxes of both in turn."""
+    folders = {name: tmp_path / name for name in ("strong", "weak")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        other = {"strong": "weak", "weak": "strong"}[name]
+        for site, of in (("a", name), ("only", name), ("other", other)):
+            (path,) = site_predictions(world, of)
+            if (name, site) != ("strong", "only"):
+                shutil.copy(path, folder / f"{site}.json")
+    given = ["monitor", "--estimator", str(world / "weak/estimator.parquet")]
+    given += ["--predictions", str(folders["weak"]), "--work-dir", str(tmp_path / "out")]
+    given += ["--category", "thing 0", "--category", "thing 1"]
+    against = ["--against", str(world / "strong"), "--against-predictions", str(folders["strong"])]
+    assert main([*given, *against]) == 0
+    shown = capsys.readouterr().out
+    assert "The candidate is better at 1 sites" in shown
+    result = json.loads((tmp_path / "out/result.json").read_text())["candidate"]
+    rows = {row["site"]: row for row in result}
+    assert set(rows) == {"a", "other"} and rows["a"]["result"] == "better"
+    assert rows["a"]["difference"] > 0 and rows["other"]["difference"] < rows["a"]["difference"]
+    assert main([*given, *against[:2]]) == 2
+    assert "go together" in capsys.readouterr().err
