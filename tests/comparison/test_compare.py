@@ -140,6 +140,9 @@ def test_bad_input(world, tmp_path):
     other = fit(world / "set.json", predictions=world / "set_weak_predictions.json", target="mAP50")
     with pytest.raises(InputError, match="one target"):
         compare({"strong": world / "strong", "other": other}, files)
+    of_recall = {name: of.for_target("recall@0.3") for name, of in {"a": other, "b": other}.items()}
+    with pytest.raises(InputError, match="by average precision, not by recall"):
+        compare(of_recall, files)
     entries = json.loads((world / "site_weak_predictions.json").read_text())
     moved = tmp_path / "moved.json"
     moved.write_text(json.dumps([{**e, "image_id": e["image_id"] + 5000} for e in entries]))
