@@ -115,6 +115,12 @@ def test_the_sample(tmp_path, monkeypatch):
     assert len(done) == 4
 
 
+def test_the_operating_point_of_the_sample(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "docs" / "getting-started" / "sample", tmp_path / "sample")
+    monkeypatch.chdir(tmp_path / "sample")
+    assert len(run_block(block("docs/how-to/operating-point.md", "autoeval threshold --est"))) == 6
+
+
 def test_monitoring_from_files(here):
     (here / "sites").mkdir()
     shutil.copy("new_predictions.json", "sites/gate.json")
