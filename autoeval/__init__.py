@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from autoeval.version import __version__
 
 if TYPE_CHECKING:
-    from autoeval.api import estimate_with_labels, fit, plan_labels
+    from autoeval.api import compare, estimate_with_labels, fit, plan_labels
     from autoeval.data.labels.any_format import load_labels
     from autoeval.data.predictions.reading import read_predictions as load_predictions
     from autoeval.detectors.black_box import BlackBoxDetector
@@ -23,6 +23,7 @@ _HOMES = {
     "BlackBoxDetector": "detectors.black_box:BlackBoxDetector",
     "DetectorSpec": "detectors.detector_spec:DetectorSpec",
     "Estimate": "estimation.estimate:Estimate",
+    "compare": "api:compare",
     "estimate_with_labels": "api:estimate_with_labels",
     "fit": "api:fit",
     "load_detector": "detectors.loading:load_detector",
@@ -38,6 +39,7 @@ __all__ = [
     "DetectorSpec",
     "Estimate",
     "__version__",
+    "compare",
     "estimate_with_labels",
     "fit",
     "load_detector",

@@ -1,4 +1,4 @@
-"""What users call: fit, plan labels, estimate with labels. Plain parameters, for Python and shell.
+"""What users call: fit, plan labels, estimate with labels, compare; for Python and shell.
 
 The names of this module are those of the package; see `autoeval.__init__`.
 """
@@ -25,7 +25,7 @@ from autoeval.estimation.plan_folder import plan_in_folder
 from autoeval.estimation.prediction_files import PathLike, PredictionFiles
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.plan_file import load_plan
+from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
 from autoeval.metasets.task import Task, load_task
@@ -33,10 +33,13 @@ from autoeval.runtime.files import write_table
 from autoeval.targets import OperatingPoint
 
 if TYPE_CHECKING:
+    from autoeval.comparison.comparison import Comparison
     from autoeval.estimation.observation.observing import ImageDetector
     from autoeval.estimation.observation.presets import PassSettings
+    from autoeval.estimation.site import Categories
     from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.runtime.job import Executor
+    from autoeval.runtime.shards import Shards
 
 ESTIMATOR, SCORES = "estimator.parquet", "scores.parquet"
 
@@ -292,11 +295,129 @@ def estimate_with_labels(
     return estimate_plan(plan, content, words=words, planned=planned, score_thr=score_thr)
 
 
+def compare(
+    estimators: Mapping[str, AccuracyEstimator | PathLike] | Sequence[AccuracyEstimator | PathLike],
+    predictions: Sequence[PathLike | PredictionFiles | None] | None = None,
+    *,
+    images: Any = None,
+    labels: PathLike | None = None,
+    img_dir: PathLike | None = None,
+    words: Mapping[str, str] | None = None,
+    categories: Categories | None = None,
+    level: float = 0.9,
+    seed: int = 0,
+    keep: Mapping[str, Keeping] | None = None,
+    shards: Shards | None = None,
+    batch_size: int = 4,
+) -> Comparison:
+    """Compare detectors on the same images: which is better, by how much, with what probability.
+
+    Parameters
+    ----------
+    estimators : mapping or sequence of AccuracyEstimator or path-like
+        Fitted, best on the same labelled set: one a detector, by name; those of a sequence are
+        named after their folders. A work dir of `fit` stands for the estimator in it.
+    predictions : sequence of path-like, PredictionFiles or None, optional
+        What each detector found on the images, in the order of `estimators`; None for one that is
+        to be run.
+    images : path-like or sequence, optional
+        See `AccuracyEstimator.predict`.
+    labels : path-like, optional
+        Labels of some of the images: the same for all detectors. Those in a folder that
+        `plan_labels` wrote are taken as its plan drew them, others as a simple random sample.
+    img_dir : path-like, optional
+        Folder of the labelled images, where their format does not say.
+    words : mapping of str to str, optional
+        Category for each word of the labels; by default equal words.
+    categories : mapping of str to sequence of str, optional
+        See `AccuracyEstimator.predict`.
+    level : float
+        Nominal coverage of the intervals.
+    seed : int
+        Of the draws behind the probability of being best.
+    keep : mapping of str to Keeping, optional
+        Where to keep what each detector that is run observes.
+    shards : Shards, optional
+        Which processes share the images.
+    batch_size : int
+        Changes no number.
+
+    Raises
+    ------
+    InputError
+        If fewer than two detectors are given or one twice; as `AccuracyEstimator.predict` and
+        `autoeval.comparison.compare_sites.compare_sites`.
+    """
+    from autoeval.comparison.compare_sites import compare_sites
+
+    check_level(level)
+    fits = named_estimators(estimators)
+    files = list(predictions or [None] * len(fits))
+    if len(files) != len(fits):
+        raise InputError(
+            f"Expected predictions of each of {len(fits)} detectors, in their order, but got "
+            f"{len(files)}."
+        )
+    plan = None
+    if labels is not None and (Path(labels).parent / PLAN).exists():
+        plan = load_plan(Path(labels).parent)
+    sites = {
+        name: fitted.read_site(
+            of,
+            images=images,
+            labels=labels,
+            categories=categories,
+            keep=(keep or {}).get(name),
+            shards=shards,
+            batch_size=batch_size,
+        )
+        for (name, fitted), of in zip(fits.items(), files, strict=True)
+    }
+    return compare_sites(
+        fits,
+        sites,
+        labels=None if labels is None else read_labels(Path(labels), img_dir),
+        words=words,
+        plan=plan,
+        categories=categories,
+        level=level,
+        seed=seed,
+    )
+
+
+def named_estimators(
+    estimators: Mapping[str, AccuracyEstimator | PathLike] | Sequence[AccuracyEstimator | PathLike],
+) -> dict[str, AccuracyEstimator]:
+    """Load estimators, named after the last parts of their paths that tell them apart.
+
+    Raises
+    ------
+    InputError
+        If one is given twice, or cannot be loaded.
+    """
+    if isinstance(estimators, Mapping):
+        return {name: load_estimator(of) for name, of in estimators.items()}
+    paths = [
+        Path(of) if isinstance(of, str | os.PathLike) else Path(f"detector {k}")
+        for k, of in enumerate(estimators, 1)
+    ]
+    whole = [path.parent if path.name == ESTIMATOR else path for path in paths]
+    if len({path.resolve() for path in whole}) < len(whole):
+        raise InputError("One estimator is given twice: name each detector once.")
+    names: list[str] = []
+    for depth in range(1, 1 + max((len(path.parts) for path in whole), default=0)):
+        names = ["/".join(path.parts[-depth:]) for path in whole]
+        if len(set(names)) == len(names):
+            break
+    return {name: load_estimator(of) for name, of in zip(names, estimators, strict=True)}
+
+
 def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
     """Load an estimator, where it is not one already."""
     if isinstance(estimator, AccuracyEstimator):
         return estimator
-    return AccuracyEstimator.load(estimator)
+    path = Path(estimator)
+    return AccuracyEstimator.load(path / ESTIMATOR if path.is_dir() else path)
 
 
 def load_any(

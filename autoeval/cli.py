@@ -22,6 +22,7 @@ GROUPS = {
         "estimate": "estimate accuracy on new images without labels, by a saved estimator",
         "label plan": "draw images to label, and say how exact their labels will make the estimate",
         "label estimate": "estimate accuracy from a few labels and all that needs none",
+        "compare": "say which of several detectors is better on new images, labelled or not",
         "threshold": "choose the score threshold for a recall, a precision or the best F1",
         "monitor": "watch many places: which is worst, and which has changed",
         "check": "read everything once without the network and say what a run would meet",

@@ -1,7 +1,7 @@
 """Measure how many labelled boxes calibration needs, and whether confidences are worth calibrating.
 
-    python benchmarks/calibration_labels.py curve DATA NAME=PREDICTIONS ... [--out FILE]
-    python benchmarks/calibration_labels.py confidences DATA NAME=PREDICTIONS ... [--out FILE]
+    python -m benchmarks.calibration_labels curve DATA NAME=PREDICTIONS ... [--out FILE]
+    python -m benchmarks.calibration_labels confidences DATA NAME=PREDICTIONS ... [--out FILE]
 
 `curve` calibrates on images of the labelled set drawn until they hold 50, 100, 300 or 1,000 boxes,
 and on all, and estimates the sites of other families; the pairs of the regression are those of the

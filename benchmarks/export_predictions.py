@@ -19,6 +19,7 @@ from autoeval.data.coco import read_coco
 from autoeval.data.images import read_image
 from autoeval.detections import Detections
 from autoeval.detectors import load_detector
+from autoeval.detectors.building.configs import read_config
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
 
@@ -45,6 +46,13 @@ def entries(
     ]
 
 
+def _sized(name: str, size: int) -> dict[str, tuple[int, int]]:
+    """Return the changes of a config that resize to another size."""
+    steps = read_config(name, None).test_dataloader.dataset.pipeline
+    key = "test_dataloader.dataset.pipeline"
+    return {f"{key}.{k}.scale": (size, size) for k, step in enumerate(steps) if "scale" in step}
+
+
 def main() -> None:
     """Run the detector over every image twice."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -52,8 +60,10 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--checkpoint")
+    parser.add_argument("--size", type=int, help="longer side of its input, in place of its own")
     args = parser.parse_args()
-    detector = load_detector(args.detector, checkpoint=args.checkpoint)
+    options = _sized(args.detector, args.size) if args.size else None
+    detector = load_detector(args.detector, checkpoint=args.checkpoint, cfg_options=options)
     for folder in [seed for task in TASKS for seed in sorted((args.data / task).iterdir())]:
         content = read_coco(folder / "annotations.json")
         both: dict[str, list[dict[str, Any]]] = {"clean": [], "half": []}

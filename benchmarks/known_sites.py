@@ -1,7 +1,7 @@
 """Measure estimates of new images of a site that the fit contains.
 
-    python benchmarks/known_sites.py halves DATA NAME=PREDICTIONS ... [--out FILE]
-    python benchmarks/known_sites.py changes WORK_DIR DETECTOR [--apart] [--out FILE]
+    python -m benchmarks.known_sites halves DATA NAME=PREDICTIONS ... [--out FILE]
+    python -m benchmarks.known_sites changes WORK_DIR DETECTOR [--apart] [--out FILE]
 
 `halves` divides the images of every site of vehicles and persons at random, fits on one half and
 estimates the other, with the site named and as a new site; the priors are fitted without the

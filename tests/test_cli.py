@@ -124,7 +124,8 @@ def test_the_help_groups_the_commands_with_the_most_used_first(capsys):
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert titles == ["use:", "research:", "counting:", "other:"]
     shown = [line[2:].split("  ")[0] for line in lines if line.startswith("  ")]
-    assert shown[:6] == ["fit", "estimate", "label plan", "label estimate", "threshold", "monitor"]
+    first = ["fit", "estimate", "label plan", "label estimate", "compare", "threshold", "monitor"]
+    assert shown[:7] == first
     assert sorted(shown) == sorted(COMMANDS)
     of_research = lines[lines.index("research:") : lines.index("counting:")]
     expected = ("study", "bench", "search-dropout", "build-metaset", "reproduce bos")

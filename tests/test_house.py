@@ -17,6 +17,7 @@ FLOORS = [
     {"detectors", "metasets", "scores", "regression"},
     {"labels"},
     {"estimation"},
+    {"comparison"},
     {"api", "monitoring"},
     {"counting"},
     {"results"},

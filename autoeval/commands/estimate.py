@@ -22,10 +22,11 @@ from autoeval.commands.site_options import (
     site_facts,
 )
 from autoeval.errors import InputError
+from autoeval.targets import IOUS
 
 OF_IMAGES = ("images", "img_dir", "every", "detector", "config", "checkpoint")
 OF_FILES = ("predictions", "half_size_predictions", "images_list", "names", "truncated")
-SAME_SITE = (*OF_IMAGES, *OF_FILES, "category", "site", "target", "score_thr")
+SAME_SITE = (*OF_IMAGES, *OF_FILES, "category", "site", "target", "score_thr", "iou")
 """Options that `label plan` has, too, and that say which images and boxes are meant."""
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
 
@@ -103,6 +104,6 @@ def _label_plan(args: argparse.Namespace) -> str:
         value = getattr(args, name)
         if name == "category":
             words += [word for each in value or () for word in ("--category", each)]
-        elif value:
+        elif value and (name, value) != ("iou", IOUS[0]):
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
     return shlex.join(map(str, words))

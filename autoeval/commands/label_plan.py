@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autoeval.commands.detector_options import (
     add_detector_options,
@@ -11,16 +12,22 @@ from autoeval.commands.detector_options import (
     named_teacher,
 )
 from autoeval.commands.execution_options import add_execution_options
-from autoeval.commands.image_options import add_image_options
+from autoeval.commands.image_options import add_image_options, named_images
 from autoeval.commands.label_options import add_pseudo_label_options, translation
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
 from autoeval.commands.site_options import (
     add_category_option,
     add_target_options,
     load_for_target,
+    named_categories,
     predict_site,
     site_facts,
 )
+
+if TYPE_CHECKING:
+    from autoeval.estimation.estimate import Estimate
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.labels.plan import LabelPlan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the folder to label, and the plan; planning there again with a larger --n keeps what "
         "was drawn (%(default)s)",
     )
+    other = parser.add_argument_group("the difference of two detectors (see `autoeval compare`)")
+    other.add_argument(
+        "--compare", metavar="WORK_DIR", help="draw images that tell the detector from this one"
+    )
+    other.add_argument("--compare-predictions", metavar="PATH", help="its boxes on the pool")
     add_predictions_options(parser, "COCO results on the pool, instead of a detector")
     add_image_list_option(plan)
     add_detector_options(parser)
@@ -75,18 +87,47 @@ def run(args: argparse.Namespace) -> int:
     estimate = predict_site(args, estimator, teacher=named_teacher(args))
     if estimate is None:
         return 0
-    plan, written = plan_in_folder(
-        estimator,
-        estimate,
-        args.work_dir,
-        n=args.n,
-        prelabel=args.prelabel,
-        seed=args.seed,
-        frames=args.frames,
-        pseudo_labels=args.pseudo_labels,
-        pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
-    )
+    if args.compare:
+        plan, written = _plan_difference(args, estimator, estimate)
+    else:
+        plan, written = plan_in_folder(
+            estimator,
+            estimate,
+            args.work_dir,
+            n=args.n,
+            prelabel=args.prelabel,
+            seed=args.seed,
+            frames=args.frames,
+            pseudo_labels=args.pseudo_labels,
+            pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
+        )
     report = plan_report(plan, site_facts(args, estimator))
     written += report.write(args.work_dir)
     print(f"{report.text()}\n\n{written_files(written)}")
     return 0
+
+
+def _plan_difference(
+    args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
+) -> tuple[LabelPlan, list[Path]]:
+    """Draw images that tell the detector from another one."""
+    from autoeval.api import load_estimator
+    from autoeval.comparison.planning import plan_difference
+
+    assert estimate.site is not None
+    other = load_estimator(args.compare)
+    by_files = args.compare_predictions is not None
+    site = other.read_site(
+        args.compare_predictions,
+        images=args.images_list or args.images if by_files else named_images(args),
+        categories=named_categories(args.category) or None,
+    )
+    return plan_difference(
+        {"the detector": estimator, args.compare: other},
+        {"the detector": estimate.site, args.compare: site},
+        args.work_dir,
+        n=args.n,
+        seed=args.seed,
+        frames=args.frames,
+        prelabel=args.prelabel,
+    )

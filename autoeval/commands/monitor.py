@@ -26,6 +26,8 @@ from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings
     from autoeval.monitoring.watched import Watched
@@ -67,6 +69,11 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--fail-on-alarm and --webhook are about changes: they need --changes.")
     if bool(args.images) == bool(args.predictions):
         raise InputError("Expected either --images ROOT or --predictions PATH.")
+    if bool(args.against) != bool(args.against_predictions) or (args.against and args.images):
+        raise InputError(
+            "--against and --against-predictions go together, and with --predictions: the boxes of "
+            "both detectors at each site."
+        )
     watched: Watched | None
     files: dict[str, Path] = {}
     with launched(args) as shards, _quietly(args.quiet) as caught:
@@ -129,6 +136,15 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
 
 def _add_changes(parser: argparse.ArgumentParser) -> None:
     changes = parser.add_argument_group("changes, each site against its own baseline")
+    other = parser.add_argument_group("another detector (see `autoeval compare`)")
+    other.add_argument(
+        "--against",
+        metavar="FILE",
+        help="its work dir or estimator.parquet: where it would be better, and where worse",
+    )
+    other.add_argument(
+        "--against-predictions", metavar="DIR", help="its boxes, SITE.json for each site"
+    )
     changes.add_argument(
         "--changes",
         nargs="?",
@@ -280,7 +296,8 @@ def _report(
     from autoeval.results.monitoring.sites_report import Alarms, RunWarnings, sites_report
     from autoeval.runtime.files import write_table, write_text
 
-    report = sites_report(watched, site_board(watched, _pictures(args, watched, files)), given)
+    board = site_board(watched, _pictures(args, watched, files))
+    report = sites_report(watched, board, given, _candidate(args))
     written = report.write(args.work_dir, args.report)
     rows = watched.table.rows.drop(columns=["digest"])
     written.append(write_table(args.work_dir / "groups.parquet", rows))
@@ -299,6 +316,23 @@ def _report(
     if args.fail_on_alarm and len(watched.alarms):
         return ALARM
     return int(bool(failed))
+
+
+def _candidate(args: argparse.Namespace) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
+    """Compare another detector with this one at every site, where one is named."""
+    from autoeval.api import load_estimator
+    from autoeval.monitoring.candidate import compare_at_sites
+
+    if not args.against:
+        return None
+    return compare_at_sites(
+        load_estimator(args.estimator),
+        load_estimator(args.against),
+        args.predictions,
+        args.against_predictions,
+        images_list=args.images_list,
+        categories=named_categories(args.category) or None,
+    )
 
 
 def _pictures(args: argparse.Namespace, watched: Watched, files: dict[str, Path]) -> Pictures:

@@ -44,10 +44,11 @@ BOXES = {
     "box-level": ("box_quality", "is a box that stays put a good box"),
     "examples": ("image_examples", "the least and the most stable images, with their boxes"),
 }
+COMPARISONS = {"compare": ("detector_comparison", "are differences between detectors right")}
 CHANGES = {"changes": ("changes", "which changes of a place are seen, and when an alarm is raised")}
 """Name of a study: its file in `autoeval.research.reports`, and its question."""
 
-STUDIES = {**SCORES, **BOXES, **CHANGES}
+STUDIES = {**SCORES, **BOXES, **CHANGES, **COMPARISONS}
 SEVERAL = ("transfer", "places")
 OF_DETECTORS = ("regressors",)
 
@@ -63,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_scores(study, several=name in SEVERAL)
         elif name in CHANGES:
             add_change_options(study)
+        elif name in COMPARISONS:
+            _add_detectors(study)
         else:
             _add_pass(study)
         _add_own_options(study, name)
@@ -99,6 +102,8 @@ def _report(args: argparse.Namespace) -> StudyReport:
     make = getattr(module, f"{args.study.replace('-', '_')}_report")
     if args.study in CHANGES:
         return make(*observe_named_changes(args), **_options(make, args))
+    if args.study in COMPARISONS:
+        return make(*_detectors(args), **_options(make, args))
     if args.study in BOXES:
         return make(*_observe(args), **_options(make, args))
     if args.study in OF_DETECTORS:
@@ -126,6 +131,37 @@ def _tables(named: list[list[str]]) -> dict[str, pd.DataFrame]:
         name: pd.concat([_pairs(Path(path)) for path in paths], ignore_index=True)
         for name, *paths in named
     }
+
+
+def _detectors(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Load each detector's fit, and read its predictions of the sources of the task."""
+    from autoeval.api import load_estimator
+    from autoeval.data.predictions.reading import files_by_place
+    from autoeval.estimation.prediction_files import PredictionFiles
+    from autoeval.estimation.training_set import task_with_files
+    from autoeval.metasets.task import load_task
+
+    task = load_task(args.task, args.data_root)
+    fits = {name: load_estimator(folder) for name, folder, _ in args.of}
+    files = {name: files_by_place(Path(folder)) for name, _, folder in args.of}
+    return fits, {
+        name: task_with_files(task, {place: PredictionFiles(path) for place, path in of.items()})
+        for name, of in files.items()
+    }
+
+
+def _add_detectors(study: argparse.ArgumentParser) -> None:
+    study.add_argument("--task", required=True, metavar="FILE", help="names the labelled sites")
+    study.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
+    study.add_argument(
+        "--of",
+        nargs=3,
+        action="append",
+        required=True,
+        metavar=("NAME", "WORK_DIR", "PREDICTIONS"),
+        help="a detector: its name, its fit, and a folder with NAME.json for each site; given for "
+        "two detectors or more",
+    )
 
 
 def _pairs(path: Path) -> pd.DataFrame:
@@ -210,6 +246,9 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
         return
     if name == "labels":
         _add_label_options(study)
+        return
+    if name in COMPARISONS:
+        study.add_argument("--draws", type=int, default=20, help="of labels (%(default)s)")
         return
     if name in OF_DETECTORS:
         study.add_argument("--draws", type=int, default=2, help="of few families (%(default)s)")

@@ -86,8 +86,10 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
     if args.plan:
         if not args.labels:
             raise InputError("--plan needs --labels PATH: the labels of its images.")
-        labels = read_labels(Path(args.labels), args.label_images)
-        return labelled_curve(load_plan(args.plan), labels, words=translation(args.words))
+        labels, plan = read_labels(Path(args.labels), args.label_images), load_plan(args.plan)
+        if args.iou != plan.iou:
+            raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
+        return labelled_curve(plan, labels, words=translation(args.words))
     if args.estimator:
         args.score_thr = None
         estimator = AccuracyEstimator.load(args.estimator)

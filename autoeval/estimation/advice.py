@@ -23,7 +23,7 @@ def advice(interval: PredictionInterval, target: str = "mAP") -> tuple[str, ...]
     if OperatingPoint.of(target):
         return (
             f"too wide to act on: ±{100 * interval.reach:.0f} points. Twenty labelled images of "
-            "this site help most (`autoeval label plan`): measured ±6 to 9 points",
+            "this site help most (`autoeval label plan`; measured: recall ±6 to 9)",
         )
     return (
         f"too wide to act on: ±{100 * interval.reach:.0f} points. More labelled sites help little "

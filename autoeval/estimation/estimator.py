@@ -263,15 +263,46 @@ class AccuracyEstimator(EstimatorPasses):
             If there are neither predictions nor images, they are of another detector, nothing can
             be read, nothing is detected, or the fit has no site of this name.
         """
-        categories = categories or self.expected_categories_
         if site is not None:
             self.check_site(site)
+        found = self.read_site(
+            predictions,
+            images=images,
+            detector=detector,
+            labels=labels,
+            categories=categories,
+            repeats=repeats,
+            domain=domain,
+            teacher=teacher,
+            batch_size=batch_size,
+            keep=keep,
+            shards=shards,
+            watch=watch,
+        )
+        return self._predict_with(replace(found, known=site or ""), labels, words, score_thr, iou)
+
+    def read_site(
+        self,
+        predictions: PathLike | PredictionFiles | None = None,
+        *,
+        images: Images | None = None,
+        detector: ImageDetector | None = None,
+        labels: PathLike | None = None,
+        categories: Categories | None = None,
+        repeats: int | None = None,
+        domain: SourceDomain | None = None,
+        teacher: Teacher | None = None,
+        batch_size: int = 4,
+        keep: Keeping | None = None,
+        shards: Shards | None = None,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+    ) -> Site:
+        """Read predictions of new images, or run the detector on them; see `predict`."""
+        categories = categories or self.expected_categories_
         if predictions is not None:
             if detector is not None:
                 raise InputError("Expected either predictions or a detector, but got both.")
-            found = self._site_of_predictions(predictions, images, labels, categories)
-            found = replace(found, known=site or "")
-            return self._predict_with(found, labels, words, score_thr, iou)
+            return self._site_of_predictions(predictions, images, labels, categories)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
         listed = list_images(images)
@@ -288,8 +319,7 @@ class AccuracyEstimator(EstimatorPasses):
             )
             self.check_context(observer.context())
             found = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
-        found = found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
-        return self._predict_with(replace(found, known=site or ""), labels, words, score_thr, iou)
+        return found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
 
     def plan_labels(
         self,
@@ -317,7 +347,7 @@ class AccuracyEstimator(EstimatorPasses):
         """
         if estimate.site is None:
             raise InputError("Expected an estimate from `predict`: this one holds no boxes.")
-        targets = (self.target, *estimate.beside)
+        targets = (self.target, *self.other_targets_, *estimate.beside)
         points = [point for point in map(OperatingPoint.of, targets) if point]
         return plan_site(
             estimate.site,
@@ -358,6 +388,7 @@ class AccuracyEstimator(EstimatorPasses):
                     f"Precision, recall and F1 are estimated by '{DEFAULT_METHOD}', not by "
                     f"'{self.method}': fit by that."
                 )
+            names = [name for name in points_at(score_thr, iou) if name != self.target]
             best = float(boxes.clean.scores.max(initial=0.0))
             if best <= score_thr:
                 raise InputError(
@@ -365,7 +396,6 @@ class AccuracyEstimator(EstimatorPasses):
                     f"{best:.2f}: precision is not defined, and recall is 0. Choose a lower "
                     "threshold."
                 )
-            names = [name for name in points_at(score_thr, iou) if name != self.target]
             others |= {name: self.regression_of(name) for name in names}
         return estimate_site(site, self._fitted, others, self.score_thr)
 

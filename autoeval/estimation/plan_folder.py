@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def plan_in_folder(
     *,
     n: int,
     prelabel: bool = False,
+    change: Callable[[LabelPlan], LabelPlan] = lambda plan: plan,
     **options: Any,
 ) -> tuple[LabelPlan, list[Path]]:
     """Make the plan of a folder, or enlarge the one that is there, and write it.
@@ -36,6 +38,8 @@ def plan_in_folder(
         How many images to label, those of an earlier plan among them.
     prelabel : bool
         See `autoeval.labels.to_label.write_to_label`.
+    change : callable
+        Applied to a plan that is made, such as to draw other images.
     **options
         Further ones of `AccuracyEstimator.plan_labels`.
 
@@ -58,7 +62,7 @@ def plan_in_folder(
             f"{folder} holds {EMPTY}, which no plan wrote. Name another folder with --work-dir."
         )
     else:
-        plan = estimator.plan_labels(estimate, n=n, **options)
+        plan = change(estimator.plan_labels(estimate, n=n, **options))
     images = estimate.site.images if estimate.site else ()
     return plan, write_plan(plan, folder, images, prelabel=prelabel)
 

@@ -70,7 +70,9 @@ class Combined:
     conflict: bool
 
 
-def combine(labels: ValueWithError, prior: ValueWithError) -> Combined:
+def combine(
+    labels: ValueWithError, prior: ValueWithError, *, conflict: float = CONFLICT
+) -> Combined:
     r"""Weigh an estimate from labels and a label-free one by their variances.
 
     .. math:: \theta' = \frac{\tau^2 \theta + SE^2 g}{\tau^2 + SE^2}, \qquad
@@ -78,10 +80,10 @@ def combine(labels: ValueWithError, prior: ValueWithError) -> Combined:
               + \frac{4 \tau^4 SE^4}{\nu (\tau^2 + SE^2)^3}
 
     The second term is the variance of the weights, which depend on an SE with ν degrees of freedom:
-    without it the intervals are too short for few labels. The prior is dropped where
-    :math:`|\theta - g| > 2 \sqrt{\tau^2 + SE^2}`. Degrees of freedom are those of the sum of both
-    variances' shares (Satterthwaite 1946). Sources: Fay & Herriot 1979, section 2; Rivest & Vandal
-    2003 for the second term.
+    without it the intervals are too short for few labels. The prior is dropped where the two are
+    further apart than `conflict` times :math:`\sqrt{\tau^2 + SE^2}`. Degrees of freedom are those
+    of the sum of both variances' shares (Satterthwaite 1946). Sources: Fay & Herriot 1979, section
+    2; Rivest & Vandal 2003 for the second term.
 
     Parameters
     ----------
@@ -89,6 +91,8 @@ def combine(labels: ValueWithError, prior: ValueWithError) -> Combined:
         θ with SE; where it is unknown, the result is the prior.
     prior : ValueWithError
         g with τ; where it is unknown, the result is the estimate from labels.
+    conflict : float
+        Infinite for a prior that is never dropped.
 
     Examples
     --------
@@ -101,7 +105,7 @@ def combine(labels: ValueWithError, prior: ValueWithError) -> Combined:
     if not prior.known:
         return Combined(labels, 1.0, False)
     between, within = prior.error**2, labels.error**2
-    if abs(labels.value - prior.value) > CONFLICT * math.sqrt(between + within):
+    if abs(labels.value - prior.value) > conflict * math.sqrt(between + within):
         return Combined(labels, 1.0, True)
     share = between / (between + within)
     parts = (share**2 * within, (1 - share) ** 2 * between)

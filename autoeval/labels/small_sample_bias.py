@@ -96,4 +96,4 @@ def without_small_sample_bias(
     0.482
     """
     excess = b * max(1 - n_labelled / n_pool, 0.0) / max(n_true, 1.0)
-    return value - min(excess, LARGEST_SHARE * value)
+    return value - min(excess, LARGEST_SHARE * max(value, 0.0))

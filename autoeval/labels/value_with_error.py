@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from scipy import stats
 
 
@@ -45,6 +46,14 @@ class ValueWithError:
         """Value less and plus `half_width`, not clipped."""
         half = self.half_width(level)
         return self.value - half, self.value + half
+
+    @property
+    def probability_positive(self) -> float:
+        """Probability of a value over 0; without a standard error 0, 1/2 or 1."""
+        if not self.known or self.error == 0:
+            return 0.5 * (1 + float(np.sign(self.value)))
+        z = self.value / self.error
+        return float(stats.t.cdf(z, self.dof) if self.dof < math.inf else stats.norm.cdf(z))
 
 
 def quantile(level: float, dof: float) -> float:

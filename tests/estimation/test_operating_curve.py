@@ -21,7 +21,7 @@ from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.metrics.operating_point import image_counts, value_of
 from autoeval.targets import MEASURES
-from tests.estimation.test_operating_point import labelled
+from tests.estimation.test_estimates_at_thresholds import labelled
 from tests.label_worlds import label_set, make_site
 from tests.made_sites import random_found
 

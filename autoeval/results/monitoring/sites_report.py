@@ -30,7 +30,10 @@ CAPTION = (
 
 
 def sites_report(
-    watched: Watched, board: Board, given: Mapping[str, str] = MappingProxyType({})
+    watched: Watched,
+    board: Board,
+    given: Mapping[str, str] = MappingProxyType({}),
+    candidate: tuple[pd.DataFrame, tuple[str, ...]] | None = None,
 ) -> Report:
     """Compose the report.
 
@@ -41,6 +44,8 @@ def sites_report(
         From `autoeval.results.monitoring.site_board.site_board`.
     given : mapping of str to str
         What the page is about.
+    candidate : tuple, optional
+        Another detector at these sites: what `compare_at_sites` returns.
     """
     n_sites = len(watched.table.sites)
     title = f"{find_target(watched.target).name} at {counted(n_sites, 'site')}"
@@ -49,12 +54,58 @@ def sites_report(
         [
             Alarms(watched),
             Order(watched, board),
+            *([CandidateAtSites(*candidate)] if candidate else []),
             Missing(watched.missing),
             RunWarnings(watched.problems),
             HowSeen(watched),
             About(given),
         ],
     )
+
+
+@dataclass(frozen=True)
+class CandidateAtSites(Section):
+    """At which sites another detector would be better, and at which worse.
+
+    Parameters
+    ----------
+    table : DataFrame
+        See `compare_at_sites`.
+    problems : tuple of str
+    """
+
+    table: pd.DataFrame
+    problems: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """Count the sites by result."""
+        counts = self.table["result"].value_counts()
+        n = [int(counts.get(of, 0)) for of in ("better", "worse", "not distinguishable")]
+        return f"The candidate is better at {n[0]} sites, worse at {n[1]}, undecided at {n[2]}"
+
+    def show(self, page: Page) -> None:
+        """Add the count and the table."""
+        page.add_heading("Another detector at these sites")
+        page.add_text(self.sentence())
+        for part in self.parts():
+            part.show(page, "Candidate less current detector, points of 100")
+        page.add_warnings(self.problems, "Not compared")
+
+    def text(self) -> str:
+        """Return the count and the sites where it is decided."""
+        part = self.parts()[0]
+        return f"{self.sentence()}\n{to_terminal(format_cells(part.for_people, part.formats))}"
+
+    def parts(self) -> list[Part]:
+        """Return the table."""
+        points = ["difference", "lower", "upper", "p_better"]
+        shown = self.table.assign(**{name: 100 * self.table[name] for name in points})
+        formats = dict.fromkeys(points[:3], "{:+.1f}") | {"p_better": "{:.0f}"}
+        return [Part("candidate", self.table, shown, formats)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows."""
+        return {"candidate": self.table.to_dict("records")}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from autoeval.monitoring.watched import Watched
 from autoeval.results.monitoring.prometheus import prometheus_text
 from autoeval.results.monitoring.site_board import site_board
 from autoeval.results.monitoring.sites_report import sites_report
-from tests.estimation.test_operating_point import labelled
+from tests.estimation.test_estimates_at_thresholds import labelled
 from tests.made_sites import WORDS, random_found
 
 SEEDS = {"gate": 11, "yard": 12}

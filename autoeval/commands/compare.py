@@ -1,0 +1,127 @@
+"""Compare detectors on the same images: which is better here, by how much, how certainly.
+
+Each is named by the work dir of its fit (`autoeval fit`), best on the same labelled set. Without
+labels the difference is estimated; labels of a few images make it certain. Status 3 means with
+--fail-if-worse that the first detector is worse than another by so many points.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from autoeval.commands.execution_options import add_execution_options, launched, make_executor
+from autoeval.commands.image_options import add_image_options, named_images
+from autoeval.commands.label_options import add_labels_options, translation
+from autoeval.commands.site_options import add_category_option, named_categories
+from autoeval.errors import InputError
+
+WORSE = 3
+NOT_FILES = "-"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "detectors",
+        nargs="+",
+        metavar="[NAME=]WORK_DIR",
+        help="what `autoeval fit` wrote for each detector, its name by default that of the folder",
+    )
+    add_image_options(
+        parser, "compare on; with --predictions a list of them, a COCO JSON or a folder"
+    )
+    parser.add_argument(
+        "--predictions",
+        nargs="+",
+        default=(),
+        metavar="PATH",
+        help="boxes of each detector on these images, in the same order; - for one that is run",
+    )
+    add_category_option(parser)
+    add_labels_options(parser.add_argument_group("labels of some images"), required=False)
+    parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
+    parser.add_argument(
+        "--fail-if-worse",
+        type=float,
+        metavar="POINTS",
+        help="end with status 3 where the first detector is worse than another by so many points, "
+        "by the whole interval",
+    )
+    parser.add_argument(
+        "--work-dir",
+        type=Path,
+        default=Path("work_dirs/compare"),
+        metavar="DIR",
+        help="default: %(default)s",
+    )
+    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_execution_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, print, and write the page."""
+    from autoeval.api import compare, named_estimators
+    from autoeval.results.comparison import comparison_report
+    from autoeval.results.printing import print_report
+
+    if not args.images and not args.predictions:
+        raise InputError("Expected --images PATH, or --predictions of each detector.")
+    fits = named_estimators(_named(args.detectors))
+    files = [None if path == NOT_FILES else path for path in args.predictions]
+    with launched(args) as shards:
+        result = compare(
+            fits,
+            files or None,
+            images=args.images if files and all(files) else named_images(args),
+            labels=args.labels,
+            img_dir=args.label_images,
+            words=translation(args.words),
+            categories=named_categories(args.category) or None,
+            level=args.level,
+            seed=args.seed,
+            keep=_keeping(args, fits),
+            shards=shards,
+            batch_size=args.batch_size,
+        )
+        if not shards.leads:
+            return 0
+    print_report(comparison_report(result), args.work_dir, as_json=args.json)
+    if args.fail_if_worse is None:
+        return 0
+    why = result.worse_by(next(iter(fits)), args.fail_if_worse)
+    if why and not args.json:
+        print(f"\nworse by more than {args.fail_if_worse:g} points: {why}")
+    return WORSE if why else 0
+
+
+def _named(texts: list[str]) -> Any:
+    """Read ``NAME=DIR``; names of all or of none."""
+    pairs = [text.partition("=") for text in texts]
+    named = {
+        name: path for name, sep, path in pairs if sep and not Path(name + sep + path).exists()
+    }
+    if not named:
+        return texts
+    if len(named) < len(texts):
+        raise InputError("Expected NAME=WORK_DIR of every detector, each name once, or of none.")
+    return named
+
+
+def _keeping(args: argparse.Namespace, fits: dict[str, Any]) -> dict[str, Any]:
+    from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.estimation.observation.kept_observer import Keeping
+
+    executor = make_executor(args)
+    return {
+        name: Keeping(
+            args.work_dir / name.replace("/", "_"),
+            executor,
+            DetectorSpec.from_dict(fitted.loading_["detector"]),
+        )
+        for name, fitted in fits.items()
+        if fitted.loading_
+    }

@@ -1,0 +1,116 @@
+"""What two detectors find together: each one's boxes show what the other has missed.
+
+The expected average precision of a detector alone rests on a guess of how many objects it has
+missed. A second detector on the same images finds some of them. Here both are held to the same
+expected objects of each image: one for each box, where two boxes with an IoU of .5 or more, each
+the other's likeliest, are one; or the mean of what either expects by itself, if that is more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from autoeval.box_pairs import overlapping_pairs
+from autoeval.errors import InputError
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.metrics.influence import influence_function
+from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.scores.calibrated import FOUND
+
+LEAST = 0.02  # true-positive probability at IoU .5 of a box that counts
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The n boxes of one category that one detector has found on N images.
+
+    Parameters
+    ----------
+    image : ndarray of shape (n,), int
+    boxes : ndarray of shape (n, 4), float64
+        As xyxy, pixels.
+    scores : ndarray of shape (n,)
+    p : ndarray of shape (10, n)
+        True-positive probabilities.
+    n_true : ndarray of shape (N,)
+        Expected objects of each image, by this detector alone.
+    """
+
+    image: np.ndarray
+    boxes: np.ndarray
+    scores: np.ndarray
+    p: np.ndarray
+    n_true: np.ndarray
+
+    @classmethod
+    def of(cls, site: SiteBoxes, category: int) -> Found:
+        """Take the boxes of one category of a calibrated site."""
+        if site.calibration is None:
+            raise InputError("These boxes have no calibration: an estimator that was fitted has.")
+        clean = site.clean
+        rows = clean.rows_of(category)
+        p = site.calibration.probabilities(clean.scores[rows])
+        kept = p[0] > LEAST
+        rows, p = rows[kept], p[:, kept]
+        image = clean.image[rows]
+        expected = np.bincount(image, p[0], minlength=len(site))
+        n_true = expected + site.calibration.n_missed(p[0], image, len(site))
+        return cls(image, clean.boxes[rows].astype(np.float64), clean.scores[rows], p, n_true)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedDifference:
+    """How two detectors differ, by what both find.
+
+    Parameters
+    ----------
+    value : float
+        Expected average precision of the first less that of the second, mean over ten IoU
+        thresholds, on the images where one of them finds the category; 0 where none does.
+    n_true : float
+        Expected objects of an image.
+    influence : ndarray of shape (N,)
+        Predicted influence of each image on the difference.
+    """
+
+    value: float
+    n_true: float
+    influence: np.ndarray
+
+
+def common_objects(a: Found, b: Found) -> np.ndarray:
+    """Return the expected objects of each image by the boxes of both, (N,)."""
+    rows, columns, _ = overlapping_pairs(a.boxes, a.image, b.boxes, b.image, least=0.5)
+    both = a.p[0, rows] * b.p[0, columns]
+    pairs = np.arange(len(rows))
+    best_a, best_b = _best(rows, both, len(a.image)), _best(columns, both, len(b.image))
+    one = (best_a[rows] == pairs) & (best_b[columns] == pairs)
+    exists, alone = a.p[0].copy(), np.ones(len(b.image), bool)
+    exists[rows[one]] = np.maximum(exists[rows[one]], b.p[0, columns[one]])
+    alone[columns[one]] = False
+    n = len(a.n_true)
+    union = np.bincount(a.image, exists, minlength=n)
+    union += np.bincount(b.image[alone], b.p[0, alone], minlength=n)
+    return np.maximum(union, (a.n_true + b.n_true) / 2)
+
+
+def expected_difference(a: Found, b: Found) -> ExpectedDifference:
+    """Compare the expected average precisions of two detectors on the same images."""
+    n_true = common_objects(a, b)
+    ranked = [RankedDetections.of(of.scores, of.image, of.p, n_true) for of in (a, b)]
+    images = np.unique(np.concatenate([of.image[of.p[0] > FOUND] for of in (a, b)]))
+    if not len(images):
+        return ExpectedDifference(0.0, 0.0, np.zeros(len(n_true)))
+    values = [of.take(images).average_precision().mean() for of in ranked]
+    first, second = (np.nan_to_num(influence_function(of)).mean(axis=0) for of in ranked)
+    return ExpectedDifference(float(values[0] - values[1]), float(n_true.mean()), first - second)
+
+
+def _best(index: np.ndarray, probability: np.ndarray, n: int) -> np.ndarray:
+    """Return the place of the most probable pair of each of n boxes, -1 for none."""
+    order = np.argsort(probability, kind="stable")
+    best = np.full(n, -1)
+    best[index[order]] = order
+    return best

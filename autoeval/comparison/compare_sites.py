@@ -1,0 +1,211 @@
+"""From fitted estimators and what their detectors found at a site to a comparison."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from autoeval.comparison.common_ground import check_fits, on_common_ground
+from autoeval.comparison.comparison import ALL, Comparison
+from autoeval.comparison.pair_model import PairPrior, pair_prior
+from autoeval.comparison.paired_labels import LabelDifference, PairedLabels, pair_labels
+from autoeval.comparison.ranking import (
+    consistent_values,
+    joint_covariance,
+    probability_of_best,
+)
+from autoeval.comparison.unlabelled_difference import Side, compare_label_free
+from autoeval.data.labels.content import LabelSet
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.score_range import unseen_warning
+from autoeval.estimation.site import Categories, Site
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.sample_size import outlook_after
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+
+SMALLEST = 0.005  # a difference that more labels are not asked for
+
+
+def compare_sites(
+    fits: Mapping[str, AccuracyEstimator],
+    sites: Mapping[str, Site],
+    *,
+    labels: LabelSet | None = None,
+    words: Mapping[str, str] | None = None,
+    plan: LabelPlan | None = None,
+    categories: Categories | None = None,
+    level: float = 0.9,
+    seed: int = 0,
+) -> Comparison:
+    """Compare detectors at a site.
+
+    Parameters
+    ----------
+    fits : mapping of str to AccuracyEstimator
+        By the name of the detector; fitted on the same labelled set, or what is known of the
+        differences there is not used.
+    sites : mapping of str to Site
+        What each detector found.
+    labels : LabelSet, optional
+        Of some of the images.
+    words, plan
+        See `pair_labels`.
+    categories : mapping of str to sequence of str, optional
+        The detector's words for each category, where the site was read with them.
+    level : float
+        Nominal coverage of the intervals.
+    seed : int
+        Of the draws behind the probability of being best.
+
+    Raises
+    ------
+    InputError
+        As `check_fits`, `on_common_ground` and `pair_labels`.
+    """
+    check_fits(fits)
+    common, warnings = on_common_ground(fits, sites)
+    target, prior = next(iter(fits.values())).target, pair_prior()
+    sides = [Side.of(name, fits[name], site) for name, site in common.items()]
+    for name, site in common.items():
+        found = (*site.warnings, *unseen_warning(site.unseen))
+        warnings += [f"{name}: {warning}" for warning in found]
+    paired = None
+    if labels is not None:
+        paired = pair_labels(common, labels, target=target, words=words, plan=plan)
+        warnings += paired.warnings
+    parts, whole = [], {}
+    for a, b in itertools.combinations(sides, 2):
+        rows, mean = _differences(a, b, target, prior, categories or {}, paired, level)
+        whole[a.name, b.name] = mean
+        parts += rows
+        if math.isnan(rows[0]["carried_over"]):
+            warnings.append(
+                f"{a.name} and {b.name} were not fitted on a common labelled set, so their "
+                "difference there is not known: fit both on the same labels"
+            )
+    levels = {side.name: float(np.mean(side.values)) for side in sides}
+    ranking = _ranked(levels, whole, level, seed)
+    return Comparison(
+        target,
+        level,
+        len(common[sides[0].name].boxes),
+        len(paired.sample) if paired else 0,
+        ranking,
+        _ordered(pd.DataFrame(parts), list(ranking["detector"])),
+        tuple(dict.fromkeys(warnings)),
+        common,
+    )
+
+
+def _differences(
+    a: Side,
+    b: Side,
+    target: str,
+    prior: PairPrior,
+    categories: Categories,
+    paired: PairedLabels | None,
+    level: float,
+) -> tuple[list[dict], ValueWithError]:
+    """Return a row for each category and one for their mean, and the value of that."""
+    names, n_pool = a.site.boxes.clean.categories, len(a.site.boxes)
+    free = compare_label_free(a, b, target, prior, categories)
+    if paired is None:
+        k, mean = 0, prior.mean(free.each)
+        each = [LabelDifference(NOTHING, of, of) for of in free.each]
+        whole = LabelDifference(NOTHING, mean, mean)
+    else:
+        k = len(paired.sample)
+        each, whole = paired.difference(a.name, b.name, prior, free)
+    rows = []
+    for category, found in zip((*names, ALL), (*each, whole), strict=True):
+        of = found.combined
+        lower, upper = of.interval(level)
+        rows.append(
+            {
+                "a": a.name,
+                "b": b.name,
+                "category": category,
+                "difference": of.value,
+                "lower": lower,
+                "upper": upper,
+                "p_better": of.probability_positive,
+                "label_free": found.prior.value,
+                "carried_over": free.carried,
+                "more_labels": _more_labels(found, k, n_pool, level),
+            }
+        )
+    return rows[:-1] if len(names) == 1 else rows, whole.combined
+
+
+def _more_labels(found: LabelDifference, k: int, n_pool: int, level: float) -> float:
+    """Return how many more labels will put zero outside the interval; NaN where not known."""
+    of = found.combined
+    if abs(of.value) > of.half_width(level):
+        return 0.0
+    if not found.labels.known or abs(of.value) < SMALLEST:
+        return math.nan
+    outlook = outlook_after(found.labels, k, n_pool, prior=found.prior, level=level)
+    return float(max(outlook.needed(abs(of.value)) - k, 1))
+
+
+def _ranked(
+    levels: Mapping[str, float],
+    whole: Mapping[tuple[str, str], ValueWithError],
+    level: float,
+    seed: int,
+) -> pd.DataFrame:
+    """Rank the detectors by their differences over all categories."""
+    names = list(levels)
+    differences, variances = np.zeros((2, len(names), len(names)))
+    for (a, b), of in whole.items():
+        i, j = names.index(a), names.index(b)
+        differences[i, j], differences[j, i] = of.value, -of.value
+        variances[i, j] = variances[j, i] = of.error**2
+    values = consistent_values(differences)
+    dof = min(of.dof for of in whole.values())
+    best = probability_of_best(values, joint_covariance(variances), dof, seed=seed)
+    order = np.argsort(-values, kind="stable")
+    rows = []
+    for i in order:
+        behind = ValueWithError(0.0, 0.0)
+        if i != order[0]:
+            a, b = names[i], names[order[0]]
+            known = whole.get((a, b)) or whole[b, a]
+            behind = (
+                known if (a, b) in whole else ValueWithError(-known.value, known.error, known.dof)
+            )
+        lower, upper = behind.interval(level)
+        rows.append(
+            {
+                "detector": names[i],
+                "value": float(np.clip(np.mean(list(levels.values())) + values[i], 0, 1)),
+                "behind": behind.value,
+                "lower": lower,
+                "upper": upper,
+                "p_best": float(best[i]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _ordered(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Turn each pair so that the detector that is ranked higher comes first."""
+    place = {name: k for k, name in enumerate(names)}
+    turned = pairs["a"].map(place) > pairs["b"].map(place)
+    other = pairs.assign(
+        a=pairs["b"],
+        b=pairs["a"],
+        difference=-pairs["difference"],
+        lower=-pairs["upper"],
+        upper=-pairs["lower"],
+        p_better=1 - pairs["p_better"],
+        label_free=-pairs["label_free"],
+        carried_over=-pairs["carried_over"],
+    )
+    found = pairs.where(~turned, other)
+    order = np.lexsort((found["b"].map(place), found["a"].map(place)))
+    return found.iloc[order].reset_index(drop=True)

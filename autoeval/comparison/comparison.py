@@ -1,0 +1,172 @@
+"""The result of a comparison: a ranking, and differences with prediction intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.report.tables import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from autoeval.estimation.site import Site
+
+ALL = "all"
+"""The mean over categories, in the column ``category``."""
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Which of several detectors is better at a site.
+
+    Parameters
+    ----------
+    target : str
+    level : float
+        Nominal coverage of the intervals.
+    n_images, n_labelled : int
+    ranking : DataFrame
+        One row a detector, the best first: ``detector``, ``value`` (estimated accuracy, whose error
+        is greater than that of differences), ``behind`` (to the first, 0 or negative), ``lower``
+        and ``upper`` of that, and ``p_best``.
+    pairs : DataFrame
+        One row for every two detectors and category, and `ALL` for the mean over several: ``a`` and
+        ``b`` (a ranked higher), ``category``, ``difference`` (a less b), ``lower``, ``upper``,
+        ``p_better`` (that a is), ``label_free``, ``carried_over`` (on the labelled set; NaN where
+        they have none in common) and ``more_labels`` (expected, until zero is outside; 0 where it
+        is).
+    warnings : tuple of str
+    sites : mapping of str to Site
+        What each detector found.
+    """
+
+    target: str
+    level: float
+    n_images: int
+    n_labelled: int
+    ranking: pd.DataFrame
+    pairs: pd.DataFrame
+    warnings: tuple[str, ...] = ()
+    sites: Mapping[str, Site] = field(default_factory=dict, compare=False)
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """Names, the best first."""
+        return tuple(self.ranking["detector"])
+
+    @property
+    def overall(self) -> pd.DataFrame:
+        """The rows of `pairs` that are of all categories."""
+        several = self.pairs["category"] == ALL
+        return self.pairs[several] if several.any() else self.pairs
+
+    def __str__(self) -> str:
+        labelled = f", {self.n_labelled} of them labelled" if self.n_labelled else ""
+        lines = [f"{self.target} on {counted(self.n_images, 'image')}{labelled}:"]
+        for place, row in enumerate(self.ranking.itertuples(), 1):
+            lines.append(
+                f"{place}. {row.detector}: about {100 * row.value:.0f}, best with probability "
+                f"{row.p_best:.0%}"
+            )
+        lines += [self.sentence(row) for row in self.overall.to_dict("records")]
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+
+    def sentence(self, row: Mapping[str, Any]) -> str:
+        """Say in words what a row of `pairs` says."""
+        text = (
+            f"{row['a']} - {row['b']}: {100 * row['difference']:+.1f} ({self.level:.0%} interval "
+            f"{100 * row['lower']:+.1f} to {100 * row['upper']:+.1f}), {row['a']} better with "
+            f"probability {row['p_better']:.0%}"
+        )
+        if not distinguishable(row):
+            more = row["more_labels"]
+            text += "; not distinguishable"
+            if more == more:
+                text += f", about {counted(int(more), 'more label')} would tell"
+        return text
+
+    def worse_by(self, first: str, points: float) -> str:
+        """Say whether a detector is worse than another by so many points, with the level.
+
+        Returns
+        -------
+        str
+            Why, or nothing where no detector is better than `first` by `points` of 100 with a
+            probability over the level.
+        """
+        for row in self.overall.to_dict("records"):
+            if row["b"] == first and 100 * row["lower"] > points:
+                return self.sentence(row)
+        return ""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `pairs` with ``distinguishable``."""
+        known = [distinguishable(row) for row in self.pairs.to_dict("records")]
+        return self.pairs.assign(distinguishable=known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON; NaN becomes None."""
+        return {
+            "target": self.target,
+            "level": self.level,
+            "n_images": self.n_images,
+            "n_labelled": self.n_labelled,
+            "ranking": _records(self.ranking),
+            "pairs": _records(self.to_pandas()),
+            "warnings": list(self.warnings),
+        }
+
+    def matrix(self) -> pd.DataFrame:
+        """Return the probability that the detector of a row is better than that of a column."""
+        names = list(self.detectors)
+        found = pd.DataFrame(np.nan, index=names, columns=names)
+        for row in self.overall.to_dict("records"):
+            found.loc[row["a"], row["b"]] = row["p_better"]
+            found.loc[row["b"], row["a"]] = 1 - row["p_better"]
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.detectors)}: {str(self).splitlines()[1]}>"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how far each detector is behind the first, with intervals, in points of 100.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            A new figure by default.
+        """
+        from matplotlib.figure import Figure
+
+        rows = self.ranking
+        if ax is None:
+            size = (7, 1.2 + 0.5 * len(rows))
+            ax = Figure(figsize=size, layout="constrained").subplots()
+        y = -np.arange(len(rows))
+        value, lower, upper = (100 * rows[name] for name in ("behind", "lower", "upper"))
+        ax.axvline(0, color="0.8", zorder=0)
+        ax.errorbar(
+            value, y, xerr=[value - lower, upper - value], fmt="o", color="tab:blue", capsize=4
+        )
+        ax.set_yticks(y, list(self.detectors), parse_math=False)
+        ax.set(
+            xlabel=f"{self.target} less that of {self.detectors[0]} (points of 100, "
+            f"{self.level:.0%} interval)",
+            ylim=(0.5 - len(rows), 0.5),
+        )
+        return ax
+
+
+def distinguishable(row: Mapping[str, Any]) -> bool:
+    """Return whether zero lies outside the interval of a difference."""
+    return bool(row["lower"] > 0 or row["upper"] < 0)
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    rows = table.to_dict("records")
+    return [{k: None if v != v else v for k, v in row.items()} for row in rows]

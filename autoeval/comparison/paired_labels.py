@@ -1,0 +1,229 @@
+"""Differences from the same labelled images: the paired influence of several detectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autoeval.comparison.pair_model import PairPrior
+from autoeval.comparison.unlabelled_difference import LabelFree
+from autoeval.data.labels.content import LabelSet
+from autoeval.errors import InputError
+from autoeval.estimation.site import Site
+from autoeval.labels.difference import difference_estimate
+from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
+from autoeval.labels.label_sampling import blocks_of
+from autoeval.labels.labelled_subset import LabelledSubset, match_labels
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.prior import combine
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.variance_prior import VariancePrior
+from autoeval.metrics.by_category import rank_categories
+
+SPREAD = 1.15
+"""Factor of the standard error from labels, by coverage on the panel (docs/results/compare.md):
+influences on a difference are skewed, and a few images seldom hold those that count most."""
+
+
+def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
+    """Subtract the accuracies of two detectors on the same labelled images.
+
+    What labellers left out and how loosely they drew lowers both, and an image that is hard for one
+    is mostly hard for the other: the influences cancel in part, and the standard error with them.
+    """
+    return SampleAccuracy(a.value - b.value, a.influence - b.influence, a.n_true, a.n_holding)
+
+
+@dataclass(frozen=True)
+class LabelDifference:
+    """The difference of two detectors by labels, label-free, and by both.
+
+    Parameters
+    ----------
+    labels : ValueWithError
+        The difference estimator; not known where fewer than three labelled images hold an object.
+    prior, combined : ValueWithError
+    """
+
+    labels: ValueWithError
+    prior: ValueWithError
+    combined: ValueWithError
+
+
+def difference_with_labels(
+    accuracy: SampleAccuracy,
+    sample: LabelledSample,
+    free: ValueWithError,
+    influence: np.ndarray,
+    residual: VariancePrior,
+) -> LabelDifference:
+    """Estimate one difference from the paired influence on labelled images.
+
+    Parameters
+    ----------
+    accuracy : SampleAccuracy
+        See `difference_of`.
+    sample : LabelledSample
+    free : ValueWithError
+        Label-free.
+    influence : ndarray of shape (N,)
+        Predicted, of all images.
+    residual : VariancePrior
+        Of the variance that this leaves, of one image.
+    """
+    labels = NOTHING
+    if accuracy.measured:
+        labels = difference_estimate(
+            accuracy.value,
+            accuracy.influence,
+            influence[sample.images],
+            n_pool=sample.n_pool,
+            clusters=sample.clusters,
+            variance_prior=residual,
+        )
+        labels = replace(labels, error=SPREAD * labels.error)
+    prior = heavy_tailed(free, labels)
+    return LabelDifference(labels, free, combine(labels, prior, conflict=math.inf).estimate)
+
+
+def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError:
+    r"""Widen a label-free difference by how far labels contradict it.
+
+    .. math:: \tau'^2 = \tau^2\, \frac{\nu + z^2}{\nu + 1}, \qquad
+              z^2 = \frac{(\theta - g)^2}{\tau^2 + SE^2}
+
+    the expected variance of a Student's distribution as a scale mixture of normal ones, given one
+    value (Lange et al. 1989, section 2): a prior that is far off counts for less, none is dropped.
+    """
+    if not labels.known or not free.known:
+        return free
+    squares = (labels.value - free.value) ** 2 / (free.error**2 + labels.error**2)
+    return replace(free, error=free.error * math.sqrt((free.dof + squares) / (free.dof + 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class PairedLabels:
+    """What labelled images say of each of several detectors.
+
+    Parameters
+    ----------
+    sample : LabelledSample
+    accuracies : mapping of str to list of SampleAccuracy
+        By detector, of each category.
+    warnings : tuple of str
+    """
+
+    sample: LabelledSample
+    accuracies: Mapping[str, Sequence[SampleAccuracy]]
+    warnings: tuple[str, ...]
+
+    def difference(
+        self, a: str, b: str, prior: PairPrior, free: LabelFree
+    ) -> tuple[list[LabelDifference], LabelDifference]:
+        """Estimate the difference of two detectors in each category, and of the mean over them.
+
+        Categories that too few labelled images hold enter the mean with their label-free
+        difference; errors of the two parts are added, since they may be alike.
+        """
+        accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b]))
+        parts = zip(accuracies, free.each, free.influences, free.residuals, strict=True)
+        each = [difference_with_labels(of, self.sample, *rest) for of, *rest in parts]
+        known = [k for k, of in enumerate(accuracies) if of.measured]
+        mean = prior.mean(free.each)
+        if not known:
+            return each, LabelDifference(NOTHING, mean, mean)
+        measured = [accuracies[k] for k in known]
+        residuals = [free.residuals[k] for k in known]
+        whole = difference_with_labels(
+            replace(
+                measured[0],
+                value=float(np.mean([of.value for of in measured])),
+                influence=np.mean([of.influence for of in measured], axis=0),
+            ),
+            self.sample,
+            prior.mean([free.each[k] for k in known]),
+            free.influences[known].mean(axis=0),
+            VariancePrior(sum(of.variance for of in residuals) / len(known) ** 2, residuals[0].dof),
+        )
+        if len(known) == len(each):
+            return each, whole
+        others = prior.mean([of for k, of in enumerate(free.each) if k not in known])
+        share, by_labels = len(known) / len(each), whole.combined
+        combined = ValueWithError(
+            share * by_labels.value + (1 - share) * others.value,
+            share * by_labels.error + (1 - share) * others.error,
+            min(by_labels.dof, others.dof),
+        )
+        return each, LabelDifference(whole.labels, mean, combined)
+
+
+def pair_labels(
+    sites: Mapping[str, Site],
+    labels: LabelSet,
+    *,
+    target: str,
+    words: Mapping[str, str] | None = None,
+    plan: LabelPlan | None = None,
+) -> PairedLabels:
+    """Measure detectors on labelled images of a site.
+
+    Parameters
+    ----------
+    sites : mapping of str to Site
+        By detector, of the same images and categories.
+    labels : LabelSet
+    target : {"mAP", "mAP50", "mAP75"}
+    words : mapping of str to str, optional
+        Category for each word of the labels; by default equal words.
+    plan : LabelPlan, optional
+        Which drew the labelled images; others are left out. Without one, all that are labelled are
+        taken as a simple random sample.
+
+    Raises
+    ------
+    InputError
+        See `match_labels`; if no image of the plan is labelled.
+    """
+    first = next(iter(sites.values()))
+    found = first.boxes.clean
+    subset = match_labels(labels, found, words)
+    warnings = list(subset.warnings)
+    if plan is not None:
+        subset, blocks, left = _by_plan(subset, plan, [image.image_id for image in found.images])
+        warnings += left
+    else:
+        files: dict[str, Any] = {image.image_id: image for image in first.images}
+        blocks = blocks_of([files.get(image.image_id, image) for image in found.images])
+        warnings.append(
+            "no plan drew the labelled images: they are taken as a simple random draw, which "
+            "images chosen for what they show are not"
+        )
+    sample = LabelledSample(subset.images, len(found.images), clusters=blocks[subset.images])
+    accuracies = {}
+    for name, site in sites.items():
+        ranked = rank_categories(site.boxes.clean.on_images(subset.images), subset.truth)
+        accuracies[name] = [measure_sample(ranking, target) for ranking in ranked]
+    return PairedLabels(sample, accuracies, tuple(warnings))
+
+
+def _by_plan(
+    subset: LabelledSubset, plan: LabelPlan, names: Sequence[str]
+) -> tuple[LabelledSubset, np.ndarray, list[str]]:
+    """Keep the labelled images that the plan drew; return the block of each image, too."""
+    at = {image.image_id: k for k, image in enumerate(plan.found.images)}
+    if not {*names} <= {*at}:
+        raise InputError("The labels lie in the folder of a plan for other images than these.")
+    place = np.array([at[name] for name in names])
+    inside = np.isin(place[subset.images], plan.drawn)
+    if not inside.any():
+        raise InputError("None of the labelled images was drawn by the plan in their folder.")
+    left = []
+    if not inside.all():
+        left.append(f"labelled images that the plan did not draw, left out: {(~inside).sum()}")
+    kept = np.flatnonzero(inside)
+    truth = subset.truth.on_images(kept)
+    return LabelledSubset(subset.images[kept], truth, ()), plan.blocks[place], left

@@ -1,0 +1,116 @@
+"""What is known of the difference of two detectors at a site without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from autoeval.comparison.common_objects import Found, expected_difference
+from autoeval.comparison.disagreement import disagreement
+from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_labels, on_labels
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.site import Site
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.variance_prior import VariancePrior
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One detector at a site: what a difference takes of it.
+
+    Parameters
+    ----------
+    name : str
+    site : Site
+        With named categories, K of them, and calibrated boxes.
+    rows : DataFrame
+        The pairs of source and category that it was fitted on.
+    values : ndarray of shape (K,)
+        Label-free accuracy in each category, in [0, 1].
+    """
+
+    name: str
+    site: Site
+    rows: pd.DataFrame
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, name: str, fitted: AccuracyEstimator, site: Site) -> Side:
+        """Estimate each category by an estimator of the default method."""
+        regression = fitted.regression_
+        assert isinstance(regression, BayesianRegression)
+        scores = site.scores(regression.features_, fitted.score_thr)
+        rows = pd.DataFrame([of.row() for of in scores])
+        values = np.clip(regression.distribution(rows).mean, 0, 1)
+        return cls(name, site, regression.rows_, values)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelFree:
+    """The difference of two detectors without labels.
+
+    Parameters
+    ----------
+    each : list of ValueWithError
+        In each of K categories.
+    influences : ndarray of shape (K, N)
+        Predicted influence of each image on it.
+    residuals : list of VariancePrior
+        Of the variance that this leaves, of one image.
+    carried : float
+        Mean difference on the labelled sets that both were fitted on; NaN without any.
+    """
+
+    each: list[ValueWithError]
+    influences: np.ndarray
+    residuals: list[VariancePrior]
+    carried: float
+
+
+def compare_label_free(
+    a: Side,
+    b: Side,
+    target: str,
+    prior: PairPrior,
+    categories: Mapping[str, Sequence[str]],
+) -> LabelFree:
+    """Compare two detectors on the same images and categories.
+
+    Parameters
+    ----------
+    a, b : Side
+    target : {"mAP", "mAP50", "mAP75"}
+    prior : PairPrior
+    categories : mapping of str to sequence of str
+        What categories are called on the labelled sets, beside their own names.
+    """
+    names = a.site.boxes.clean.categories
+    u = disagreement(a.site.boxes, b.site.boxes)
+    found = [
+        expected_difference(*(Found.of(side.site.boxes, k) for side in (a, b)))
+        for k in range(len(names))
+    ]
+    words = [(name, *categories.get(name, ())) for name in names]
+    table = pd.DataFrame(
+        {
+            "estimate_a": a.values,
+            "estimate_b": b.values,
+            "log_odds": [log_odds_on_labels(a.rows, b.rows, target, of) for of in words],
+            "expected": [of.value for of in found],
+            "disagreement": u,
+        }
+    )
+    levels, known = differences(table)[1], on_labels(a.rows, b.rows, target)
+    return LabelFree(
+        prior.predict(table),
+        prior.influence * np.stack([of.influence for of in found]),
+        [
+            prior.residual(float(level), float(own), of.n_true)
+            for level, own, of in zip(levels, u, found, strict=True)
+        ],
+        float((known["a"] - known["b"]).mean()),
+    )

@@ -1,0 +1,179 @@
+"""A comparison of detectors as a page, on the terminal and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from autoeval.comparison.comparison import ALL, Comparison, distinguishable
+from autoeval.comparison.disagreement import different_boxes
+from autoeval.data.images import UnreadableImageError
+from autoeval.detections import Detections
+from autoeval.estimation.site import Site
+from autoeval.report.page import Page
+from autoeval.report.sections import Part, Report, Section
+from autoeval.report.tables import counted
+from autoeval.scores.calibrated import FOUND
+
+SHOWN, SIDE = 6, 480
+
+
+@dataclass(frozen=True)
+class Ranking(Section):
+    """Who is best, with what probability, and the differences to the first."""
+
+    result: Comparison
+
+    def show(self, page: Page) -> None:
+        """Add the first two as headlines, the dot plot and the warnings."""
+        result = self.result
+        for row in result.ranking.head(3).itertuples():
+            note = f"best with probability {row.p_best:.0%}"
+            page.add_headline(row.detector, f"{100 * row.value:.0f}", note)
+        page.add_text(*(result.sentence(row) for row in result.overall.head(1).to_dict("records")))
+        for _, figure in self.figures():
+            page.add_figure(figure, "How far each is behind the first")
+        page.add_warnings(result.warnings)
+
+    def text(self) -> str:
+        """Return the whole comparison."""
+        return str(self.result)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures."""
+        return {"comparison": self.result.to_dict()}
+
+    def figures(self) -> list[tuple[str, Figure]]:
+        """Draw the ranking."""
+        figure = Figure(figsize=(7, 1.4 + 0.5 * len(self.result.ranking)), layout="constrained")
+        self.result.plot(figure.subplots())
+        return [("ranking", figure)]
+
+    def parts(self) -> list[Part]:
+        """Return the ranking as a table."""
+        return [Part("ranking", self.result.ranking)]
+
+
+@dataclass(frozen=True)
+class Pairwise(Section):
+    """The probability of each to be better than each other, and all differences."""
+
+    result: Comparison
+
+    def show(self, page: Page) -> None:
+        """Add both tables."""
+        page.add_heading("Each with each")
+        matrix, differences = self.parts()
+        if len(self.result.detectors) > 2:
+            matrix.show(page, "Probability (%) that the detector of a row is better than the other")
+        differences.show(page, f"Differences of {self.result.target} in points of 100, a less b")
+
+    def parts(self) -> list[Part]:
+        """Return both tables."""
+        matrix = self.result.matrix().rename_axis("better").reset_index()
+        percent = matrix.assign(**{name: 100 * matrix[name] for name in self.result.detectors})
+        formats = dict.fromkeys(self.result.detectors, "{:.0f}")
+        pairs = self.result.to_pandas()
+        points = ("difference", "lower", "upper", "label_free", "carried_over")
+        shown = pairs.assign(**{name: 100 * pairs[name] for name in points})
+        shown = shown.assign(
+            p_better=100 * pairs["p_better"],
+            result=[
+                f"{row['a']} is better" if distinguishable(row) else "not distinguishable"
+                for row in pairs.to_dict("records")
+            ],
+        ).drop(columns="distinguishable")
+        if (pairs["category"] == ALL).all() or pairs["category"].nunique() == 1:
+            shown = shown.drop(columns="category")
+        if not self.result.n_labelled:
+            shown = shown.drop(columns=["more_labels", "label_free"])
+        names = {"p_better": "a better (%)"}
+        shown = shown.rename(columns=lambda name: names.get(name, name.replace("_", " ")))
+        of_points = {name.replace("_", " "): "{:+.1f}" for name in points}
+        whole = {"a better (%)": "{:.0f}", "more labels": "{:.0f}"}
+        return [
+            Part("better", matrix, percent, formats),
+            Part("differences", pairs, shown, {**of_points, **whole}),
+        ]
+
+
+@dataclass(frozen=True)
+class Disagreements(Section):
+    """The images on which the first two detectors find most differently, side by side."""
+
+    result: Comparison
+
+    def show(self, page: Page) -> None:
+        """Add the pictures, or the table where there are none."""
+        for part in self.parts():
+            page.add_heading("Where they disagree most")
+            if self._pictures:
+                page.add_thumbnails(
+                    self._pictures,
+                    "The same image for the first two detectors, side by side, with boxes by their "
+                    "true-positive probability (faint: under .3)",
+                    side=SIDE,
+                )
+            part.show(page, "Likely boxes that one has and the other has not", folded=True)
+
+    def parts(self) -> list[Part]:
+        """Return the images that differ most."""
+        import pandas as pd
+
+        order = [k for k in np.argsort(-self._counts, kind="stable") if self._counts[k] > 0]
+        images = self._both[0].boxes.clean.images
+        rows = [(images[k].image_id, int(self._counts[k])) for k in order[: 4 * SHOWN]]
+        if not rows:
+            return []
+        return [Part("disagreements", pd.DataFrame(rows, columns=["image", "boxes that differ"]))]
+
+    @cached_property
+    def _both(self) -> tuple[Site, Site]:
+        first, second, *_ = (self.result.sites[name] for name in self.result.detectors)
+        return first, second
+
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        return different_boxes(*(site.boxes for site in self._both))
+
+    @cached_property
+    def _pictures(self) -> list[tuple[np.ndarray, str]]:
+        return list(self._drawn())
+
+    def _drawn(self) -> Iterator[tuple[np.ndarray, str]]:
+        try:
+            from autoeval.results.thumbnails import draw_boxes
+        except ModuleNotFoundError:  # estimates from prediction files need no OpenCV
+            return
+        files = {image.image_id: image for site in self._both for image in site.images}
+        for k in np.argsort(-self._counts, kind="stable")[:SHOWN]:
+            name = self._both[0].boxes.clean.images[k].image_id
+            if name not in files or not self._counts[k]:
+                continue
+            try:
+                pixels = files[name].read()
+            except UnreadableImageError:
+                continue
+            differ = counted(int(self._counts[k]), "box differs", "boxes differ")
+            for detector, site in zip(self.result.detectors, self._both, strict=False):
+                drawn = draw_boxes(pixels, _likely(site, int(k)), (), side=SIDE)
+                yield drawn, f"{detector}: {name}, {differ}"
+
+
+def _likely(site: Site, image: int) -> Detections:
+    """Return the boxes of an image that may be right, scored by their probability."""
+    assert site.boxes.calibration is not None
+    found = site.boxes.clean.detections(image)
+    scored = replace(found, scores=site.boxes.calibration.at_half(found.scores).astype(np.float32))
+    return scored[scored.scores > FOUND]
+
+
+def comparison_report(result: Comparison, title: str = "") -> Report:
+    """Compose the page of a comparison."""
+    title = title or f"Which is better: {', '.join(result.detectors)}"
+    return Report(title, [Ranking(result), Pairwise(result), Disagreements(result)])

@@ -1,0 +1,424 @@
+"""Fit the prior of differences between detectors, and measure it on detectors and sites left out.
+
+    python -m benchmarks.compare table DATA NAME=PREDICTIONS ...
+    python -m benchmarks.compare prior
+    python -m benchmarks.compare evaluate [--out DIR]
+    python -m benchmarks.compare labels DATA NAME=PREDICTIONS ... [--draws N] [--out DIR]
+
+`table` compares every two detectors at the labelled sites under DATA, each estimated by a prior
+that has seen neither the detector nor the site's family (`benchmarks/panel.py`), and writes
+``meta_sets/panel/pairs.csv``. `prior` fits ``configs/compare_prior.json`` on it. `evaluate` fits it
+for each pair of detectors on pairs of others, without a quarter of the families in turn, and prints
+the errors there without labels; `labels` does so with 5 to 50 labelled images. Detectors whose
+names begin alike up to ``_`` are kin: left out together. Of a detector whose name ends in ``_root``
+the square roots of the scores are taken, which changes no average precision; it is compared with
+the one without that ending alone, and tabulated by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+from scipy.stats import t as student
+from tqdm import tqdm
+
+from autoeval.calibration import ScoreCalibration
+from autoeval.comparison.common_objects import ExpectedDifference, Found, expected_difference
+from autoeval.comparison.disagreement import disagreement
+from autoeval.comparison.pair_model import (
+    FEWEST_OBJECTS,
+    PairPrior,
+    differences,
+    log_odds_on_labels,
+)
+from autoeval.estimation.training_set import TrainingSet
+from autoeval.labels.labelled_site import true_influence
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.variance_prior import fit_variance_prior
+from autoeval.report.tables import format_cells, to_markdown
+from autoeval.research.studies.comparisons import ComparedPair, backtest, summary
+from benchmarks.panel import (
+    FOLDER,
+    GROUPS,
+    LABELLED,
+    ROOT,
+    WIDE,
+    WORDS,
+    calibrated_rows,
+    enough,
+    evaluated,
+    fit_prior,
+    labelled_rows,
+    read_panel,
+    read_sets,
+)
+
+PAIRS, PRIOR = FOLDER / "pairs.csv", ROOT / "configs/compare_prior.json"
+ROOTS = "_root"
+FEWEST_IMAGES = 60  # of a site with labels drawn
+USUAL = PairPrior()
+RIDGE = 0.2  # standard deviation of slopes around the usual ones
+DOF = 8.0
+INFLUENCE = ("cross", "predicted", "true", "noise")
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One detector on all sites.
+
+    Parameters
+    ----------
+    name : str
+    sites : dict of str to TrainingSet
+    rows : DataFrame
+        Its pairs on the labelled set.
+    calibration : ScoreCalibration
+    estimates : DataFrame
+        Of each site and category, by a prior that has seen neither.
+    """
+
+    name: str
+    sites: Mapping[str, TrainingSet]
+    rows: pd.DataFrame
+    calibration: ScoreCalibration
+    estimates: pd.DataFrame
+
+
+def parse_args() -> argparse.Namespace:
+    """Read the options."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("table", "prior", "evaluate", "labels"):
+        own = commands.add_parser(name)
+        if name in ("table", "labels"):
+            own.add_argument("data", type=Path)
+            own.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+        if name in ("evaluate", "labels"):
+            own.add_argument("--out", type=Path, help="folder for CSV files of every pair")
+        if name == "labels":
+            own.add_argument("--draws", type=int, default=40)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run one of the steps."""
+    args = parse_args()
+    if args.command == "table":
+        pairs = pairs_of(read_detectors(args))
+        table = pd.concat([pair_rows(a, b) for a, b in tqdm(pairs, "pairs")], ignore_index=True)
+        table.to_csv(PAIRS, index=False, float_format="%.6g")
+    elif args.command == "prior":
+        text = json.dumps(fit(pd.read_csv(PAIRS)).to_dict(), indent=1)
+        PRIOR.write_text(text + "\n", encoding="utf-8")
+    else:
+        rows, predicted = left_out(pd.read_csv(PAIRS))
+        if args.command == "evaluate":
+            found = backtest([*without_labels(rows, predicted)], sizes=(0,))
+        else:
+            pairs = with_labels(rows, predicted, read_detectors(args))
+            found = backtest([*tqdm(pairs, "pairs")], draws=args.draws)
+        if args.out:
+            args.out.mkdir(parents=True, exist_ok=True)
+            found.to_csv(args.out / f"compare_{args.command}.csv", index=False)
+        print_tables(found)
+
+
+def print_tables(found: pd.DataFrame) -> None:
+    """Print the summary over all pairs, and over those of each kind."""
+    same = found["b"].str.endswith(ROOTS)
+    related = (found["a"].map(kin) == found["b"].map(kin)) & ~same
+    kinds = {
+        "All": ~same,
+        "Different detectors": ~same & ~related,
+        "One detector at several input sizes": related,
+        "One detector with other scores": same,
+    }
+    for title, chosen in kinds.items():
+        if chosen.any():
+            table = summary(found[chosen])
+            formats = dict.fromkeys(table.columns[3:], "{:.1f}") | {"Brier": "{:.3f}"}
+            print(f"{title}:\n\n{to_markdown(format_cells(table, formats))}\n")
+
+
+def kin(name: str) -> str:
+    """Return what detectors of one origin have in common."""
+    return name.split("_")[0]
+
+
+def read_detectors(args: argparse.Namespace) -> list[Scored]:
+    """Score and estimate all sites by each detector."""
+    panel = panel_rows()
+    named = [of.partition("=") for of in args.detectors]
+    return [read_detector(name, args.data, Path(folder), panel) for name, _, folder in tqdm(named)]
+
+
+def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame) -> Scored:
+    """Score and estimate all sites by one detector."""
+    every = {of.name: of for of in read_sets(data, predictions)}
+    if name.endswith(ROOTS):
+        every = {of.name: with_roots(of) for of in every.values()}
+    labelled = every.pop(LABELLED)
+    rows, calibration = calibrated_rows([labelled], prior=WIDE)
+    parts = []
+    for site in every.values():
+        table = labelled_rows(site, calibration)
+        held = dict(zip(site.truth.categories, site.rankings, strict=True))
+        n_held = [int(np.sum(held[c].n_true > 0)) for c in table["category"]]
+        parts.append(table.assign(n_held=n_held))
+    asked = pd.concat(parts, ignore_index=True)
+    asked = asked[(asked["n_boxes"] >= 8) & (asked["n_held"] >= 5) & enough(asked)]
+    estimates = []
+    for fold in folds(panel):
+        own = asked[asked["family"].isin(fold)]
+        if len(own):
+            _, scaling, prior = panel_prior(kin(name), tuple(fold))
+            values = evaluated(rows, own, scaling, prior)
+            columns = ["family", "n_images", "n_boxes"]
+            estimates.append(values.assign(**{c: own[c].to_numpy() for c in columns}))
+    return Scored(name, every, rows, calibration, pd.concat(estimates))
+
+
+def with_roots(of: TrainingSet) -> TrainingSet:
+    """Take the square roots of all scores."""
+    clean = of.boxes.clean
+    return replace(of, boxes=replace(of.boxes, clean=replace(clean, scores=np.sqrt(clean.scores))))
+
+
+def pairs_of(detectors: Sequence[Scored]) -> list[tuple[Scored, Scored]]:
+    """Return every two detectors; one with other scores is compared with itself alone."""
+    return [
+        (a, b)
+        for a, b in itertools.combinations(detectors, 2)
+        if b.name == f"{a.name}{ROOTS}" or not (a.name + b.name).count(ROOTS)
+    ]
+
+
+def folds(rows: pd.DataFrame) -> list[list[str]]:
+    """Divide the families as `benchmarks/panel.py` does."""
+    families = sorted(set(rows["family"]) - {"coco"})
+    np.random.default_rng(0).shuffle(families)
+    return [families[k::GROUPS] for k in range(GROUPS)]
+
+
+@cache
+def panel_prior(without: str, families: tuple[str, ...]) -> tuple:
+    """Fit the prior of single detectors without kin and families."""
+    rows = panel_rows()
+    return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["family"].isin(families)])
+
+
+def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
+    """Compare two detectors at every site and category that both are evaluated on."""
+    key = ["source", "category"]
+    columns = [*key, "family", "group", "n_images", "n_boxes", "true", "estimate"]
+    both = a.estimates[columns].merge(
+        b.estimates[[*key, "true", "estimate"]], on=key, suffixes=("_a", "_b")
+    )
+    both = both.assign(a=a.name, b=b.name, carried=carried_over(a.rows, b.rows))
+    words = [words_of(category) for category in both["category"]]
+    both["log_odds"] = [log_odds_on_labels(a.rows, b.rows, "mAP", of) for of in words]
+    differ = {name: disagreement(*calibrated(a, b, name)) for name in set(both["source"])}
+    found = []
+    for site, category in zip(both["source"], both["category"], strict=True):
+        k = a.sites[site].truth.categories.index(category)
+        expected = expected_at(a, b, site, category)
+        moments = influence_moments(a.sites[site], b.sites[site], k, expected.influence)
+        found.append((differ[site][k], expected.value, expected.n_true, *moments))
+    both[["disagreement", "expected", "n_true", *INFLUENCE]] = np.array(found)
+    return both
+
+
+def expected_at(a: Scored, b: Scored, site: str, category: str) -> ExpectedDifference:
+    """Compare what both detectors find at a site."""
+    k = a.sites[site].truth.categories.index(category)
+    return expected_difference(*(Found.of(of, k) for of in calibrated(a, b, site)))
+
+
+def without(row: Mapping) -> str:
+    """Name the kin and the fold of a row."""
+    fold = next(k for k, of in enumerate(folds(panel_rows())) if row["family"] in of)
+    return f"{' '.join(sorted({kin(row['a']), kin(row['b'])}))} {fold}"
+
+
+def unrelated(row: Mapping, to: Mapping) -> bool:
+    """Whether a row shares neither kin nor fold of families with another."""
+    fold = next(of for of in folds(panel_rows()) if to["family"] in of)
+    kinds = {kin(to["a"]), kin(to["b"])}
+    return row["family"] not in fold and not kinds & {kin(row["a"]), kin(row["b"])}
+
+
+@cache
+def panel_rows() -> pd.DataFrame:
+    """Read the table of the panel of single detectors."""
+    return read_panel()[0]
+
+
+def carried_over(a: pd.DataFrame, b: pd.DataFrame) -> float:
+    """Return the difference of the means over the categories of the labelled set."""
+    both = a.merge(b, on=["source", "category"])
+    return float((both["mAP_x"] - both["mAP_y"]).mean())
+
+
+def words_of(category: str) -> tuple[str, ...]:
+    """Return what a category is called on the labelled set."""
+    words = tuple(word for word, name in WORDS.items() if name == category)
+    return words or (category,)
+
+
+def calibrated(*detectors: Scored | str) -> tuple:
+    """Return the calibrated boxes of both at a site."""
+    a, b, name = detectors
+    return tuple(replace(of.sites[name].boxes, calibration=of.calibration) for of in (a, b))
+
+
+def influence_moments(
+    a: TrainingSet, b: TrainingSet, k: int, predicted: np.ndarray
+) -> tuple[float, ...]:
+    """Return the moments of the predicted and the true influence on a difference."""
+    true = true_influence(a.rankings[k]) - true_influence(b.rankings[k])
+    centred = true - true.mean()
+    noise = np.mean(centred**4) / max(np.mean(centred**2) ** 2, 1e-30) - 1
+    cross = float(np.cov(true, predicted)[0, 1])
+    return cross, float(predicted.var(ddof=1)), float(true.var(ddof=1)), float(noise / len(true))
+
+
+def fit(rows: pd.DataFrame) -> PairPrior:
+    """Fit the prior of differences by maximum likelihood, each pair of detectors alike.
+
+    Detectors that differ in their scores alone are left out: next to them no other pair counts.
+    """
+    rows = rows[~rows["b"].str.endswith(ROOTS)]
+    terms, level = differences(rows)
+    y = (rows["true_a"] - rows["true_b"]).to_numpy()
+    u = rows["disagreement"].to_numpy()
+    sizes = rows.groupby(["a", "b"])["a"].transform("size").to_numpy()
+    weights = len(rows) / sizes / rows.groupby(["a", "b"]).ngroups
+    usual = np.array(USUAL.slopes)
+
+    def loss(values: np.ndarray, used: slice) -> float:
+        slopes, (log_std, exponent, log_floor) = values[:3][used], values[3:]
+        std, floor = np.exp(log_std), np.exp(log_floor)
+        prior = replace(USUAL, std=std, exponent=exponent, floor=floor)
+        scale = prior.errors(level, u, np.ones(len(y), bool)) * np.sqrt((DOF - 2) / DOF)
+        of_errors = student.logpdf((y - slopes @ terms[used]) / scale, DOF) - np.log(scale)
+        pull = np.sum(((slopes - usual[used]) / RIDGE) ** 2)
+        pull += ((exponent - USUAL.exponent) / 0.25) ** 2
+        pull += ((log_floor - np.log(USUAL.floor)) / 0.5) ** 2
+        return float(0.5 * pull - weights @ of_errors)
+
+    start = [*usual, np.log(USUAL.std), USUAL.exponent, np.log(USUAL.floor)]
+    bounds = [(0, 1.5)] * 3 + [(-4, 0), (0, 2), (-8, -3)]
+    found, alone = (
+        minimize(loss, start, (used,), method="L-BFGS-B", bounds=bounds).x
+        for used in (slice(0, 3), slice(1, 3))
+    )
+    scale = replace(USUAL, std=np.exp(found[3]), exponent=found[4], floor=np.exp(found[5]))
+    errors = (y - found[:3] @ terms) / scale.errors(level, u, np.ones(len(y), bool))
+    return replace(
+        USUAL,
+        shared=shared_variance(rows, errors),
+        slopes=tuple(found[:3].tolist()),
+        alone=tuple(alone[1:3].tolist()),
+        std=float(np.exp(found[3])),
+        std_alone=float(np.exp(alone[3])),
+        exponent=float(found[4]),
+        floor=float(np.exp(found[5])),
+        **fit_influence(rows, level * (1 - level) * u),
+    )
+
+
+def shared_variance(rows: pd.DataFrame, errors: np.ndarray) -> float:
+    """Return the share of the errors' variance that categories of a site have in common."""
+    of_site = rows.assign(sum=errors, squares=errors**2, n=1).groupby(["a", "b", "source"])
+    totals = of_site[["sum", "squares", "n"]].sum()
+    totals = totals[totals["n"] > 1]
+    if totals.empty:
+        return USUAL.shared
+    cross = (totals["sum"] ** 2 - totals["squares"]).sum()
+    return float(np.clip(cross / ((totals["n"] - 1) * totals["squares"]).sum(), 0, 1))
+
+
+def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> dict[str, float]:
+    """Fit how the predicted influence on a difference is used, and what variance it leaves."""
+    units = size / np.maximum(rows["n_true"], FEWEST_OBJECTS)
+    usable = (rows["predicted"] > 0) & (rows["true"] > 0) & (units > 0)
+    rows, units = rows[usable], units[usable]
+
+    def left(slope: float) -> pd.Series:
+        return rows["true"] - 2 * slope * rows["cross"] + slope**2 * rows["predicted"]
+
+    slope = min(np.linspace(0, 1, 21), key=lambda of: float(np.log(left(of)).mean()))
+    prior = fit_variance_prior((left(slope) / units).tolist(), float(rows["noise"].mean()))
+    return {
+        "influence": float(slope),
+        "per_image": prior.variance,
+        "per_image_dof": prior.dof,
+    }
+
+
+def left_out(
+    rows: pd.DataFrame,
+) -> tuple[pd.DataFrame, list[tuple[ValueWithError, float, PairPrior]]]:
+    """Predict every row by a prior that has seen neither detectors nor families of it."""
+    predicted: dict[int, tuple[ValueWithError, float, PairPrior]] = {}
+    y = rows["true_a"] - rows["true_b"]
+    for _, own in rows.groupby([without(row) for row in rows.to_dict("records")]):
+        one = own.iloc[0].to_dict()
+        known = rows[[unrelated(row, one) for row in rows.to_dict("records")]]
+        prior = fit(known)
+        others = known.index[~known["b"].str.endswith(ROOTS)]
+        spread = float(np.sqrt(np.mean((y - rows["carried"])[others] ** 2)))
+        free = zip(own.index, prior.predict(own), strict=True)
+        predicted |= {k: (of, spread, prior) for k, of in free}
+    kept = sorted(predicted)
+    return rows.loc[kept], [predicted[k] for k in kept]
+
+
+def without_labels(rows: pd.DataFrame, predicted: Sequence) -> Iterator[ComparedPair]:
+    """Yield every pair without its boxes."""
+    for (_, row), (free, spread, _) in zip(rows.iterrows(), predicted, strict=True):
+        yield ComparedPair(
+            row["a"],
+            row["b"],
+            row["source"],
+            row["category"],
+            row["true_a"] - row["true_b"],
+            free,
+            ValueWithError(row["carried"], spread),
+        )
+
+
+def with_labels(
+    rows: pd.DataFrame, predicted: Sequence, detectors: Sequence[Scored]
+) -> Iterator[ComparedPair]:
+    """Yield the pairs of the large sites with their boxes and labels."""
+    by_name = {of.name: of for of in detectors}
+    every = zip(rows.to_dict("records"), without_labels(rows, predicted), predicted, strict=True)
+    for row, one, (_, _, prior) in every:
+        if one.a not in by_name or one.b not in by_name:
+            continue
+        a, b = by_name[one.a], by_name[one.b]
+        sites = a.sites[one.site], b.sites[one.site]
+        if len(sites[0].boxes) >= FEWEST_IMAGES:
+            k = sites[0].truth.categories.index(one.category)
+            expected = expected_at(a, b, one.site, one.category)
+            level = differences(pd.DataFrame([row]))[1][0]
+            yield replace(
+                one,
+                rankings=tuple(of.rankings[k] for of in sites),
+                predicted=prior.influence * expected.influence,
+                residual=prior.residual(level, row["disagreement"], expected.n_true),
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""`compare` and `label plan --compare` from files to a page, and the page in a browser."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from chromium import LAPTOP, PHONE, Visit, chromium
+from comparison.two_detectors import (
+    site_labels,
+    site_predictions,
+    some_labels,
+    write_detectors,
+)
+
+from autoeval.cli import main
+from autoeval.commands.compare import WORSE
+from autoeval.comparison.planning import BY_DIFFERENCE
+from autoeval.labels.plan_file import load_plan
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Two fits, and a site whose images are noise."""
+    import cv2
+
+    folder = write_detectors(tmp_path_factory.mktemp("compare"))
+    (folder / "images").mkdir()
+    rng = np.random.default_rng(0)
+    for entry in json.loads(site_labels(folder).read_text())["images"]:
+        picture = rng.integers(0, 255, (entry["height"] // 8, entry["width"] // 8, 3), np.uint8)
+        big = cv2.resize(picture, (entry["width"], entry["height"]))
+        cv2.imwrite(str(folder / "images" / entry["file_name"]), big)
+    return folder
+
+
+def words(world, tmp_path, first="strong", second="weak"):
+    files = site_predictions(world, first, second)
+    pool = ["--images", str(site_labels(world)), "--work-dir", str(tmp_path / "out")]
+    return ["compare", str(world / first), str(world / second), "--predictions", *files, *pool]
+
+
+def test_ranking_files_and_json(world, tmp_path, capsys):
+    assert main(words(world, tmp_path)) == 0
+    shown = capsys.readouterr().out
+    assert "1. strong: about" in shown and "strong - weak: +" in shown
+    assert (tmp_path / "out/report/differences.csv").exists()
+    assert main([*words(world, tmp_path), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)["comparison"]
+    assert [row["detector"] for row in result["ranking"]] == ["strong", "weak"]
+    assert result == json.loads((tmp_path / "out/result.json").read_text())["comparison"]
+
+
+def test_the_status_of_a_release_gate(world, tmp_path):
+    """With labels of all images the difference is known; the first must not be worse by 2."""
+    labels = ["--labels", str(site_labels(world)), "--fail-if-worse", "2"]
+    assert main([*words(world, tmp_path), *labels]) == 0
+    assert main([*words(world, tmp_path, "weak", "strong"), *labels]) == WORSE
+    assert main([*words(world, tmp_path, "weak", "strong"), *labels[:3], "60"]) == 0
+
+
+def test_labels_that_a_plan_drew(world, tmp_path, capsys):
+    first, second = site_predictions(world, "strong", "weak")
+    pool = ["--predictions", first, "--images-list", str(site_labels(world))]
+    other = ["--compare", str(world / "weak"), "--compare-predictions", second]
+    saved = ["--estimator", str(world / "strong/estimator.parquet"), "--n", "20"]
+    folder = tmp_path / "plan"
+    assert main(["label", "plan", *saved, *pool, *other, "--work-dir", str(folder)]) == 0
+    plan = load_plan(folder)
+    assert plan.order == BY_DIFFERENCE and plan.n == 20
+    drawn = {int(plan.found.images[k].image_id) for k in plan.drawn}
+    undrawn = min(set(range(80)) - drawn)
+    labels = some_labels(world, folder / "labels.json", drawn | {undrawn})
+    capsys.readouterr()
+    assert main([*words(world, tmp_path), "--labels", str(labels)]) == 0
+    shown = capsys.readouterr().out
+    assert "80 images, 20 of them labelled" in shown
+    assert "the plan did not draw, left out: 1" in shown
+
+
+def test_bad_input(world, tmp_path, capsys):
+    def error(*given):
+        assert main([*map(str, given)]) == 2
+        return capsys.readouterr().err
+
+    one, two = world / "strong", world / "weak"
+    assert "--images PATH, or --predictions" in error("compare", one, two)
+    assert "of every detector" in error("compare", f"a={one}", two, "--images", world)
+    files = site_predictions(world)
+    assert "each of 2 detectors" in error("compare", one, two, "--predictions", files[0])
+    assert "fitted on prediction files" in error("compare", one, two, "--images", world / "images")
+
+
+def test_the_page_in_a_browser(world, tmp_path):
+    given = words(world, tmp_path)
+    given[given.index("--images") + 1] = str(world / "images")
+    assert main(given) == 0
+    with chromium() as browser:
+        for size in (LAPTOP, PHONE):
+            visit = Visit(browser, tmp_path / "out/report.html", viewport=size)
+            text = visit.page.inner_text("body")
+            assert "best with probability" in text and "Where they disagree most" in text
+            assert visit.page.locator("figure img, .thumbnails img, img").count() >= 13
+            wide = visit.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= size["width"] and visit.complaints == []
+
+
+def test_another_detector_at_the_sites_of_a_monitor(world, tmp_path, capsys):
+    """The candidate is the stronger one at site `a`; site `b` has boxes of both in turn."""
+    folders = {name: tmp_path / name for name in ("strong", "weak")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        other = {"strong": "weak", "weak": "strong"}[name]
+        for site, of in (("a", name), ("only", name), ("other", other)):
+            (path,) = site_predictions(world, of)
+            if (name, site) != ("strong", "only"):
+                shutil.copy(path, folder / f"{site}.json")
+    given = ["monitor", "--estimator", str(world / "weak/estimator.parquet")]
+    given += ["--predictions", str(folders["weak"]), "--work-dir", str(tmp_path / "out")]
+    given += ["--category", "thing 0", "--category", "thing 1"]
+    against = ["--against", str(world / "strong"), "--against-predictions", str(folders["strong"])]
+    assert main([*given, *against]) == 0
+    shown = capsys.readouterr().out
+    assert "The candidate is better at 1 sites" in shown
+    result = json.loads((tmp_path / "out/result.json").read_text())["candidate"]
+    rows = {row["site"]: row for row in result}
+    assert set(rows) == {"a", "other"} and rows["a"]["result"] == "better"
+    assert rows["a"]["difference"] > 0 and rows["other"]["difference"] < rows["a"]["difference"]
+    assert main([*given, *against[:2]]) == 2
+    assert "go together" in capsys.readouterr().err

@@ -1,0 +1,183 @@
+"""Comparisons from files to a result: with labels of all images it is the true difference."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from comparison.two_detectors import (
+    site_labels,
+    site_predictions,
+    some_labels,
+    write_detectors,
+)
+
+from autoeval import AccuracyEstimator, compare, fit
+from autoeval.data.coco import read_coco
+from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions import read_predictions
+from autoeval.errors import InputError
+from autoeval.metrics.by_category import rank_categories
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return write_detectors(tmp_path_factory.mktemp("compare"))
+
+
+def fits(world):
+    return [world / "weak", world / "strong"]
+
+
+def compared(world, **options):
+    files = site_predictions(world, "weak", "strong")
+    return compare(fits(world), files, images=site_labels(world), **options)
+
+
+def true_precision(world, name):
+    """AP of each category, by the metric alone."""
+    content = read_coco(site_labels(world))
+    numbers = dict(zip(content.numbers, content.categories, strict=True))
+    (path,) = site_predictions(world, name)
+    found = read_predictions(path, images=content.images, where="", numbers=numbers)
+    names = content.categories
+    found = found.as_categories(names, {word: word for word in names})
+    ranked = rank_categories(found, Truth.of(content))
+    return np.array([of.average_precision().mean() for of in ranked])
+
+
+def test_the_better_detector_is_ranked_first(world):
+    result = compared(world)
+    assert result.detectors == ("strong", "weak")
+    (row,) = result.overall.to_dict("records")
+    truth = float(np.mean(true_precision(world, "strong") - true_precision(world, "weak")))
+    assert truth > 0.1 and row["lower"] < truth < row["upper"]
+    assert row["p_better"] > 0.9 and row["carried_over"] > 0
+    assert result.ranking["p_best"][0] == pytest.approx(row["p_better"], abs=0.01)
+    assert result.ranking["behind"].tolist() == [0, pytest.approx(-row["difference"])]
+    assert "strong - weak: +" in str(result) and "best with probability" in str(result)
+
+
+def test_the_order_in_which_they_are_named_changes_nothing(world):
+    files = site_predictions(world, "strong", "weak")
+    other = compare(fits(world)[::-1], files, images=site_labels(world))
+    np.testing.assert_allclose(
+        other.pairs["difference"], compared(world).pairs["difference"], atol=1e-9
+    )
+
+
+def test_with_labels_of_all_images_it_is_the_true_difference(world):
+    result = compared(world, labels=site_labels(world))
+    truth = true_precision(world, "strong") - true_precision(world, "weak")
+    rows = result.pairs.set_index("category")
+    for name, value in zip(("thing 0", "thing 1"), truth, strict=True):
+        assert rows.loc[name, "difference"] == pytest.approx(value, abs=1e-6)
+        assert rows.loc[name, "upper"] - rows.loc[name, "lower"] < 1e-6
+    assert rows.loc["all", "difference"] == pytest.approx(truth.mean(), abs=1e-6)
+    assert result.n_labelled == 80
+
+
+def test_a_few_labels_narrow_the_interval(world, tmp_path):
+    labels = some_labels(world, tmp_path / "labels.json", set(range(0, 80, 2)))
+    free, few = (of.overall.iloc[0] for of in (compared(world), compared(world, labels=labels)))
+    assert few["upper"] - few["lower"] < 0.7 * (free["upper"] - free["lower"])
+    assert few["label_free"] == pytest.approx(free["difference"])
+
+
+def test_another_scale_of_scores_is_not_another_detector(world, tmp_path):
+    """Scores to the power of 1/2: ranks, and so average precisions, stay as they are."""
+    paths = {}
+    for kind in ("set", "site"):
+        entries = json.loads((world / f"{kind}_strong_predictions.json").read_text())
+        moved = [{**e, "score": e["score"] ** 0.5} for e in entries]
+        paths[kind] = tmp_path / f"{kind}.json"
+        paths[kind].write_text(json.dumps(moved))
+    same = fit(world / "set.json", predictions=paths["set"])
+    result = compare(
+        {"plain": world / "strong", "root": same},
+        [*site_predictions(world, "strong"), paths["site"]],
+        images=site_labels(world),
+    )
+    (row,) = result.overall.to_dict("records")
+    assert abs(row["difference"]) < 0.01 and row["upper"] - row["lower"] < 0.04
+
+
+def test_common_images_alone_are_compared(world, tmp_path):
+    entries = json.loads((world / "site_weak_predictions.json").read_text())
+    part = tmp_path / "part.json"
+    part.write_text(json.dumps([e for e in entries if e["image_id"] < 30]))
+    result = compare(fits(world), [part, *site_predictions(world, "strong")])
+    assert result.n_images <= 30
+    assert any("strong has" in w and "are common" in w for w in result.warnings)
+
+
+def test_result_as_table_dict_and_picture(world):
+    result = compared(world)
+    table = result.to_pandas()
+    assert table["distinguishable"].tolist() == [
+        bool(low > 0 or high < 0) for low, high in zip(table["lower"], table["upper"], strict=True)
+    ]
+    assert json.loads(json.dumps(result.to_dict()))["ranking"][0]["detector"] == "strong"
+    matrix = result.matrix()
+    assert matrix.loc["strong", "weak"] + matrix.loc["weak", "strong"] == pytest.approx(1)
+    ax = result.plot()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["strong", "weak"]
+    assert "strong" in repr(result)
+
+
+def test_bad_input(world, tmp_path):
+    files = site_predictions(world)
+    with pytest.raises(InputError, match="two detectors or more"):
+        compare([world / "strong"], files[:1])
+    with pytest.raises(InputError, match="given twice"):
+        compare([world / "strong", world / "strong"], files)
+    with pytest.raises(InputError, match="predictions of each of 2 detectors"):
+        compare(fits(world), files[:1])
+    twice = {"a": world / "strong", "b": AccuracyEstimator.load(world / "strong/estimator.parquet")}
+    with pytest.raises(InputError, match="exactly the same boxes"):
+        compare(twice, [files[0], files[0]])
+    other = fit(world / "set.json", predictions=world / "set_weak_predictions.json", target="mAP50")
+    with pytest.raises(InputError, match="one target"):
+        compare({"strong": world / "strong", "other": other}, files)
+    entries = json.loads((world / "site_weak_predictions.json").read_text())
+    moved = tmp_path / "moved.json"
+    moved.write_text(json.dumps([{**e, "image_id": e["image_id"] + 5000} for e in entries]))
+    with pytest.raises(InputError, match="no image in common"):
+        compare(fits(world), [moved, files[0]])
+    labels = some_labels(world, tmp_path / "labels.json", {1, 2, 3})
+    content = json.loads(labels.read_text())
+    for entry in content["images"]:
+        entry.update(id=entry["id"] + 900, file_name=f"x{entry['id']}.jpg")
+    for entry in content["annotations"]:
+        entry["image_id"] += 900
+    labels.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="in the pool"):
+        compared(world, labels=labels)
+
+
+def test_the_study_of_labelled_sites(world, tmp_path, capsys):
+    """With most images labelled the sign of a difference of 10 points or more is always right."""
+    from autoeval.cli import main
+
+    task = tmp_path / "task.py"
+    task.write_text(
+        "name = 'things'\ncategories = ['thing 0', 'thing 1']\n"
+        f"data_root = {str(world)!r}\n"
+        f"seed_sets = [dict(name='site', labels={str(site_labels(world))!r}, img_dir='.')]\n"
+    )
+    words = ["study", "compare", "--task", str(task), "--draws", "3", "--work-dir", str(tmp_path)]
+    for name in ("strong", "weak"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (path,) = site_predictions(world, name)
+        (folder / "site.json").write_bytes(Path(path).read_bytes())
+        words += ["--of", name, str(world / name), str(folder)]
+    assert main(words) == 0
+    assert "sign right over 3" in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "compare.csv").set_index(["labels", "method"])
+    truth = true_precision(world, "strong") - true_precision(world, "weak")
+    assert truth.min() > 0.1
+    assert table.loc[(50, "combined"), "sign right over 5"] == 100
+    assert table.loc[(50, "combined"), "MAE"] < table.loc[(0, "carried over"), "MAE"]
+    assert table.loc[(0, "label-free"), "pairs"] == 2

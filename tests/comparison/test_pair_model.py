@@ -1,0 +1,96 @@
+"""The label-free model of differences against laws and values worked out by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+from autoeval.comparison.pair_model import (
+    PairPrior,
+    log_odds_on_labels,
+    pair_prior,
+    scaled_difference,
+)
+
+
+def pairs(**columns):
+    rows = {"estimate_a": 0.5, "estimate_b": 0.4, "log_odds": 0.4, "expected": 0.08}
+    rows |= {"disagreement": 0.5, **columns}
+    return pd.DataFrame([rows])
+
+
+@pytest.mark.parametrize("level", [0.02, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("log_odds", [-3.0, -0.2, 0.0, 1.5])
+def test_two_shares_around_a_level_differ_by_the_log_odds(level, log_odds):
+    """Against the root of the equation that defines the middle."""
+    middle = brentq(
+        lambda z: expit(z + log_odds / 2) + expit(z - log_odds / 2) - 2 * level, -20, 20
+    )
+    a, b = expit(middle + log_odds / 2), expit(middle - log_odds / 2)
+    assert a + b == pytest.approx(2 * level)
+    assert logit(a) - logit(b) == pytest.approx(log_odds)
+    found = scaled_difference(np.array([level]), np.array([log_odds]))
+    assert found[0] == pytest.approx(a - b, abs=1e-9)
+
+
+def test_the_order_of_two_detectors_changes_the_sign_alone():
+    (one,) = pair_prior().predict(pairs())
+    (other,) = pair_prior().predict(
+        pairs(estimate_a=0.4, estimate_b=0.5, log_odds=-0.4, expected=-0.08)
+    )
+    assert one.value == pytest.approx(-other.value) and one.error == pytest.approx(other.error)
+    assert one.value > 0
+
+
+def test_by_hand():
+    usual = {"std": 0.2, "exponent": 1.0, "floor": 0.01}
+    prior = PairPrior(slopes=(0.5, 0.25, 0.1), alone=(0.8, 0.1), **usual)
+    half = np.log(0.6 / 0.4)  # .6 and .4 around .5
+    (found,) = prior.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=2 * half))
+    assert found.value == pytest.approx(0.5 * 0.2 + 0.25 * 0.1 + 0.1 * 0.08)
+    assert found.error == pytest.approx(np.sqrt(0.2**2 * 0.25 * 0.5 + 0.01**2))
+    (alone,) = prior.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=np.nan))
+    assert alone.value == pytest.approx(0.8 * 0.1 + 0.1 * 0.08)
+
+
+def test_detectors_that_find_the_same_differ_little():
+    same, apart = (pair_prior().predict(pairs(disagreement=u))[0].error for u in (0.0, 0.8))
+    assert same == pytest.approx(pair_prior().floor) and same < 0.01 < 0.05 < apart
+
+
+def test_a_difference_stays_inside_what_is_possible():
+    (low,) = pair_prior().predict(pairs(estimate_a=0.02, estimate_b=0.02, log_odds=9.0))
+    assert 0 < low.value <= 2 * 0.02
+
+
+def test_the_mean_of_categories_has_an_error_between_shared_and_independent():
+    (one,) = pair_prior().predict(pairs())
+    mean = pair_prior().mean([one] * 4)
+    assert mean.value == pytest.approx(one.value)
+    assert one.error / 2 < mean.error < one.error
+
+
+def labelled(**precision):
+    rows = [
+        {"source": "s", "category": c, "mAP": v, "n_boxes": n} for c, (v, n) in precision.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def log_odds(p):
+    return np.log((p + 0.02) / (1.02 - p))
+
+
+def test_the_category_itself_counts_half_where_it_is_labelled_enough():
+    a, b = labelled(car=(0.5, 100), cat=(0.3, 16)), labelled(car=(0.4, 100), cat=(0.3, 16))
+    of_car = log_odds(0.5) - log_odds(0.4)
+    overall = (10 * of_car + 4 * 0.0) / 14
+    assert log_odds_on_labels(a, b, "mAP", ("dog",)) == pytest.approx(overall)
+    assert log_odds_on_labels(a, b, "mAP", ("cat",)) == pytest.approx(overall)  # 16 boxes
+    assert log_odds_on_labels(a, b, "mAP", ("car",)) == pytest.approx((of_car + overall) / 2)
+
+
+def test_without_a_common_source_nothing_is_known():
+    a = labelled(car=(0.5, 100))
+    assert np.isnan(log_odds_on_labels(a, a.assign(source="other"), "mAP", ("car",)))
