@@ -65,6 +65,8 @@ def on_page_markdown(markdown, page, config, files):
             return link[0]
         path = repository_path(own, target)
         there = site_path(path)
+        if not (ROOT / path).exists():
+            return link[0]  # a warning of the build
         if there is None or files.get_file_from_path(there) is None:
             code = f"`{path}`"
             return text if path in text else f"{text} ({code})"

@@ -33,7 +33,7 @@ RENAMED = {
 LEFT_OUT = ("--checkpoint", "--data-root", "--cfg-options")
 FEWER = {
     "estimate-map": ["--n-sets", "2", "--n-images", "6"],
-    "fit-change": ["--n-sets", "4", "--n-images", "4"],
+    "fit-change": ["--n-sets", "8", "--n-images", "6"],
     "build-metaset": ["--n-sets", "2", "--n-images", "4"],
     "study": [],
     "count": [],
@@ -195,7 +195,8 @@ def test_studies(here):
 @pytest.mark.slow
 def test_the_examples_of_counting(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    for name in ("configs", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
     write_environment("world", "overpass", 6)
     run_block("docs/counting/README.md", "count run")
     monkeypatch.setattr(sys, "argv", ["coloured_dots.py", "dots"])

@@ -115,6 +115,27 @@ def test_the_sample(tmp_path, monkeypatch):
     assert len(done) == 4
 
 
+def test_the_operating_point_of_the_sample(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "docs" / "getting-started" / "sample", tmp_path / "sample")
+    monkeypatch.chdir(tmp_path / "sample")
+    assert len(run_block(block("docs/how-to/operating-point.md", "autoeval threshold --est"))) == 6
+
+
+def test_comparing_from_files(here):
+    """A second detector that misses every other box."""
+    for name in ("val", "new"):
+        found = json.loads((here / f"{name}_predictions.json").read_text())
+        (here / f"{name}_a.json").write_text(json.dumps(found))
+        (here / f"{name}_b.json").write_text(json.dumps(found[::2]))
+    assert len(run_block(block("docs/how-to/compare.md", "autoeval fit --labels val.json"))) == 3
+    run_block(block("README.md", "autoeval compare work_dirs/a"))
+    by_hand = {"compare work_dirs/a": lambda: label_plan_by_hand(here, "work_dirs/labels")}
+    assert (
+        len(run_block(block("docs/how-to/compare.md", "--compare-predictions"), before=by_hand))
+        == 2
+    )
+
+
 def test_monitoring_from_files(here):
     (here / "sites").mkdir()
     shutil.copy("new_predictions.json", "sites/gate.json")

@@ -54,6 +54,11 @@ def test_few_labels(run):
     assert "15 of 30 images" in shown and "with 15 labels:" in shown
 
 
+def test_compare_detectors(run):
+    _, shown = run("compare_detectors")
+    assert shown.count("A - B: +") == 2 and "1. A: " in shown
+
+
 def test_monitor_cameras(run):
     made, _ = run("monitor_cameras")
     sites = {site["group"]: site for site in made["result"]["sites"]}

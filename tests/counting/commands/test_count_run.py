@@ -178,7 +178,7 @@ def test_the_mode_is_paper_by_default(module):
 
 
 def test_the_commands_of_papers_have_one_set_of_options():
-    common = {"help", "table", "figure", "data_root", "predictions", "mode", "out", "json"}
+    common = {"help", "table", "figure", "data_root", "predictions", "mode", "work_dir", "json"}
     found = [set(options(module)) for module in REPRODUCE]
     assert found == [common, common, common | {"exclude"}]
 
