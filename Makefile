@@ -4,8 +4,9 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 READY := .venv/.ready
+DOCS_READY := .venv/.docs
 
-.PHONY: setup demo test coverage lint clean
+.PHONY: setup demo test docs coverage lint clean
 
 setup: $(READY)
 
@@ -23,6 +24,14 @@ demo: $(READY)
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
+# The pages of docs/ as a site in build/site; a warning is an error.
+docs: $(DOCS_READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+$(DOCS_READY): $(READY) requirements-docs.lock
+	$(BIN)/pip install --quiet --no-compile --no-deps -r requirements-docs.lock
+	touch $@
+
 # All tests in one process, or some: make coverage TESTS="tests/scores tests/runtime"
 coverage: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest $(TESTS)
@@ -34,4 +43,4 @@ lint: $(READY)
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv work_dirs
+	rm -rf .venv work_dirs build/site

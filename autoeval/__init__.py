@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from autoeval.api import compare, estimate_with_labels, fit, plan_labels
     from autoeval.data.labels.any_format import load_labels
     from autoeval.data.predictions.reading import read_predictions as load_predictions
-    from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
+    from autoeval.detectors.black_box import BlackBoxDetector
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.detectors.loading import load_detector
     from autoeval.estimation.estimate import Estimate
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AccuracyEstimator": "estimation.estimator:AccuracyEstimator",
-    "BlackBoxDetector": "detectors.black_boxes.black_box:BlackBoxDetector",
+    "BlackBoxDetector": "detectors.black_box:BlackBoxDetector",
     "DetectorSpec": "detectors.detector_spec:DetectorSpec",
     "Estimate": "estimation.estimate:Estimate",
     "compare": "api:compare",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.data.predictions.category_words import read_names
-from autoeval.data.predictions.of_place import files_by_place
+from autoeval.data.predictions.reading import files_by_place
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
@@ -29,15 +29,16 @@ from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
 from autoeval.metasets.task import Task, load_task
-from autoeval.runtime.writers import write_table
+from autoeval.runtime.files import write_table
+from autoeval.targets import OperatingPoint
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
     from autoeval.estimation.observation.observing import ImageDetector
     from autoeval.estimation.observation.presets import PassSettings
     from autoeval.estimation.site import Categories
-    from autoeval.metasets.config import MetaSetConfig
-    from autoeval.runtime.executors.base import Executor
+    from autoeval.metasets.recipe import MetaSetConfig
+    from autoeval.runtime.job import Executor
     from autoeval.runtime.shards import Shards
 
 ESTIMATOR, SCORES = "estimator.parquet", "scores.parquet"
@@ -101,12 +102,13 @@ def fit(
     data_root : path-like, optional
         Folder with the data of the task.
     target : str
-        What is estimated: ``mAP``, ``mAP50``, ``mAP75``, or with a task a counting error.
+        What is estimated: ``mAP``, ``mAP50``, ``mAP75``, one at a score threshold such as
+        ``recall@0.3``, or with a task a counting error. `AccuracyEstimator.for_target` changes it.
     level : float
         Nominal coverage of the intervals.
     calibrate : bool
         Learn from the labels how confidences of this detector go with being right; otherwise the
-        usual calibration of detectors is taken. See docs/calibration.md.
+        usual calibration of detectors is taken. See docs/explanation/calibration.md.
     methods : sequence of str
         With a task and a detector: the first becomes the estimator, all are evaluated.
     settings : PassSettings, optional
@@ -177,6 +179,11 @@ def fit(
                     loading=loading,
                 )
             else:
+                if OperatingPoint.of(target):
+                    raise InputError(
+                        f"A fit on a task with its detector is of mAP: leave {target} out of the "
+                        "fit, and name it when you estimate."
+                    )
                 return _fit_task(
                     loaded,
                     task,
@@ -257,6 +264,7 @@ def estimate_with_labels(
     img_dir: PathLike | None = None,
     words: Mapping[str, str] | None = None,
     planned: bool = True,
+    score_thr: float | None = None,
 ) -> LabelledEstimate:
     """Estimate the accuracy at the site of a plan from the labels of the images that it drew.
 
@@ -273,6 +281,9 @@ def estimate_with_labels(
     planned : bool
         Whether the plan drew the labelled images. Otherwise all that are labelled are taken, as a
         simple random sample.
+    score_thr : float, optional
+        Estimate precision, recall and F1 of the boxes over this score, too; by default where the
+        plan was made for a threshold.
 
     Raises
     ------
@@ -280,7 +291,8 @@ def estimate_with_labels(
         If plan or labels cannot be read, or do not belong together.
     """
     plan = plan if isinstance(plan, LabelPlan) else load_plan(plan)
-    return estimate_plan(plan, read_labels(Path(labels), img_dir), words=words, planned=planned)
+    content = read_labels(Path(labels), img_dir)
+    return estimate_plan(plan, content, words=words, planned=planned, score_thr=score_thr)
 
 
 def compare(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from typing import NoReturn
 
 from autoeval.version import __version__
 
@@ -19,15 +21,16 @@ GROUPS = {
         "fit": "fit an estimator to labels and a detector, or its predictions",
         "estimate": "estimate accuracy on new images without labels, by a saved estimator",
         "label plan": "draw images to label, and say how exact their labels will make the estimate",
-        "label estimate": "estimate mAP from a few labels and all that needs none",
+        "label estimate": "estimate accuracy from a few labels and all that needs none",
         "compare": "say which of several detectors is better on new images, labelled or not",
+        "threshold": "choose the score threshold for a recall, a precision or the best F1",
         "monitor": "watch many places: which is worst, and which has changed",
         "check": "read everything once without the network and say what a run would meet",
     },
     "research": {
         "estimate-map": "fit on a task with any method and sample sets, and estimate new images",
         "study": "study the method: correlation, thresholds, sizes, repeats, boxes, changes",
-        "bench": "compare all methods on score tables, each source left out in turn",
+        "bench": "compare all methods on score tables by leave-one-group-out cross-validation",
         "fit-change": "fit what changes of scores and of the camera say of changes of mAP",
         "search-dropout": "search the feature dropout whose box stability says most about mAP",
         "build-metaset": "make sample sets from labelled seed sets",
@@ -42,9 +45,8 @@ GROUPS = {
         "count capture run": "run counters on CAPTURe's tasks; goes on where it was stopped",
         "count capture report": "measure answers to CAPTURe and write a report page",
         "count capture answers": "score the reading of counts out of free text",
-        "count capture baselines": "measure the counters without a model",
         "count capture generate": "generate the synthetic split: patterns behind a black box",
-        "count capture build-real": "build a split of real images, published or one's own",
+        "count capture build-real": "build the published split of real images",
         "count capture export": "write CAPTURe as tasks for lmms-eval",
         "reproduce binned": "make tables 2 to 5, bins, figures 10, 11 of the binned-counting paper",
         "reproduce capture": "make the tables of CAPTURe, printed figures beside",
@@ -60,6 +62,7 @@ GROUPS = {
 }
 COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 
+FORMER_OPTIONS = {"--out": "--work-dir"}
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
@@ -98,11 +101,23 @@ def _main(argv: Sequence[str] | None) -> int:
     if name is None:
         return _usage(words)
     module = importlib.import_module(_module(name))
-    parser = argparse.ArgumentParser(prog=f"autoeval {name}", description=module.__doc__)
+    parser = _Parser(prog=f"autoeval {name}", description=module.__doc__)
     module.add_arguments(parser)
     args = parser.parse_args(words[len(name.split()) :])
     args.command_line = shlex.join(["autoeval", *words])
     return _run(module.run, args)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Names the option of today where that of former versions is given."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and exit with status 2."""
+        for former, today in FORMER_OPTIONS.items():
+            has_it = self._subparsers or today in self.format_help()
+            if has_it and re.search(rf"{former}\b", message):
+                message += f" ({former} is called {today} now)"
+        super().error(message)
 
 
 def _module(name: str) -> str:

@@ -31,6 +31,7 @@ from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.runtime.shards import TorchShards
+from autoeval.targets import OperatingPoint
 
 ops.register()
 
@@ -67,12 +68,14 @@ class LabelFreeMAP(BaseMetric):
         estimator: str | os.PathLike[str],
         *,
         repeats: int | None = None,
+        score_thr: float | None = None,
+        iou: float = 0.5,
         prefix: str = "label_free",
     ) -> None:
         super().__init__(prefix=prefix)
         torch.serialization.add_safe_globals(harmless_types())
         self.estimator = AccuracyEstimator.load(estimator)
-        self.repeats = repeats
+        self.repeats, self.score_thr, self.iou = repeats, score_thr, iou
         self.detector: Detector | None = None
 
     def borrow(self, detector: Detector) -> None:
@@ -125,6 +128,8 @@ class LabelFreeMAP(BaseMetric):
             detector=self.detector,
             repeats=self.repeats,
             shards=TorchShards(get_rank(), size) if size > 1 else None,
+            score_thr=self.score_thr,
+            iou=self.iou,
         )
         print_log(f"\n{estimate}", logger="current")
         return {
@@ -132,6 +137,12 @@ class LabelFreeMAP(BaseMetric):
             f"{estimate.target}_std": estimate.std,
             f"{estimate.target}_lower": estimate.lower,
             f"{estimate.target}_upper": estimate.upper,
+            **{
+                name if end == "value" else f"{name}_{end}": value
+                for name, of in estimate.beside.items()
+                if OperatingPoint.of(name)
+                for end, value in of.items()
+            },
         }
 
 

@@ -20,11 +20,9 @@ from scipy.ndimage import gaussian_filter
 from torch import Tensor, nn
 from torch.nn import functional
 
+from autoeval.counting.bin_training import BinLoss, RandomBinSampler, RoundRobinSampler
 from autoeval.counting.binning import CountBins, released_bins
-from autoeval.counting.measures.binned import bin_table, pooled
-from autoeval.counting.measures.overall import absolute_error
-from autoeval.counting.training.losses import BinLoss
-from autoeval.counting.training.samplers import RandomBinSampler, RoundRobinSampler
+from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
 from autoeval.report.tables import to_markdown
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import progress_bar

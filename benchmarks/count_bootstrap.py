@@ -11,9 +11,9 @@ import numpy as np
 
 from autoeval.counting.binning import find_bins
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.evaluation.model_intervals import measure_intervals
+from autoeval.counting.evaluation.model_measures import measure_intervals
 from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
-from autoeval.counting.measures.overall import smape_terms
+from autoeval.counting.measures.count_errors import smape_terms
 from autoeval.counting.measures.tper import tper_areas
 from autoeval.counting.predictions import CountPredictions
 from benchmarks.timing import in_turns, median, spread

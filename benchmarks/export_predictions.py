@@ -20,8 +20,8 @@ from autoeval.data.images import read_image
 from autoeval.detections import Detections
 from autoeval.detectors import load_detector
 from autoeval.detectors.building.configs import read_config
+from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
-from autoeval.runtime.writers import write_json
 
 TASKS = ("vehicle", "person", "two", "all")
 FLOOR, MOST = 0.01, 300

@@ -16,7 +16,7 @@ re-identification left out), with random weights and small inputs, on a CPU, wit
 and without torchvision. Made by
 
 ```bash
-python -m benchmarks.mmdet_families --results families/ --table docs/mmdet-families.md
+python -m benchmarks.mmdet_families --results families/ --table docs/reference/mmdet-families.md
 ```
 
 with scikit-image installed, which BoxInst needs, and transformers, which GLIP and Grounding DINO

@@ -1,6 +1,7 @@
 """Estimates with a few labels from one labelled set and prediction files: tables of docs/results.
 
-    python benchmarks/labels_from_files.py DATA PREDICTIONS [--draws N] [--out DIR] > tables.md
+    python benchmarks/labels_from_files.py DATA PREDICTIONS [--draws N] [--target recall@0.3]
+        [--work-dir DIR] > tables.md
 
 DATA holds ``<task>/<seed>/annotations.json`` and PREDICTIONS ``<task>/<seed>.json`` of one
 detector, for the tasks vehicle, person and two, and ``all/coco_mini`` with all categories. What is
@@ -23,7 +24,7 @@ from autoeval.estimation.prediction_files import PredictionFiles
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.labels.prior import OF_ONE_SET
-from autoeval.results.studies.few_labels import labels_from_files_report
+from autoeval.research.reports.few_labels import labels_from_files_report
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
 TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
@@ -85,21 +86,25 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("predictions", type=Path)
     parser.add_argument("--draws", type=int, default=60)
+    parser.add_argument("--target", default="mAP", help="such as recall@0.3 (%(default)s)")
     parser.add_argument("--fit-on", choices=("set", "site"), help="one of the two; both by default")
-    parser.add_argument("--out", type=Path, help="folder for the tables as CSV")
+    parser.add_argument("--work-dir", type=Path, help="folder for the tables as CSV")
     args = parser.parse_args()
     sites = all_sites(args.data, args.predictions)
     for kind in (args.fit_on,) if args.fit_on else ("set", "site"):
         one_set = kind == "set"
         labelled = [coco_val(args.data, args.predictions)] if one_set else single_sites(sites)
         name = f"labels_from_one_{kind}"
-        report = labels_from_files_report(labelled, sites, name=name, draws=args.draws)
+        report = labels_from_files_report(
+            labelled, sites, name=name, target=args.target, draws=args.draws
+        )
         print(report.markdown())
         pairs = next(part.table for part in report.parts if "correlation" in part.name)
-        ratio = (pairs["label_free"] - pairs["mAP"]) * OF_ONE_SET.scale / pairs["prior_error"]
+        error = pairs["label_free"] - pairs[args.target]
+        ratio = error * OF_ONE_SET.scale / pairs["prior_error"]
         print(f"error over stated error, root mean square: {np.sqrt((ratio**2).mean()):.2f}\n")
-        if args.out:
-            report.write(args.out)
+        if args.work_dir:
+            report.write(args.work_dir)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ Takes one stock config from each directory of mmdet's configs that holds detecto
 (mmdet_families.txt names them; trackers and re-identification are no detectors), makes its inputs
 and numbers of boxes small, gives it random weights, and observes a drawing with all evidence, one
 perturbed pass and half size. Each runs in a process of its own. Prints a line a family and
-writes the table of docs/mmdet-families.md. Results are kept as one JSON file a family, and what is
-there is not run again.
+writes the table of docs/reference/mmdet-families.md. Results are kept as one JSON file a family,
+and what is there is not run again.
 
-    python -m benchmarks.mmdet_families --results families/ --table docs/mmdet-families.md
+    python -m benchmarks.mmdet_families --results families/ --table docs/reference/mmdet-families.md
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from mmengine.config import Config
 from mmengine.logging import MMLogger
 
 from autoeval.detectors import Detector, DropoutSpec
-from autoeval.detectors.building.category_names import count_classes, find_categories
+from autoeval.detectors.building.category_names import count_classes, find_categories, takes_words
 from autoeval.detectors.building.configs import read_config
 from autoeval.detectors.building.constructing import build_model
-from autoeval.detectors.building.words import takes_words
 from autoeval.detectors.causes import UnsuitableSize
 from autoeval.errors import InputError
 from benchmarks.family_configs import make_small, settle, unset_memory_is_nan

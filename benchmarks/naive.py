@@ -20,7 +20,7 @@ from autoeval.detections import Detections
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.forward.stages import split_backbone
-from autoeval.detectors.inputs.pipelines import test_pipeline
+from autoeval.detectors.preprocessing import test_pipeline
 from autoeval.metrics.mean_ap import MeanAP
 from benchmarks.subjects import LabelledFiles
 

@@ -1,6 +1,6 @@
 """Rehearse table 1 of the paper on box stability: from the command to the finished table.
 
-    python -m benchmarks.paper_rehearsal --out rehearsal
+    python -m benchmarks.paper_rehearsal --work-dir rehearsal
 
 Writes miniature copies of the ten data sets in the layouts in which they were published, with
 random content, and RetinaNet-R18 with random weights, whose scores for cars, buses and trucks are
@@ -10,7 +10,7 @@ does. Interrupted and started again it goes on.
 
 With photographs and a detector that is trained they mean something, though nothing about the paper:
 
-    python -m benchmarks.paper_rehearsal --out rehearsal_photographs --detector yolox_nano \
+    python -m benchmarks.paper_rehearsal --work-dir rehearsal_photographs --detector yolox_nano \
         --checkpoint yolox_nano_coco.pth --photographs coco/annotations.json bdd/annotations.json
 """
 
@@ -50,7 +50,7 @@ def write_weights(path: Path) -> Path:
 
 def rehearse(args: argparse.Namespace) -> int:
     """Write what is missing, run the command, and return its status."""
-    out, detector = args.out, args.detector or DETECTOR
+    out, detector = args.work_dir, args.detector or DETECTOR
     weights = args.checkpoint or out / f"{DETECTOR}.pth"
     if not (out / "data").is_dir():
         if args.photographs:
@@ -73,7 +73,7 @@ def main() -> int:
     """Run from the command line."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--work-dir", type=Path, required=True, metavar="DIR")
     parser.add_argument("--images", type=int, default=12, help="of each data set (%(default)s)")
     parser.add_argument("--n-sets", type=int, default=3, help="for each data set (%(default)s)")
     parser.add_argument("--n-images", type=int, default=6, help="in each set (%(default)s)")

@@ -24,7 +24,7 @@ import pandas as pd
 from autoeval.detectors import detector
 from autoeval.detectors.capturing import logits
 from autoeval.detectors.detector import Detector
-from autoeval.detectors.forward import branches, passes
+from autoeval.detectors.forward import passes
 from autoeval.estimation.observation import tally
 from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
 from autoeval.metrics import mean_ap
@@ -90,7 +90,7 @@ def watched(subject: Detector, watches: StopWatches) -> Iterator[None]:
         (subject, "_preprocess", watches.around("resize")),
         (detector, "collate", watches.around("resize")),
         (subject._passes, "clean", watches.around(f"{CLEAN}, backbone")),
-        (branches._Branching, "_leave", watches.around(f"{PERTURBED}, dropout")),
+        (passes._Branching, "_leave", watches.around(f"{PERTURBED}, dropout")),
         (passes, "branches", partial(_at_once, watches.around(f"{PERTURBED}, backbone"))),
         (passes, "predict", watches.around("head", of_pass=True)),
         (model.neck, "forward", watches.around("neck", of_pass=True)),

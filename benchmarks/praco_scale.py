@@ -21,12 +21,12 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
-from autoeval.counting.praco.comparing import intervals_of
 from autoeval.counting.praco.data import CountingSet, single_class
-from autoeval.counting.praco.fsc147 import load_fsc147
-from autoeval.counting.praco.mosaic_pairs import draw_pairs
+from autoeval.counting.praco.mosaic_run import draw_pairs
+from autoeval.counting.praco.published_sets import load_fsc147
+from autoeval.counting.praco.result import intervals_of
 from autoeval.counting.prompting import PromptedCounter
 
 IMAGES, CLASSES, SIDE = 1190, 29, 8

@@ -103,6 +103,7 @@ def _without(content: dict[str, Any], seen: set) -> dict[str, Any]:
 def train(config: Config, weights: Path, work_dir: Path) -> None:
     """Train with mmengine's runner from ImageNet weights, and export the result."""
     from autoeval.demo.training import export_checkpoint, summarise_losses
+    from autoeval.detectors.building.checkpoints import harmless_types
     from autoeval.detectors.ops import register
 
     register()
@@ -111,6 +112,7 @@ def train(config: Config, weights: Path, work_dir: Path) -> None:
     from mmengine.runner import Runner
 
     register_all_modules()
+    torch.serialization.add_safe_globals(harmless_types())  # to resume: mmengine's losses
     config.work_dir = str(work_dir)
     config.train_dataloader.dataset.ann_file = str((work_dir / "train.json").resolve())
     config.resume = (work_dir / "last_checkpoint").exists()

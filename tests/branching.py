@@ -1,6 +1,6 @@
 """Perturbed features of a split backbone, from the prefix that its clean pass keeps."""
 
-from autoeval.detectors.forward.branches import branches
+from autoeval.detectors.forward.passes import branches
 
 
 def perturb(staged, images, spec, seeds, rows=None):

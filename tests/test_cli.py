@@ -1,15 +1,21 @@
 """The program itself: its commands, and how it answers what is none of them."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
+from argparse import ArgumentParser, _SubParsersAction
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from autoeval import __version__
 from autoeval.cli import COMMANDS, _module, main
-from autoeval.metasets.config import MetaSetConfig
+from autoeval.metasets.recipe import MetaSetConfig
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -20,6 +26,59 @@ def test_every_command_is_found_and_explains_itself(name, capsys):
         main([*name.split(), "--help"])
     assert stopped.value.code == 0
     assert f"usage: autoeval {name}" in capsys.readouterr().out
+
+
+def options_of(parser):
+    """The options of a parser and of its subcommands, by the name of each."""
+    found = {parser.prog: set(parser._option_string_actions)}
+    for action in parser._actions:
+        if isinstance(action, _SubParsersAction):
+            for one in action.choices.values():
+                found |= options_of(one)
+    return found
+
+
+def all_options():
+    found = {}
+    for name in COMMANDS:
+        parser = ArgumentParser(prog=name)
+        import_module(_module(name)).add_arguments(parser)
+        found |= options_of(parser)
+    return found
+
+
+def test_a_folder_of_results_is_named_by_one_option_everywhere():
+    found = all_options()
+    assert {name for name, options in found.items() if "--out" in options} == set()
+    for name in ("study labels", "fit-change", "label plan", "count run", "reproduce praco"):
+        assert "--work-dir" in found[name], name
+
+
+@pytest.mark.parametrize("words", [["bench", "x"], ["study", "repeats", "--scores", "x"]])
+def test_a_former_option_is_answered_with_that_of_today(words, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([*words, "--out", "folder"])
+    assert stopped.value.code == 2
+    assert "--out is called --work-dir now" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["convert-labels", "a", "b", "--out", "c"])  # has neither
+    assert "--work-dir" not in capsys.readouterr().err
+
+
+# Of pip, ray, torchrun and lmms-eval; the program's own; and the former one
+FOREIGN = {"--head", "--no-deps", "--nproc-per-node", "--include_path", "--tasks"}
+FOREIGN |= {"--version", "--out"}
+
+
+def test_messages_name_options_that_there_are():
+    known = set().union(*all_options().values()) | FOREIGN
+    named = {}
+    for path in (ROOT / "autoeval").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for option in re.findall(r"(?<![\w-])--[a-z][a-z_-]+[a-z]", node.value):
+                    named.setdefault(option, path.name)
+    assert {option: path for option, path in named.items() if option not in known} == {}
 
 
 @pytest.mark.parametrize("command", ["estimate-map", "search-dropout", "build-metaset"])
@@ -65,7 +124,8 @@ def test_the_help_groups_the_commands_with_the_most_used_first(capsys):
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert titles == ["use:", "research:", "counting:", "other:"]
     shown = [line[2:].split("  ")[0] for line in lines if line.startswith("  ")]
-    assert shown[:6] == ["fit", "estimate", "label plan", "label estimate", "compare", "monitor"]
+    first = ["fit", "estimate", "label plan", "label estimate", "compare", "threshold", "monitor"]
+    assert shown[:7] == first
     assert sorted(shown) == sorted(COMMANDS)
     of_research = lines[lines.index("research:") : lines.index("counting:")]
     expected = ("study", "bench", "search-dropout", "build-metaset", "reproduce bos")

@@ -110,6 +110,6 @@ def test_what_a_page_gets_wrong_is_named(ask):
     assert words == ["fit", "--detector", "d", "--task", "a.py", "--tusk", "1"]
     assert "--tusk" in str(refused([words], ask))
     assert list(unknown_options([words], ask).values()) == [["--tusk"]]
-    (words,) = commands_of("*/5 * * * * nice python tools/study.py tables --out x  # daily\n")
+    (words,) = commands_of("*/5 * * * * nice python tools/study.py tables --work-dir x  # daily\n")
     assert "tables" in str(refused([words], ask))
     assert refused([["status", "DIR"], ["study", "repeats", "--scores", "x"]], ask) == {}

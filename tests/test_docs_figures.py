@@ -26,7 +26,7 @@ CHANGES = {
 LABELS = {name: (name, 100) for name in ("error", "bias", "coverage")}
 LABELS |= {"half-width": ("half_width", 100), "effective": ("effective", 1), "k": ("k", 1)}
 SKILL = {"n": ("n", 1), "right": ("right", 100), "brier": ("brier", 1), "off": ("calibration", 100)}
-ORDER = {"n": ("n", 1), "told": ("told", 100), "true": ("true", 100)}
+ORDER = {"n": ("n", 1), "predicted": ("predicted", 100), "true": ("true", 100)}
 
 
 def tables_of(page, first):
@@ -75,7 +75,7 @@ def test_the_page_on_labels_repeats_what_was_measured():
     measured = pd.read_csv(RESULTS / "labels.csv").set_index(["category", "estimator", "k"])[
         "error"
     ]
-    (shown,) = tables_of(ROOT / "docs" / "labels.md", "labelled images")
+    (shown,) = tables_of(ROOT / "docs" / "how-to" / "labels.md", "labelled images")
     names = {"sample estimate, simply drawn": "sample", "combined": "combined"}
     for words, *cells in shown.itertuples(index=False):
         category, _, estimator = words.partition("s: ")

@@ -14,8 +14,8 @@ from tests.doc_pages import PAGES, ROOT
 @pytest.mark.parametrize(
     ("page", "known"),
     [
-        ("docs/studies.md", STUDIES),
-        ("docs/data.md", FORMATS),
+        ("docs/how-to/studies.md", STUDIES),
+        ("docs/how-to/data.md", FORMATS),
         ("meta_sets/README.md", [*MILD, *CORRUPTIONS]),
     ],
 )

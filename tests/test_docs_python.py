@@ -1,9 +1,9 @@
-"""The example of docs/python.md that needs no detector says what it does."""
+"""The example of docs/how-to/python.md that needs no detector says what it does."""
 
 import re
 from pathlib import Path
 
-DOC = Path(__file__).parents[1] / "docs" / "python.md"
+DOC = Path(__file__).parents[1] / "docs" / "how-to" / "python.md"
 
 
 def test_the_example_of_fitting(tmp_path, monkeypatch, capsys):

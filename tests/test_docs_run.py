@@ -82,7 +82,7 @@ def test_readme_from_files(here):
 
 
 def test_predictions_from_files(here):
-    done = run_block(block("docs/predictions.md", "autoeval fit --labels val.json"))
+    done = run_block(block("docs/how-to/predictions.md", "autoeval fit --labels val.json"))
     assert len(done) == 2
     (export,) = commands_of(
         "autoeval estimate --predictions new.json --images-list new_site/ --export out"
@@ -104,14 +104,14 @@ def test_labels_of_a_detector_at_hand(tmp_path, monkeypatch):
     assert main(words) == 0
     shutil.copy("work_dirs/fit/estimator.parquet", "estimator.parquet")
     before = {"label estimate": lambda: label_plan_by_hand(tmp_path, "site")}
-    assert len(run_block(block("docs/labels.md", "--work-dir site"), before=before)) == 2
+    assert len(run_block(block("docs/how-to/labels.md", "--work-dir site"), before=before)) == 2
     assert (tmp_path / "site" / "estimate" / "report.html").exists()
 
 
 def test_the_sample(tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "docs" / "sample", tmp_path / "sample")
+    shutil.copytree(ROOT / "docs" / "getting-started" / "sample", tmp_path / "sample")
     monkeypatch.chdir(tmp_path / "sample")
-    done = run_block(block("docs/sample/README.md", "autoeval fit"))
+    done = run_block(block("docs/getting-started/sample/README.md", "autoeval fit"))
     assert len(done) == 4
 
 
@@ -119,12 +119,12 @@ def test_monitoring_from_files(here):
     (here / "sites").mkdir()
     shutil.copy("new_predictions.json", "sites/gate.json")
     shutil.copy("val_predictions.json", "val_pred.json")
-    assert len(run_block(block("docs/monitoring.md", "val_pred.json"))) == 2
+    assert len(run_block(block("docs/how-to/monitoring.md", "val_pred.json"))) == 2
 
 
 def test_python_from_files(here, capsys):
     """The first lines of Python: a plan, boxes drawn by hand, a number."""
-    for page in ("README.md", "docs/python.md"):
+    for page in ("README.md", "docs/how-to/python.md"):
         code = snippet(page, "autoeval.plan_labels(est")
         plan, estimate = code.rsplit("print(autoeval.estimate_with_labels", 1)
         made = {}
@@ -133,16 +133,16 @@ def test_python_from_files(here, capsys):
         exec(compile("print(autoeval.estimate_with_labels" + estimate, page, "exec"), made)
         assert "labelled images of 40" in capsys.readouterr().out
         shutil.rmtree("plan")
-    exec(snippet("docs/python.md", "estimate.to_pandas"), made)
+    exec(snippet("docs/how-to/python.md", "estimate.to_pandas"), made)
     made |= {"estimate": made["est"].predict("new_predictions.json", images="new_site/")}
-    exec(snippet("docs/python.md", "estimate_page("), made)
+    exec(snippet("docs/how-to/python.md", "estimate_page("), made)
     assert (here / "work_dirs/new_site/report.html").exists()
 
 
 def test_python_of_labels(here, capsys):
     assert main(["fit", "--labels", "val.json", "--predictions", "val_predictions.json"]) == 0
     shutil.copy("work_dirs/fit/estimator.parquet", "estimator.parquet")
-    code = snippet("docs/labels.md", "plan.drawn")
+    code = snippet("docs/how-to/labels.md", "plan.drawn")
     code = code.replace('est, images="new_site/"', 'est, "new.json", images="new_site/"')
     plan, rest = code.split("# ... label ...")
     made = {}
@@ -183,8 +183,8 @@ def test_a_task_of_several_sites(here):
     task = {"name": "vehicle", "categories": ["thing 2", "thing 3"], "data_root": str(here)}
     lines = [f"{key} = {value!r}" for key, value in {**task, "seed_sets": sources}.items()]
     (here / "my_task.py").write_text("\n".join(lines))
-    done = run_block(block("docs/predictions.md", "--images-predictions new.json"))
+    done = run_block(block("docs/how-to/predictions.md", "--images-predictions new.json"))
     assert len(done) == 1
-    assert len(run_block(block("docs/data.md", "autoeval check"))) == 1
+    assert len(run_block(block("docs/how-to/data.md", "autoeval check"))) == 1
     assert main(["convert-labels", "val.json", "OUT.json", "--img-dir", "new_site"]) == 0
     assert len(json.loads((here / "OUT.json").read_text())["images"]) == 40

@@ -19,9 +19,11 @@ FLOORS = [
     {"estimation"},
     {"comparison"},
     {"api", "monitoring"},
-    {"studies", "counting"},
+    {"counting"},
     {"results"},
-    {"demo"},
+    {"research.studies", "research.dropout_search", "demo"},
+    {"research", "research.reports"},
+    {"research.reproduce"},
     {"commands", "mmdet_metric"},
     {"counting.commands", "demo.commands"},
     {"cli"},
@@ -30,16 +32,15 @@ FLOORS = [
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
-# All other modules of its own lie above `methods`; only the dropout search is independent of them.
+# All other modules of its own lie above `methods`.
 ESTIMATION = [
     {"score_table", "sampling_error", "intervals", "pair_table"},
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "score_range", "site", "site_boxes"}
     | {"advice", "prediction_files", "reference_statistics", "training_scatter", "warnings"}
-    | {"panel_prior", "training_set"},
+    | {"confidence_checks", "known_site", "panel_prior", "training_set"},
     {"methods"},
     {"modules"},
-    {"dropout_search"},
 ]
 LAYER = {part: layer for layer, parts in enumerate(ESTIMATION) for part in parts}
 
@@ -139,6 +140,14 @@ def test_no_sub_package_of_estimation_is_beside_the_order():
     assert set(LAYER) - {"modules"} <= named
 
 
+RESEARCH_COMMANDS = {"bench", "paper_runs", "reproduce_bos", "search_dropout", "study"}
+
+
+def test_the_product_uses_no_research():
+    users = {a for a, b in arrows() if b.startswith("research") and not a.startswith("research")}
+    assert users <= {f"commands.{name}" for name in RESEARCH_COMMANDS}
+
+
 def test_nothing_runs_in_circles():
     below, seen, circles = {}, {}, []
     for a, b in arrows():
@@ -193,7 +202,7 @@ def test_no_two_classes_have_the_same_name():
 
 # `base` is what a thing of its room is, `registry` finds it by name; a command, and what shows a
 # study, are called as what they run or show.
-ROOM_OF_TWINS = ("commands", "counting.commands", "demo.commands", "results")
+ROOM_OF_TWINS = ("commands", "counting.commands", "demo.commands", "results", "research.reports")
 SAME_MEANING = {"__main__", "base", "registry"}
 
 

@@ -8,9 +8,8 @@ from autoeval.cli import COMMANDS
 from autoeval.commands import convert_labels, search_dropout
 from autoeval.counting import prompting
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
-from autoeval.counting.capture import own, synthetic, tasks
+from autoeval.counting.capture import synthetic, tasks
 from autoeval.counting.commands import (
-    capture_build_real,
     capture_generate,
     capture_run,
     common_options,
@@ -18,7 +17,7 @@ from autoeval.counting.commands import (
     praco,
 )
 from autoeval.counting.evaluation.localisation import DISTANCES
-from autoeval.counting.praco import mosaic_pairs
+from autoeval.counting.praco import mosaic_run
 from autoeval.data.labels.any_format import FORMATS
 from autoeval.scores.box_stability import image_stabilities
 
@@ -51,14 +50,11 @@ def test_what_the_options_name_is_what_there_is():
     assert tuple(PUBLISHED) == evaluate.PUBLISHED
     assert tuple(BINNINGS) == evaluate.BINNINGS
     assert (evaluate.GAMMA, evaluate.DISTANCES) == (PUBLISHED_GAMMA, DISTANCES)
-    assert praco.LAYOUTS == mosaic_pairs.LAYOUTS
-    assert praco.RELEASED_SEED == mosaic_pairs.RELEASED_SEED
+    assert praco.LAYOUTS == mosaic_run.LAYOUTS
+    assert praco.RELEASED_SEED == mosaic_run.RELEASED_SEED
     assert tuple(tasks.TASKS) == capture_run.TASKS
     assert tuple(synthetic.LAYOUTS) == capture_generate.LAYOUTS
     assert capture_generate.RELEASED == synthetic.RELEASED
-    choice = own.ImageChoice()
-    assert choice.min_regularity == capture_build_real.REGULARITY
-    assert (capture_build_real.OBJECTS, choice.seed) == (choice.min_objects, 0)
     assert common_options.BATCH_SIZE == prompting.BATCH_SIZE
     assert tuple(FORMATS) == convert_labels.LAYOUTS
     assert tuple(image_stabilities()) == search_dropout.SCORE_NAMES

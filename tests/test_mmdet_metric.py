@@ -1,14 +1,15 @@
 """mmdet's own test loop, on random weights and a few images, against the pass of autoeval."""
 
 import json
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
 import cv2
+import mmdet
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +18,7 @@ from mmengine.config import Config
 from mmengine.logging import HistoryBuffer
 from mmengine.runner import Runner
 
+from autoeval import cli
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.predictions import read_image_list, read_predictions
@@ -29,6 +31,7 @@ from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from tests.doc_pages import ROOT, shell_of
 
 DETECTOR = """
 _base_ = "mmdet::yolox/yolox_nano_8xb8-300e_coco.py"
@@ -51,6 +54,7 @@ test_evaluator = dict(_delete_=True, type="LabelFreeMAP", estimator="{folder}/es
 default_hooks = dict(label_free=dict(type="LabelFreeMAPHook"))
 work_dir = "{folder}/work"
 """
+SCRIPT = Path(mmdet.__file__).parent / ".mim" / "tools" / "test.py"
 # random heads are never sure of anything: every box counts
 SETTINGS = PassSettings(stability=BoxStabilitySettings(score_thr=0.0), repeats=2, seed=3)
 RUNS = count()  # mmengine keeps a visualizer by its name
@@ -184,7 +188,7 @@ def test_samples_that_do_not_name_their_file(folder, estimator, detector):
 
 
 def test_the_metric_of_mmdet_writes_what_is_read_here(folder, detector, tmp_path):
-    """The options of docs/predictions.md: a new site without labels, with the words of the fit."""
+    """Options of docs/how-to/predictions.md: a new site without labels, the words of the fit."""
     content = json.loads((folder / "images.json").read_text())
     content["categories"] = [{"id": 4, "name": "bus"}, {"id": 7, "name": "van"}]
     (tmp_path / "new.json").write_text(json.dumps(content))
@@ -216,8 +220,71 @@ def test_the_metric_of_mmdet_writes_what_is_read_here(folder, detector, tmp_path
 
 @pytest.mark.slow
 def test_the_script_of_mmdet_prints_the_estimate(folder, estimator):
-    script = Path(find_spec("mmdet").origin).parent / ".mim" / "tools" / "test.py"
-    command = [sys.executable, "-m", "autoeval.detectors.ops", script, "test.py", "a.pth"]
+    command = [sys.executable, "-m", "autoeval.detectors.ops", SCRIPT, "test.py", "a.pth"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     told = done.stdout + done.stderr
     assert "estimated mAP: " in told and "label_free/mAP: " in told
+
+
+EVALUATED = """
+_base_ = "detector.py"
+test_dataloader = dict(num_workers=0, persistent_workers=False, dataset=dict(
+    data_root="", ann_file="val.json", data_prefix=dict(img="{folder}/images/")))
+test_evaluator = dict(_delete_=True, type="CocoMetric", metric="bbox", ann_file="val.json")
+"""
+
+
+@pytest.fixture(scope="module")
+def at_hand(folder, tmp_path_factory):
+    """What docs/how-to/predictions.md names: a config, its weights and two COCO files."""
+    here = tmp_path_factory.mktemp("mmdet")
+    (here / "detector.py").write_text(DETECTOR)
+    (here / "my_detector.py").write_text(EVALUATED.format(folder=folder.as_posix()))
+    weights = torch.load(folder / "a.pth", weights_only=False)
+    torch.save({key: weights[key] for key in ("state_dict", "meta")}, here / "my_detector.pth")
+    content = json.loads((folder / "images.json").read_text())
+    content["categories"] = [{"id": 4, "name": "bus"}, {"id": 7, "name": "van"}]
+    (here / "new.json").write_text(json.dumps(content))
+    box = {"bbox": [1, 2, 30, 40], "area": 1200, "iscrowd": 0}
+    boxes = [{**box, "id": k, "image_id": 10 + k, "category_id": 4 + 3 * (k % 2)} for k in range(3)]
+    (here / "val.json").write_text(json.dumps({**content, "annotations": boxes}))
+    classes = 'metainfo=dict(classes=("bus", "van"))'
+    text = (here / "my_detector.py").read_text().replace("data_root=", f"{classes}, data_root=")
+    (here / "my_detector.py").write_text(text)
+    return here
+
+
+def run_script(folder, words):
+    """Run mmdet's own test script, as the package ships it."""
+    command = [sys.executable, "-m", "autoeval.detectors.ops", SCRIPT, *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_run_with_the_script_of_mmdet(at_hand, monkeypatch):
+    page = (ROOT / "docs" / "how-to" / "predictions.md").read_text("utf-8")
+    (block,) = [code for code in shell_of(page) if "tools/test.py" in code]
+    commands = [shlex.split(line) for line in block.replace("\\\n", " ").strip().splitlines()]
+    assert [words[:2] for words in commands] == [["python", "tools/test.py"]] * 2
+    for words in commands:
+        run_script(at_hand, words[2:])
+    for name in ("val", "new"):
+        found = read_predictions(
+            at_hand / f"{name}.bbox.json",
+            images=read_image_list(at_hand / f"{name}.json"),
+            numbers={"4": "bus", "7": "van"},
+        )
+        assert len(found.images) == 3 and len(found.label) > 0
+        assert set(found.categories) == {"bus", "van"}
+    monkeypatch.chdir(at_hand)
+    assert cli.main(["fit", "--labels", "val.json", "--predictions", "val.bbox.json"]) in (0, 2)
+
+
+@pytest.mark.slow
+def test_the_dump_of_the_script_is_refused_with_a_hint(at_hand, monkeypatch, capsys):
+    run_script(at_hand, ["my_detector.py", "my_detector.pth", "--out", "dump.pkl"])
+    monkeypatch.chdir(at_hand)
+    assert cli.main(["fit", "--labels", "val.json", "--predictions", "dump.pkl"]) == 2
+    said = capsys.readouterr().err
+    assert "dump.pkl is a Python dump" in said and "test_evaluator.outfile_prefix" in said

@@ -1,6 +1,7 @@
 """Compare all methods on score tables: one row a method, one column a source, and a paired test.
 
-Takes work dirs of estimate-map (or their scores.parquet); every source is left out in turn.
+Takes work dirs of estimate-map (or their scores.parquet), and compares by leave-one-group-out
+cross-validation.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", type=float, default=0.9, help="of the intervals (%(default)s)")
     parser.add_argument(
         "--work-dir",
-        "--out",
-        dest="out",
         type=Path,
         default=Path("work_dirs/bench"),
         metavar="DIR",
@@ -29,14 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Judge every method on every table; print and write."""
     from autoeval.estimation.methods import compared_methods
+    from autoeval.estimation.score_columns import read_scores
     from autoeval.report.sections import written_files
     from autoeval.results.method_comparison import compare_methods
-    from autoeval.studies.score_columns import read_scores
 
     tables = {_name(path): read_scores(path) for path in args.scores}
     methods = args.method or list(compared_methods())
     comparison = compare_methods(tables, methods, target=args.target, level=args.level)
-    print(f"{comparison.text}\n{written_files(comparison.write(args.out))}")
+    print(f"{comparison.text}\n{written_files(comparison.write(args.work_dir))}")
     return 0
 
 

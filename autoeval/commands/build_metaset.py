@@ -47,15 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
     parser.add_argument(
         "--work-dir",
-        "--out",
-        dest="out",
         required=True,
         type=Path,
         metavar="DIR",
         help="where to write",
     )
     parser.add_argument(
-        "--materialise", action="store_true", help="write the images, too: OUT/images/..."
+        "--materialise", action="store_true", help="write the images, too: DIR/images/..."
     )
     parser.add_argument(
         "--contact-sheet", action="store_true", help="draw a sample: OUT/contact_sheet.png"
@@ -73,13 +71,13 @@ def run(args: argparse.Namespace) -> int:
     seed_sets = task.load_seed_sets()
     recipes = [draw_recipes(seed_set, seed=args.seed, **vars(config)) for seed_set in seed_sets]
     for seed_set, own in zip(seed_sets, recipes, strict=True):
-        save_recipes(args.out / "recipes" / f"{quote(seed_set.name, safe='')}.json", own)
+        save_recipes(args.work_dir / "recipes" / f"{quote(seed_set.name, safe='')}.json", own)
     _print_summary(task, seed_sets, recipes)
-    print(f"Recipes: {args.out / 'recipes'}")
+    print(f"Recipes: {args.work_dir / 'recipes'}")
     if args.materialise:
-        _materialise(args.out / "images", seed_sets, recipes)
+        _materialise(args.work_dir / "images", seed_sets, recipes)
     if args.contact_sheet:
-        _contact_sheet(args.out / "contact_sheet.png", seed_sets, recipes)
+        _contact_sheet(args.work_dir / "contact_sheet.png", seed_sets, recipes)
     return 0
 
 
@@ -150,8 +148,8 @@ def _contact_sheet(
     path: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
 ) -> None:
     from autoeval.metasets.materialise import contact_sheet
+    from autoeval.runtime.files import write_figure
     from autoeval.runtime.progress import progress_bar
-    from autoeval.runtime.writers import write_figure
 
     with progress_bar(None, "Drawing the contact sheet") as bar:
         write_figure(path, contact_sheet(seed_sets, recipes, bar=bar), dpi=100)

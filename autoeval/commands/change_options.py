@@ -64,7 +64,7 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("work_dirs/changes"),
         metavar="DIR",
-        help="keeps what was observed, for the next run too (%(default)s)",
+        help="for what is written, and keeps what was observed (%(default)s)",
     )
 
 

@@ -13,7 +13,7 @@ from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import LIGHT, add_data_options
 
 if TYPE_CHECKING:
-    from autoeval.data.unlabelled import UnlabelledImage
+    from autoeval.data.find_images import UnlabelledImage
     from autoeval.metasets.looking import Look
     from autoeval.metasets.seed_set import SeedSet
     from autoeval.results.check_report import Plan

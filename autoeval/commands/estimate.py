@@ -14,12 +14,19 @@ from autoeval.commands.detector_options import (
 from autoeval.commands.execution_options import add_execution_options
 from autoeval.commands.image_options import add_image_details
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
-from autoeval.commands.site_options import add_category_option, predict_site
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_target_options,
+    load_for_target,
+    predict_site,
+    site_facts,
+)
 from autoeval.errors import InputError
+from autoeval.targets import IOUS
 
 OF_IMAGES = ("images", "img_dir", "every", "detector", "config", "checkpoint")
 OF_FILES = ("predictions", "half_size_predictions", "images_list", "names", "truncated")
-SAME_SITE = (*OF_IMAGES, *OF_FILES, "category")
+SAME_SITE = (*OF_IMAGES, *OF_FILES, "category", "site", "target", "score_thr", "iou")
 """Options that `label plan` has, too, and that say which images and boxes are meant."""
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
 
@@ -45,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_predictions_options(parser, "boxes on the new images: COCO results, JSON lines, Parquet")
     add_image_list_option(parser)
     add_category_option(parser)
+    add_target_options(parser)
     parser.add_argument(
         "--work-dir",
         type=Path,
@@ -65,28 +73,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
-    from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.estimate.tool_files import export
     from autoeval.results.printing import print_report
 
     if bool(args.predictions) == bool(args.images):
         raise InputError("Expected either IMAGES or --predictions FILE.")
-    estimator = AccuracyEstimator.load(args.estimator)
+    estimator = load_for_target(args)
     estimate = predict_site(args, estimator, teacher=named_teacher(args))
     if estimate is None:
         return 0
     source = Path(args.predictions or args.images).name
-    spec = estimator.loading_.get("detector") or {}
-    given = about(
-        args.command_line,
-        images=args.images or args.images_list,
-        predictions=args.predictions,
-        detector=args.detector or args.config or spec.get("name"),
-        checkpoint=args.checkpoint or spec.get("checkpoint"),
-        estimator=args.estimator,
-    )
+    given = site_facts(args, estimator)
     report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)
     print_report(
         report,
@@ -106,6 +104,6 @@ def _label_plan(args: argparse.Namespace) -> str:
         value = getattr(args, name)
         if name == "category":
             words += [word for each in value or () for word in ("--category", each)]
-        elif value:
+        elif value and (name, value) != ("iou", IOUS[0]):
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
     return shlex.join(map(str, words))

@@ -39,7 +39,7 @@ from autoeval.commands.meta_set_options import (
     work_dir,
 )
 from autoeval.commands.predictions_options import add_predictions_options
-from autoeval.commands.site_options import add_category_option, predict_site
+from autoeval.commands.site_options import add_category_option, add_threshold_options, predict_site
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
@@ -85,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="use a saved one instead of fitting, with its detector; needs --images alone",
     )
     add_category_option(method)
+    add_threshold_options(method)
     add_counting_options(parser)
     add_pass_options(parser, light=True)
     add_execution_options(parser)
@@ -115,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
-    from autoeval.results.estimate.about import about
+    from autoeval.results.estimate.about import About, about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.printing import print_report
 
@@ -144,7 +145,8 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
         from autoeval.results.labels.estimate_report import label_report
 
         labelled = _with_labels(args, estimator, estimate)
-        sections = [*label_report(labelled).sections, *report.sections]
+        first = [of for of in label_report(labelled).sections if not isinstance(of, About)]
+        sections = [*first, *report.sections]
         report = Report(f"{report.title}, with labels", sections)
     print_report(report, args.work_dir, estimator.fit_result_, page=args.report, as_json=args.json)
     return 0

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from autoeval.errors import InputError
-from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.executors.local import LocalExecutor
-from autoeval.runtime.executors.ray import RayExecutor
+from autoeval.runtime.job import Executor, LocalExecutor
+from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 
 OF_RAY = ("address", "workers", "num_gpus_per_worker", "num_cpus_per_worker")

@@ -16,8 +16,9 @@ from autoeval.commands.detector_options import (
 )
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.predictions_options import add_predictions_options
+from autoeval.commands.site_options import add_threshold_options
 from autoeval.errors import InputError
-from autoeval.targets import AP_TARGETS
+from autoeval.targets import AP_TARGETS, MEASURES, named_target
 
 WORK_DIR = Path("work_dirs/fit")
 INSTEAD = ("labels", "img_dir", "family", "task", "detector", "config", "predictions")
@@ -46,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "COCO results, JSON lines or Parquet; with --task a folder of them, one a source",
     )
-    parser.add_argument("--target", default="mAP", choices=AP_TARGETS)
+    parser.add_argument("--target", default="mAP", choices=(*AP_TARGETS, *MEASURES))
+    add_threshold_options(parser, "of --target precision, recall or f1")
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
     parser.add_argument(
         "--work-dir", type=Path, default=WORK_DIR, metavar="DIR", help="default: %(default)s"
@@ -74,6 +76,11 @@ def run(args: argparse.Namespace) -> int:
     if given:
         option = f"--{given[0].replace('_', '-')}"
         raise InputError(f"{option} is for a fit, and --join takes what was fitted: leave it out.")
+    if args.score_thr is not None and args.target not in MEASURES:
+        raise InputError(
+            "--score-thr goes with --target precision, recall or f1. A fit learns all thresholds: "
+            "name one when you estimate."
+        )
     detector, executor = named_detector(args), make_executor(args)
     with launched(args) as shards:
         estimator = fit(
@@ -89,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
             truncated=args.truncated,
             teacher=named_teacher(args),
             data_root=args.data_root,
-            target=args.target,
+            target=named_target(args.target, args.score_thr, args.iou),
             level=args.level,
             calibrate=args.calibrate,
             work_dir=args.work_dir,

@@ -1,7 +1,7 @@
 """Fit how changes of scores and of the camera's signals go with changes of mAP.
 
 The detector observes labelled sites as they come and under corruptions; the fitted slopes are
-written to a file for autoeval monitor --changes.
+written to changes.json in the work dir, for autoeval monitor --changes.
 """
 
 from __future__ import annotations
@@ -13,27 +13,22 @@ from pathlib import Path
 from autoeval.commands.change_options import add_change_options, observe_named_changes
 from autoeval.commands.detector_options import required_detector
 
+FILE = "changes.json"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_change_options(parser)
     parser.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("changes.json"),
-        metavar="FILE",
-        help="the slopes (%(default)s)",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Observe, fit, write, and print the errors on families and kinds left out."""
     from autoeval.monitoring.changes.change_model import write_change_model
+    from autoeval.monitoring.fitting.change_errors import change_figures, evaluated_changes
     from autoeval.monitoring.fitting.fit_change import CLEAN_BOXES, fit_change
     from autoeval.monitoring.fitting.known_changes import known_changes
     from autoeval.report.sections import written_files
-    from autoeval.studies.change_errors import change_figures, evaluated_changes
 
     observed, categories, problems = observe_named_changes(args)
     changes, levels = known_changes(observed, categories)
@@ -64,5 +59,5 @@ def run(args: argparse.Namespace) -> int:
             f"{100 * of['nothing']:.1f}), sign right in {of['sign']:.0%} of those over 3 points, "
             f"coverage {of['coverage']:.0%} (nominal 90 %)"
         )
-    print(f"\n{written_files([write_change_model(args.out, model, clean_boxes)])}")
+    print(f"\n{written_files([write_change_model(args.work_dir / FILE, model, clean_boxes)])}")
     return 0

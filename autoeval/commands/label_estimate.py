@@ -1,4 +1,4 @@
-"""Estimate mAP from a few labels, the boxes of all images, and label-free scores."""
+"""Estimate accuracy from a few labels, the boxes of all images, and label-free scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ from autoeval.commands.label_options import (
     translation,
 )
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
-from autoeval.commands.site_options import add_category_option, predict_site
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_target_options,
+    load_for_target,
+    predict_site,
+    site_facts,
+)
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     free.add_argument("--estimator", metavar="FILE", help="estimator.parquet of `autoeval fit`")
     add_image_options(free, "estimate on, the labelled ones among them")
     add_category_option(free)
+    add_target_options(free)
     add_image_list_option(free)
     add_predictions_options(parser, "COCO results on those images, instead of a detector")
     add_detector_options(parser)
@@ -51,7 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
     parser.add_argument(
         "--work-dir",
-        "--out",
         type=Path,
         metavar="DIR",
         help="for the report (default: estimate/ in the plan)",
@@ -70,19 +76,21 @@ def run(args: argparse.Namespace) -> int:
         args.work_dir = args.plan / "estimate" if args.plan else Path("work_dirs/labels")
     plan: Path | LabelPlan | None = args.plan
     if plan is None:
-        plan = _simple_plan(args)
+        plan, given = _simple_plan(args)
         if plan is None:
             return 0
     else:
         _refuse_with_plan(args)
+        given = {"plan": str(plan), **_facts_of(args.plan), **site_facts(args, labels=args.labels)}
     estimate = estimate_with_labels(
         plan,
         args.labels,
         img_dir=args.label_images,
         words=translation(args.words),
         planned=args.plan is not None,
+        score_thr=args.score_thr,
     )
-    report = label_report(estimate)
+    report = label_report(estimate, given)
     if args.json:
         print(json.dumps(report.to_dict(), indent=2), flush=True)
         report.write(args.work_dir)
@@ -93,30 +101,37 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _simple_plan(args: argparse.Namespace) -> LabelPlan | None:
-    """Estimate without labels; labels that no plan drew are taken as a simple random sample."""
-    from autoeval.estimation.estimator import AccuracyEstimator
+def _facts_of(plan: Path) -> dict[str, str]:
+    """Return what the page of a plan is about, where there is one."""
+    page = plan / "result.json"
+    facts = json.loads(page.read_bytes()).get("about", {}) if page.exists() else {}
+    return {name: facts[name] for name in facts if name not in ("date", "command")}
 
+
+def _simple_plan(args: argparse.Namespace) -> tuple[LabelPlan | None, dict[str, str]]:
+    """Estimate without labels; labels that no plan drew are taken as a simple random sample."""
     if not args.estimator or not (args.images or args.predictions):
         raise InputError(
             "Expected --plan DIR; or, for labels that no plan drew, --estimator FILE and "
             "--images PATH or --predictions FILE."
         )
-    estimator = AccuracyEstimator.load(args.estimator)
+    estimator = load_for_target(args)
     estimate = predict_site(args, estimator, teacher=named_teacher(args))
     if estimate is None:
-        return None
-    return estimator.plan_labels(
+        return None, {}
+    plan = estimator.plan_labels(
         estimate,
         n=1,
         pseudo_labels=args.pseudo_labels,
         pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
     )
+    return plan, site_facts(args, estimator, labels=args.labels)
 
 
 def _refuse_with_plan(args: argparse.Namespace) -> None:
     """Refuse another detector or pool: a plan holds its own."""
-    names = ("estimator", "images", "predictions", "pseudo_labels", "teacher", "detector", "config")
+    pool = ("estimator", "images", "predictions", "pseudo_labels", "teacher", "detector", "config")
+    names = (*pool, "site", "target")
     given = [name.replace("_", "-") for name in names if getattr(args, name)]
     if given:
         raise InputError(

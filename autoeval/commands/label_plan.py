@@ -15,7 +15,14 @@ from autoeval.commands.execution_options import add_execution_options
 from autoeval.commands.image_options import add_image_options, named_images
 from autoeval.commands.label_options import add_pseudo_label_options, translation
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
-from autoeval.commands.site_options import add_category_option, named_categories, predict_site
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_target_options,
+    load_for_target,
+    named_categories,
+    predict_site,
+    site_facts,
+)
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -31,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     plan = parser.add_argument_group("plan")
     add_image_options(plan, "draw from: the pool that the estimate is about")
     add_category_option(plan)
+    add_target_options(plan)
     plan.add_argument("--n", type=int, default=20, help="images to label (%(default)s)")
     plan.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
     plan.add_argument(
@@ -47,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     plan.add_argument(
         "--work-dir",
-        "--out",
         type=Path,
         default=Path("work_dirs/labels"),
         metavar="DIR",
@@ -72,12 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make or enlarge the plan, write the folder, say what to expect."""
-    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.plan_folder import plan_in_folder
     from autoeval.report.sections import written_files
     from autoeval.results.labels.plan_report import plan_report
 
-    estimator = AccuracyEstimator.load(args.estimator)
+    estimator = load_for_target(args)
     estimate = predict_site(args, estimator, teacher=named_teacher(args))
     if estimate is None:
         return 0
@@ -95,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
             pseudo_labels=args.pseudo_labels,
             pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
         )
-    report = plan_report(plan)
+    report = plan_report(plan, site_facts(args, estimator))
     written += report.write(args.work_dir)
     print(f"{report.text()}\n\n{written_files(written)}")
     return 0

@@ -129,7 +129,7 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
     InputError
         If the file given as ``--dropout`` holds none, or the number of repeats is negative.
     """
-    from autoeval.estimation.dropout_search.dropout_file import load_dropout
+    from autoeval.detectors.forward.dropout_file import load_dropout
     from autoeval.estimation.observation import presets
 
     dropout = load_dropout(args.dropout) if args.dropout else None

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING
 from autoeval.commands.detector_options import add_detector_options, named_detector
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.predictions_options import add_predictions_options
-from autoeval.commands.site_options import named_categories
+from autoeval.commands.site_options import named_categories, site_facts
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings
     from autoeval.monitoring.watched import Watched
     from autoeval.results.monitoring.site_board import Pictures
@@ -62,6 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Observe or read what is new, and report on all sites."""
+    from autoeval.estimation.estimator import AccuracyEstimator
+
     if args.changes is None and (args.fail_on_alarm or args.webhook):
         raise InputError("--fail-on-alarm and --webhook are about changes: they need --changes.")
     if bool(args.images) == bool(args.predictions):
@@ -74,13 +77,14 @@ def run(args: argparse.Namespace) -> int:
     watched: Watched | None
     files: dict[str, Path] = {}
     with launched(args) as shards, _quietly(args.quiet) as caught:
+        estimator = AccuracyEstimator.load(args.estimator)
         if args.predictions:
-            watched = _watch_predictions(args)
+            watched = _watch_predictions(args, estimator)
         else:
-            watched, files = _watch_images(args, shards)
+            watched, files = _watch_images(args, estimator, shards)
     if watched is None:
         return 0
-    return _report(args, watched, files, caught)
+    return _report(args, watched, files, caught, site_facts(args, estimator))
 
 
 def _add_sites(parser: argparse.ArgumentParser) -> None:
@@ -120,6 +124,12 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
     )
     sites.add_argument(
         "--worst", type=int, default=3, metavar="K", help="how many count as worst (%(default)s)"
+    )
+    sites.add_argument(
+        "--score-thr",
+        type=float,
+        metavar="S",
+        help="estimate recall and false alarms an image at this score threshold, too",
     )
     sites.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
 
@@ -185,19 +195,18 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _watch_images(
-    args: argparse.Namespace, shards: Shards
+    args: argparse.Namespace, estimator: AccuracyEstimator, shards: Shards
 ) -> tuple[Watched | None, dict[str, Path]]:
     from autoeval.data.find_images import find_images
     from autoeval.data.image_folder import ImageFile
-    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.monitoring.observing.signals import image_signals
     from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watch_sites import WatchPlan, watch_sites
 
     executor, clock = make_executor(args), Clock(args.time)
-    plan = WatchPlan(args.by, args.depth, args.worst, args.seed, _changes(args))
-    estimator = AccuracyEstimator.load(args.estimator)
+    changes = _changes(args)
+    plan = WatchPlan(args.by, args.depth, args.worst, args.seed, changes, args.score_thr)
     found = find_images(args.images, args.img_dir)
     load = named_detector(args, estimator.loading_.get("detector"))
     files = [image for image in found.images if isinstance(image, ImageFile)]
@@ -220,17 +229,16 @@ def _watch_images(
     return watched, {image.image_id: image.path for image in files}
 
 
-def _watch_predictions(args: argparse.Namespace) -> Watched:
+def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -> Watched:
     from autoeval.data.predictions.category_words import read_names
-    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions
 
     return watch_predictions(
         args.predictions,
-        AccuracyEstimator.load(args.estimator),
+        estimator,
         RecordStore(args.work_dir),
-        WatchPlan(args.by, args.depth, args.worst, args.seed, _changes(args)),
+        WatchPlan(args.by, args.depth, args.worst, args.seed, _changes(args), args.score_thr),
         half_size_predictions=args.half_size_predictions,
         images_list=args.images_list,
         categories=named_categories(args.category),
@@ -275,18 +283,21 @@ def _anchor(text: str) -> tuple[str, Anchor]:
 
 
 def _report(
-    args: argparse.Namespace, watched: Watched, files: dict[str, Path], caught: Sequence[str]
+    args: argparse.Namespace,
+    watched: Watched,
+    files: dict[str, Path],
+    caught: Sequence[str],
+    given: dict[str, str],
 ) -> int:
     from autoeval.report.sections import written_files
     from autoeval.results.monitoring.new_alarms import json_lines
     from autoeval.results.monitoring.prometheus import prometheus_text
     from autoeval.results.monitoring.site_board import site_board
     from autoeval.results.monitoring.sites_report import Alarms, RunWarnings, sites_report
-    from autoeval.runtime.files import write_text
-    from autoeval.runtime.writers import write_table
+    from autoeval.runtime.files import write_table, write_text
 
     board = site_board(watched, _pictures(args, watched, files))
-    report = sites_report(watched, board, _candidate(args))
+    report = sites_report(watched, board, given, _candidate(args))
     written = report.write(args.work_dir, args.report)
     rows = watched.table.rows.drop(columns=["digest"])
     written.append(write_table(args.work_dir / "groups.parquet", rows))

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.metasets.config import MetaSetConfig
+    from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.metasets.seed_set import SeedSet
     from autoeval.metasets.task import Task
-    from autoeval.results.reproduce.at_hand import AtHand
-    from autoeval.studies.observed import Observations
+    from autoeval.research.reproduce.at_hand import AtHand
+    from autoeval.research.studies.observed import Observations
 
 FEWEST, TIMED_IMAGES = 3, 4
 REFERENCE = "coco"
@@ -111,7 +111,7 @@ class PaperRun:
     def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
         """Return all boxes of own images, and of sample sets where those are asked for."""
         from autoeval.estimation.observation.observing import Observer
-        from autoeval.studies.kept_boxes import observe_task
+        from autoeval.research.studies.kept_boxes import observe_task
 
         seen, settings = self.observer, replace(self.observer.settings, wants=(), domain=None)
         found = observe_task(

@@ -21,11 +21,11 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autoeval.metasets.config import MetaSetConfig
+    from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.report.sections import Section
-    from autoeval.results.reproduce.at_hand import AtHand, Cost
-    from autoeval.results.reproduce.printed import PrintedFigure, PrintedTable
-    from autoeval.studies.observed import Observations
+    from autoeval.research.reproduce.at_hand import AtHand, Cost
+    from autoeval.research.reproduce.printed import PrintedFigure, PrintedTable
+    from autoeval.research.studies.observed import Observations
 
 Key = tuple[str, str]
 """Alias of a detector, and name of a task."""
@@ -80,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
     """Tell what is there and what it costs; run what is missing; print tables and figures."""
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.report.sections import Report, printed_text
-    from autoeval.results.reproduce.at_hand import data_at_hand
-    from autoeval.results.reproduce.printed import load_figures, load_printed
+    from autoeval.research.reproduce.at_hand import data_at_hand
+    from autoeval.research.reproduce.printed import load_figures, load_printed
 
     figures = load_figures("bos", args.figure)
     printed = load_printed("bos", args.table or ([] if figures else ["1"]))
@@ -154,7 +154,7 @@ def _cost(
     meta_set: MetaSetConfig,
 ) -> Cost:
     """Count what the passes observe, and measure how fast."""
-    from autoeval.results.reproduce.at_hand import Cost, images_to_observe
+    from autoeval.research.reproduce.at_hand import Cost, images_to_observe
 
     images: dict[str, int] = {}
     repeats: dict[str, int] = {}
@@ -203,7 +203,7 @@ def _own_tables(
     scores: Mapping[Key, pd.DataFrame],
     data: Mapping[str, AtHand],
 ) -> list[Section]:
-    from autoeval.results.reproduce.side_by_side import SideBySide
+    from autoeval.research.reproduce.side_by_side import SideBySide
 
     return [
         SideBySide(
@@ -223,7 +223,7 @@ def _own_figures(
     measured: PaperMeasurements,
     data: Mapping[str, AtHand],
 ) -> list[Section]:
-    from autoeval.results.reproduce.own_figure import own_figure
+    from autoeval.research.reproduce.own_figure import own_figure
 
     made: list[Section] = []
     for figure in figures:

@@ -21,8 +21,8 @@ from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
-    from autoeval.estimation.dropout_search.workbench import Workbench
     from autoeval.metasets.task import Task
+    from autoeval.research.dropout_search.workbench import Workbench
 
 STRATEGY_NAMES = ("coordinate", "full", "halving")
 SCORE_NAMES = ("bos", "bos_strict", "confidence_stability")  # as `image_stabilities` lists them
@@ -64,9 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search, write, tell."""
-    from autoeval.estimation.dropout_search.search import search_dropout
     from autoeval.metasets import load_task
-    from autoeval.results.dropout_outcome import DropoutOutcome
+    from autoeval.research.dropout_search.search import search_dropout
+    from autoeval.research.reports.dropout_outcome import DropoutOutcome
 
     task = load_task(args.task, args.data_root)
     name = Path(required_detector(args).name).stem
@@ -82,12 +82,12 @@ def run(args: argparse.Namespace) -> int:
 def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Workbench:
     from dataclasses import asdict
 
-    from autoeval.estimation.dropout_search.grid import grid
-    from autoeval.estimation.dropout_search.workbench import Workbench
     from autoeval.estimation.meta_set import sample_set_jobs
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import preset
     from autoeval.metasets import draw_recipes, load_metaset_config
+    from autoeval.research.dropout_search.grid import grid
+    from autoeval.research.dropout_search.workbench import Workbench
     from autoeval.runtime.store import RowStore
 
     settings = preset(args.preset, repeats=args.repeats, seed=args.seed, least=1)

@@ -13,6 +13,7 @@ from autoeval.commands.image_options import named_images
 from autoeval.commands.predictions_options import named_predictions
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
+from autoeval.targets import IOUS, named_target
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def add_category_option(group: argparse._ActionsContainer) -> None:
-    """Declare which categories are to be expected."""
+    """Declare which categories are to be expected, and which site of the fit it is."""
     group.add_argument(
         "--category",
         action="append",
@@ -29,6 +30,43 @@ def add_category_option(group: argparse._ActionsContainer) -> None:
         "given several times (default: those of the estimator's task, or every category that is "
         "detected)",
     )
+    group.add_argument(
+        "--site",
+        metavar="NAME",
+        help="labelled set, or source of a task, of the fit of which these are new images: the "
+        "estimate is its labelled accuracy, changed as its scores are",
+    )
+
+
+def add_threshold_options(
+    group: argparse._ActionsContainer, what: str = "estimate precision, recall and F1 there, too"
+) -> None:
+    """Declare the score threshold at which a detector is used, and the IoU of a true positive."""
+    group.add_argument("--score-thr", type=float, metavar="S", help=f"score threshold: {what}")
+    group.add_argument(
+        "--iou", type=float, default=IOUS[0], help="of a true positive there (%(default)s)"
+    )
+
+
+def add_target_options(group: argparse._ActionsContainer) -> None:
+    """Declare what is estimated, where that need not be what was fitted."""
+    group.add_argument(
+        "--target",
+        metavar="NAME",
+        help="mAP, mAP50, mAP75, or with --score-thr precision, recall or f1 (default: that of the "
+        "fit)",
+    )
+    add_threshold_options(group)
+
+
+def load_for_target(args: argparse.Namespace) -> AccuracyEstimator:
+    """Load the estimator that the options name, for the target that they name."""
+    from autoeval.estimation.estimator import AccuracyEstimator
+
+    estimator = AccuracyEstimator.load(args.estimator)
+    if args.target is None:
+        return estimator
+    return estimator.for_target(named_target(args.target, args.score_thr, args.iou))
 
 
 def named_categories(given: list[str] | None) -> dict[str, list[str]]:
@@ -41,6 +79,24 @@ def named_categories(given: list[str] | None) -> dict[str, list[str]]:
         known = categories.setdefault(name, [])
         known += [w for w in words.split(",") or [name] if w and w not in known]
     return {name: words or [name] for name, words in categories.items()}
+
+
+def site_facts(
+    args: argparse.Namespace, estimator: AccuracyEstimator | None = None, **more: object
+) -> dict[str, str]:
+    """Say what the page of a site is about; see `autoeval.results.estimate.about.about`."""
+    from autoeval.results.estimate.about import about
+
+    spec = estimator.loading_.get("detector") or {} if estimator else {}
+    return about(
+        args.command_line,
+        images=args.images or args.images_list,
+        predictions=args.predictions,
+        detector=args.detector or args.config or spec.get("name"),
+        checkpoint=args.checkpoint or spec.get("checkpoint"),
+        estimator=args.estimator,
+        **more,
+    )
 
 
 def predict_site(
@@ -72,10 +128,12 @@ def predict_site(
     from autoeval.estimation.observation.teacher_boxes import load_teacher
 
     categories = named_categories(getattr(args, "category", None)) or None
+    options |= {"score_thr": args.score_thr, "iou": args.iou, "site": getattr(args, "site", None)}
     files = named_predictions(args)
     if files is not None:
         images = getattr(args, "images_list", None) or args.images
-        return estimator.predict(files, images=images, categories=categories)
+        own = {name: options[name] for name in ("score_thr", "iou", "site")}
+        return estimator.predict(files, images=images, categories=categories, **own)
     images = named_images(args)
     if images is None:
         raise InputError("Expected images, or --predictions FILE.")

@@ -24,7 +24,7 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autoeval.report.study_report import StudyReport
+    from autoeval.report.sections import StudyReport
 
 SCORES = {
     "correlation": ("score_correlation", "R² and ρ of every score with the accuracy"),
@@ -46,7 +46,7 @@ BOXES = {
 }
 COMPARISONS = {"compare": ("detector_comparison", "are differences between detectors right")}
 CHANGES = {"changes": ("changes", "which changes of a place are seen, and when an alarm is raised")}
-"""Name of a study: the file in `autoeval.results.studies` that has its report, and its question."""
+"""Name of a study: its file in `autoeval.research.reports`, and its question."""
 
 STUDIES = {**SCORES, **BOXES, **CHANGES, **COMPARISONS}
 SEVERAL = ("transfer", "places")
@@ -69,13 +69,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         else:
             _add_pass(study)
         _add_own_options(study, name)
-        study.add_argument(
-            "--out",
-            type=Path,
-            default=Path("work_dirs/studies"),
-            metavar="DIR",
-            help="for what is written (%(default)s)",
-        )
+        if name not in CHANGES:  # has one
+            study.add_argument(
+                "--work-dir",
+                type=Path,
+                default=Path("work_dirs/studies"),
+                metavar="DIR",
+                help="for what is written, and keeps the boxes of a pass (%(default)s)",
+            )
         study.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
 
 
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.report.sections import written_files
 
     report = _report(args)
-    written = report.write(args.out)
+    written = report.write(args.work_dir)
     for problem in report.problems:
         print(f"note: left out: {problem}", file=sys.stderr)
     print(f"{report.text()}\n\n{written_files(written)}")
@@ -95,9 +96,9 @@ def _report(args: argparse.Namespace) -> StudyReport:
     """Call the study with what it starts from, and the options named as its parameters."""
     import pandas as pd
 
-    from autoeval.studies.score_columns import read_scores
+    from autoeval.estimation.score_columns import read_scores
 
-    module = import_module(f"autoeval.results.studies.{STUDIES[args.study][0]}")
+    module = import_module(f"autoeval.research.reports.{STUDIES[args.study][0]}")
     make = getattr(module, f"{args.study.replace('-', '_')}_report")
     if args.study in CHANGES:
         return make(*observe_named_changes(args), **_options(make, args))
@@ -135,7 +136,7 @@ def _tables(named: list[list[str]]) -> dict[str, pd.DataFrame]:
 def _detectors(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Load each detector's fit, and read its predictions of the sources of the task."""
     from autoeval.api import load_estimator
-    from autoeval.data.predictions.of_place import files_by_place
+    from autoeval.data.predictions.reading import files_by_place
     from autoeval.estimation.prediction_files import PredictionFiles
     from autoeval.estimation.training_set import task_with_files
     from autoeval.metasets.task import load_task
@@ -166,7 +167,7 @@ def _add_detectors(study: argparse.ArgumentParser) -> None:
 def _pairs(path: Path) -> pd.DataFrame:
     """Read a score table that has the scores of the default method."""
     from autoeval.estimation.pair_table import FEATURES
-    from autoeval.studies.score_columns import read_scores
+    from autoeval.estimation.score_columns import read_scores
 
     table = read_scores(path)
     missing = set(FEATURES) - {str(name).partition("/")[0] for name in table}
@@ -188,7 +189,7 @@ def _observe(args: argparse.Namespace) -> tuple[Any, ...]:
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import preset
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.studies.kept_boxes import observe_task
+    from autoeval.research.studies.kept_boxes import observe_task
 
     task = load_task(args.task, args.data_root)
     sizes = {"n_sets": args.n_sets, "n_images": args.n_images}
@@ -236,13 +237,6 @@ def _add_pass(study: argparse.ArgumentParser) -> None:
     study.add_argument("--preset", default="paper", choices=PRESET_NAMES)
     study.add_argument("--repeats", type=int, default=3, help="dropout seeds (%(default)s)")
     study.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    study.add_argument(
-        "--work-dir",
-        type=Path,
-        default=Path("work_dirs/studies"),
-        metavar="DIR",
-        help="keeps the boxes, for the next study too (%(default)s)",
-    )
 
 
 def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:

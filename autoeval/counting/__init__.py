@@ -1,1 +1,21 @@
-"""Honest measures of counting: counters, binned evaluation, PrACo and CAPTURe."""
+"""Measures of counting: counters, binned evaluation, PrACo and CAPTURe, each in two modes."""
+
+from __future__ import annotations
+
+MODES = ("paper", "released")
+DEFAULT_MODE = "paper"
+MEANING = {
+    "paper": "the formulas as printed",
+    "released": "as the authors' code computes, which made the printed figures",
+}
+
+
+def mode_line(mode: str) -> str:
+    """Say in one sentence how figures were measured.
+
+    Examples
+    --------
+    >>> mode_line("paper")
+    'Measured in the mode paper: the formulas as printed.'
+    """
+    return f"Measured in the mode {mode}: {MEANING[mode]}."

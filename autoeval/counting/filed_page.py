@@ -12,7 +12,7 @@ import pandas as pd
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report
 from autoeval.report.tables import format_cells
-from autoeval.runtime.writers import write_figure, write_json
+from autoeval.runtime.files import write_figure, write_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoeval.counting.binning import CountBins, released_bins
-from autoeval.counting.measures.binned import bin_table, pooled
-from autoeval.counting.measures.overall import absolute_error
+from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
 from autoeval.detections import Detections
 
 EDGES = released_bins(0, 1000).edges
@@ -40,7 +39,7 @@ class CountingError:
     """Error of a detector as a counter over a set of images, all categories of the task together.
 
     Boxes that mark a crowd stand for an unknown number of objects and do not count, as in
-    `autoeval.counting.truth`.
+    `autoeval.counting.true_counts`.
 
     Examples
     --------

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.counting.evaluation.bin_charts import label_text
+from autoeval.counting.evaluation.evaluation_report import label_text
 from autoeval.counting.filed_page import FiledPage
-from autoeval.counting.praco.comparing import HIGHER_IS_BETTER
 from autoeval.counting.praco.plus_plus import HIGHER_IS_BETTER as RISING_IN_PLUS_PLUS
+from autoeval.counting.praco.result import HIGHER_IS_BETTER
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.tables import number_text

@@ -11,8 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from autoeval.data.bad_items import BadItems
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.data.labels.truth import FARTHEST
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 
@@ -26,21 +28,55 @@ def read_coco(path: str | os.PathLike[str]) -> LabelSet:
     ----------
     path : path-like
         JSON file with ``images`` and, where it is labelled, ``annotations`` and ``categories``.
+        What is malformed in these lists, and an annotation of an image or a category that they do
+        not hold, is left out and counted in the problems.
 
     Raises
     ------
     InputError
-        If the file is missing, no JSON, lacks a needed field, repeats an image id, or has an
-        annotation of an image or a category that it does not list.
+        If the file is missing, no JSON, repeats an image id, or most of one list is malformed.
     """
-    path = Path(path)
+    path, problems = Path(path), list[str]()
     document = _read_json(path)
-    images = tuple(_each(path, document, "images", _image))
+    images = tuple(_each(path, document, "images", _image, problems))
     known = _unique(path, [image.image_id for image in images])
-    categories = dict(_each(path, document, "categories", _category))
-    boxes = _each(path, document, "annotations", lambda entry: _box(entry, known, categories))
-    numbers = tuple(str(number) for number in categories)
-    return LabelSet(path, images, tuple(categories.values()), tuple(boxes), numbers=numbers)
+    categories = dict(_each(path, document, "categories", _category, problems))
+    boxes = _each(
+        path, document, "annotations", lambda entry: _box(entry, known, categories), problems
+    )
+    return LabelSet(
+        path,
+        images,
+        tuple(categories.values()),
+        tuple(boxes),
+        problems=tuple(problems),
+        numbers=tuple(str(number) for number in categories),
+    )
+
+
+def read_coco_images(
+    path: str | os.PathLike[str], problems: list[str] | None = None
+) -> tuple[LabelledImage, ...]:
+    """Read the list of images of an annotation file, whatever else it holds.
+
+    Parameters
+    ----------
+    path : path-like
+    problems : list of str, optional
+        Takes what is malformed and left out; without it that is refused.
+
+    Raises
+    ------
+    InputError
+        As `read_coco`.
+    """
+    path, found = Path(path), list[str]()
+    images = tuple(_each(path, _read_json(path), "images", _image, found))
+    _unique(path, [image.image_id for image in images])
+    if found and problems is None:
+        raise InputError(f"{path}: {found[0]}.")
+    (problems if problems is not None else []).extend(found)
+    return images
 
 
 def image_path(img_dir: Path, file_name: str) -> Path:
@@ -86,18 +122,19 @@ def _read_json(path: Path) -> dict[str, Any]:
     return document
 
 
-def _each(path: Path, document: dict[str, Any], name: str, parse: Callable[[Any], Any]) -> list:
+def _each(
+    path: Path,
+    document: dict[str, Any],
+    name: str,
+    parse: Callable[[Any], Any],
+    problems: list[str],
+) -> list:
     entries = document.get(name) or []
     if not isinstance(entries, list):
         raise InputError(f"{path}: expected '{name}' to be a list, got {type(entries).__name__}.")
-    parsed = []
-    for position, entry in enumerate(entries):
-        try:
-            parsed.append(parse(entry))
-        except KeyError as error:
-            raise InputError(f"{path}: {name}[{position}] has no field {error}.") from None
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{path}: {name}[{position}] is malformed: {error}.") from None
+    bad = BadItems(str(path), name)
+    parsed = bad.read(entries, parse)
+    problems += bad.problems(problems)
     return parsed
 
 
@@ -106,8 +143,8 @@ def _image(entry: dict[str, Any]) -> LabelledImage:
     sides = [entry[side] for side in ("height", "width") if side in entry]
     if len(sides) == 2 and None not in sides:  # Label Studio writes null for unlabelled images
         size = (int(sides[0]), int(sides[1]))
-        if min(size) < 1:
-            raise ValueError(f"height and width must be positive, got {size}")
+        if min(size) < 1 or max(size) >= FARTHEST:
+            raise ValueError(f"height and width must be positive pixels, got {sides}")
     return LabelledImage(
         printable(str(entry["id"])), str(entry["file_name"]), size, _time_taken(entry)
     )

@@ -1,12 +1,54 @@
-"""Configuration files in mmengine's format."""
+"""Files that come with the package, configuration files, and the printed figures among them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from autoeval.data.shipped import or_shipped
 from autoeval.errors import InputError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+CONFIGS = next((f for f in (PACKAGE / "configs", PACKAGE.parent / "configs") if f.is_dir()), None)
+
+
+def shipped_config(*parts: str) -> Path:
+    """Return the path of a shipped configuration file, or of a folder of them.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package was taken apart: it lies neither in a checkout nor as installed.
+
+    Examples
+    --------
+    >>> shipped_config("tasks", "vehicle.py").name
+    'vehicle.py'
+    """
+    if CONFIGS is None:
+        raise FileNotFoundError(
+            f"No folder configs in or beside {PACKAGE}: install autoeval with pip, or run it from "
+            "a whole checkout."
+        )
+    return CONFIGS.joinpath(*parts)
+
+
+def or_shipped(path: str | os.PathLike[str]) -> Path:
+    """Return the file, or where there is none the shipped one that ``configs/...`` names.
+
+    So what the documentation calls ``configs/metasets/corruptions.py`` is found from any folder.
+
+    Examples
+    --------
+    >>> or_shipped("configs/metasets/mild.py").is_file(), str(or_shipped("mine.py"))
+    (True, 'mine.py')
+    """
+    given = Path(path)
+    if given.exists() or given.parts[:1] != ("configs",) or CONFIGS is None:
+        return given
+    found = CONFIGS.joinpath(*given.parts[1:])
+    return found if found.is_file() else given
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -31,3 +73,37 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
         return Config.fromfile(file).to_dict()
     except Exception as error:  # the file is a program: it can fail in any way
         raise InputError(f"Cannot read the configuration file {path}: {error}") from error
+
+
+def read_paper(
+    paper: str, names: Sequence[str] = (), *, kind: str = "table"
+) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, str]]:
+    """Read what a paper prints.
+
+    Parameters
+    ----------
+    paper : str
+        Name of a file in ``configs/papers``.
+    names : sequence of str
+        Tables to read, such as ``"1"``; all by default.
+    kind : {"table", "figure"}
+
+    Returns
+    -------
+    tables : dict of str to mapping
+        By name, in the order asked for.
+    downloads : mapping of str to str
+        Where people get each thing that the tables need.
+
+    Raises
+    ------
+    InputError
+        If there is no such table.
+    """
+    content = read_config(shipped_config("papers", f"{paper}.py"))
+    start = f"{kind}_"
+    known = {k.removeprefix(start): v for k, v in content.items() if k.startswith(start)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(f"Expected {kind}s out of {', '.join(known)} but got {unknown[0]!r}.")
+    return {name: known[name] for name in names or known}, content["downloads"]

@@ -1,21 +1,74 @@
-"""Images to estimate on, however they are named, and what is passed over among them."""
+"""Images without labels: found however they are named, or handed over as arrays."""
 
 from __future__ import annotations
 
+import glob
 import os
 import re
+import sys
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
-from autoeval.data.archives import refuse_archive
+import numpy as np
+
 from autoeval.data.film import FILMS, FilmFrame, film_frames
 from autoeval.data.image_folder import SUFFIXES, ImageFile, load_image_folder, natural_order
-from autoeval.data.path_lists import LISTS, STANDARD_INPUT, is_pattern, listed_paths
-from autoeval.data.walking import walk
+from autoeval.data.walking import refuse_archive, walk
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+
+LISTS = frozenset({".txt", ".lst"})
+STANDARD_INPUT = "-"
+
+
+def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
+    """Read a list of paths.
+
+    Parameters
+    ----------
+    source : path-like
+        A text file with a path on each line (those that begin with # are comments), relative to the
+        file's folder or else to the current one; ``-`` for the same on standard input; or a pattern
+        such as ``site/**/*.jpg``.
+
+    Raises
+    ------
+    InputError
+        If the file is no text, or nothing is listed.
+    """
+    if os.fspath(source) == STANDARD_INPUT:
+        paths = [Path(line) for line in _lines(sys.stdin)]
+    elif Path(source).is_file():
+        paths = _in_file(Path(source))
+    else:
+        paths = [Path(path) for path in sorted(glob.glob(os.fspath(source), recursive=True))]
+    if not paths:
+        what = "on standard input" if os.fspath(source) == STANDARD_INPUT else f"in {source}"
+        raise InputError(f"No path {what}: expected one image on each line, or a pattern.")
+    return paths
+
+
+def is_pattern(source: str | os.PathLike[str]) -> bool:
+    """Whether a path that does not exist holds the signs of a pattern."""
+    return glob.has_magic(os.fspath(source)) and not Path(source).exists()
+
+
+def _in_file(file: Path) -> list[Path]:
+    try:
+        lines = _lines(file.read_text(encoding="utf-8-sig").splitlines())
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is not a text file with a path on each line.") from None
+    pairs = ((file.parent / line, Path(line)) for line in lines)
+    return [here if here.exists() and not beside.exists() else beside for beside, here in pairs]
+
+
+def _lines(lines: Iterable[str]) -> list[str]:
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
 
 # Formats of photographs that OpenCV does not read, so that they are not taken for other files.
 _UNREAD = frozenset({".arw", ".cr2", ".cr3", ".dng", ".heic", ".heif", ".jxl", ".nef", ".raf"})
@@ -75,7 +128,9 @@ def find_images(
     if path.is_file() and suffix in FILMS | SUFFIXES:
         return _of_paths([path], every)
     refuse_archive(path)
-    return FoundImages(load_image_folder(path, img_dir))
+    problems = list[str]()
+    images = load_image_folder(path, img_dir, problems)
+    return FoundImages(images, tuple(problems))
 
 
 def _in_folder(folder: Path, every: str | None) -> FoundImages:
@@ -139,3 +194,108 @@ def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
 
 def _suffix(name: str) -> str:
     return os.path.splitext(name)[1].lower()
+
+
+class UnlabelledImage(Protocol):
+    """An image that is decoded when asked for."""
+
+    @property
+    def image_id(self) -> str:
+        """Its name within its set, from which dropout masks derive."""
+        ...
+
+    def read(self) -> np.ndarray:
+        """Return (H, W, 3), uint8, BGR, or raise `UnreadableImageError`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ImageArray:
+    """An image that is decoded already.
+
+    Parameters
+    ----------
+    image_id : str
+        Its name within its set.
+    pixels : ndarray of shape (H, W, 3), uint8, BGR
+    """
+
+    image_id: str
+    pixels: np.ndarray
+
+    def read(self) -> np.ndarray:
+        """Return the pixels."""
+        return self.pixels
+
+
+Images = str | os.PathLike[str] | Sequence[str | os.PathLike[str] | np.ndarray | UnlabelledImage]
+
+
+def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
+    """List images that are given in any of several ways.
+
+    Parameters
+    ----------
+    images : path-like or sequence
+        What `find_images` takes, such as a folder; or a sequence of paths of files, of arrays of
+        shape (H, W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and
+        the frames of a film (``find_images("film.mp4", every="2s").images``).
+
+    Returns
+    -------
+    tuple of UnlabelledImage
+        Paths are named relative to the deepest folder that holds them all, as those of a folder
+        are; arrays are named by their positions.
+
+    Raises
+    ------
+    InputError
+        If there is no image, one is of another kind, or kinds are mixed.
+
+    Warns
+    -----
+    UserWarning
+        Naming what was passed over in a folder.
+
+    Examples
+    --------
+    >>> [image.image_id for image in list_images(["site/a/1.jpg", "site/b/1.jpg"])]
+    ['a/1.jpg', 'b/1.jpg']
+    """
+    if isinstance(images, str | os.PathLike):
+        found = find_images(images)
+        for passed_over in found.skipped:
+            warnings.warn(passed_over, stacklevel=3)
+        return found.images
+    items: list[Any] = list(images) if isinstance(images, Iterable) else [images]
+    if not items:
+        raise InputError("Expected at least one image but got an empty sequence.")
+    if all(isinstance(item, str | os.PathLike) for item in items):
+        return _named_files(items)
+    if all(isinstance(item, np.ndarray) for item in items):
+        return tuple(ImageArray(str(k), _checked(item, k)) for k, item in enumerate(items))
+    if all(hasattr(item, "image_id") and hasattr(item, "read") for item in items):
+        return tuple(items)
+    kinds = ", ".join(sorted({type(item).__name__ for item in items}))
+    raise InputError(
+        "Expected images as a folder, a COCO JSON file, a sequence of paths, or a sequence of "
+        f"arrays (H, W, 3) uint8 BGR, but got a sequence of {kinds}."
+    )
+
+
+def _named_files(paths: Sequence[str | os.PathLike[str]]) -> tuple[ImageFile, ...]:
+    whole = [Path(os.path.abspath(path)) for path in paths]
+    root = os.path.commonpath([path.parent for path in whole])
+    return tuple(
+        ImageFile(path.relative_to(root).as_posix(), Path(given))
+        for path, given in zip(whole, paths, strict=True)
+    )
+
+
+def _checked(image: np.ndarray, position: int) -> np.ndarray:
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
+        raise InputError(
+            f"Expected images as arrays (H, W, 3) uint8 BGR, as `read_image` gives them, but "
+            f"image {position} is {image.shape} {image.dtype}."
+        )
+    return image

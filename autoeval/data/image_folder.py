@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.data.coco import image_path, read_coco
+from autoeval.data.coco import image_path, read_coco_images
 from autoeval.data.walking import walk
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
@@ -43,7 +43,9 @@ class ImageFile:
 
 
 def load_image_folder(
-    path: str | os.PathLike[str], img_dir: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    img_dir: str | os.PathLike[str] | None = None,
+    problems: list[str] | None = None,
 ) -> tuple[ImageFile, ...]:
     """List the images of a folder or of an annotation file; no image is opened.
 
@@ -55,6 +57,8 @@ def load_image_folder(
     img_dir : path-like, optional
         For a JSON file: the folder that its file names are relative to. By default ``images``
         beside the file where there is one, else the file's own folder.
+    problems : list of str, optional
+        Takes which entries of a JSON file are malformed and left out; without it they are refused.
 
     Returns
     -------
@@ -72,7 +76,7 @@ def load_image_folder(
     if path.is_dir():
         images = _in_folder(path)
     elif path.is_file():
-        images = _in_file(path, None if img_dir is None else Path(img_dir))
+        images = _in_file(path, None if img_dir is None else Path(img_dir), problems)
     else:
         raise InputError(f"No folder or annotation file {path}: check the path.")
     if not images:
@@ -94,13 +98,15 @@ def _in_folder(folder: Path) -> tuple[ImageFile, ...]:
     )
 
 
-def _in_file(ann_file: Path, img_dir: Path | None) -> tuple[ImageFile, ...]:
+def _in_file(
+    ann_file: Path, img_dir: Path | None, problems: list[str] | None
+) -> tuple[ImageFile, ...]:
     if img_dir is None:
         beside = ann_file.parent / "images"
         img_dir = beside if beside.is_dir() else ann_file.parent
     return tuple(
         ImageFile(image.image_id, image_path(img_dir, image.file_name))
-        for image in read_coco(ann_file).images
+        for image in read_coco_images(ann_file, problems)
     )
 
 

@@ -1,4 +1,4 @@
-"""What the first bytes of an image file say about it, before its pixels are decoded."""
+"""What an image file says about it before its pixels are decoded: size, format, time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import os
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -105,3 +106,28 @@ def _header(stream: BinaryIO) -> ImageHeader:
         orientation = image.getexif().get(_ORIENTATION) if image.format in _TURNED else 1
         turned = orientation in _ON_THEIR_SIDE
         return ImageHeader(*((width, height) if turned else (height, width)), turned)
+
+
+_IN_CAMERA, _TAKEN, _CHANGED = 0x8769, 0x9003, 0x0132
+_FORM = "%Y:%m:%d %H:%M:%S"
+
+
+def exif_time(path: str | os.PathLike[str]) -> datetime | None:
+    """Return the time in the EXIF of an image: when it was taken, else when it was written.
+
+    Returns
+    -------
+    datetime or None
+        By the camera's own clock, without a time zone. None where there is no EXIF, no time in it,
+        or nothing that can be read.
+    """
+    try:
+        with Image.open(path) as image:
+            exif = image.getexif()
+            told = exif.get_ifd(_IN_CAMERA).get(_TAKEN) or exif.get(_CHANGED)
+    except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
+        return None
+    try:
+        return datetime.strptime(str(told).strip("\0 "), _FORM)
+    except ValueError:
+        return None

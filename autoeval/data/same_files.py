@@ -1,11 +1,16 @@
-"""Files of the same content, found without reading those of a size of their own."""
+"""Files that are the same by their content or their stamp, and copies among unlabelled images."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from autoeval.data.find_images import UnlabelledImage
+from autoeval.data.image_folder import ImageFile
+from autoeval.data.wording import listed
 
 
 def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
@@ -55,3 +60,69 @@ def _digest(path: Path) -> bytes:
         return hashlib.sha256(path.read_bytes()).digest()
     except OSError:
         return str(path).encode("utf-8", "replace")
+
+
+def file_stamp(path: str | os.PathLike[str]) -> str:
+    """Return size and time of the last change: another one means other content.
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     os.utime(file.name, ns=(0, 7))
+    ...     file_stamp(file.name)
+    '0-7'
+    """
+    status = os.stat(path)
+    return f"{status.st_size}-{status.st_mtime_ns}"
+
+
+def path_stamp(path: str | os.PathLike[str]) -> str:
+    """Return where a file lies and its stamp, such as of images that several folders name alike."""
+    try:
+        return f"{os.path.abspath(path)} {file_stamp(path)}"
+    except OSError:
+        return f"{os.path.abspath(path)} absent"
+
+
+def without_copies(
+    images: Sequence[UnlabelledImage],
+) -> tuple[tuple[UnlabelledImage, ...], tuple[str, ...]]:
+    """Leave out files that are byte by byte an earlier one: a copy tells nothing of a place.
+
+    Parameters
+    ----------
+    images : sequence of UnlabelledImage
+        Frames of films and arrays are all kept.
+
+    Returns
+    -------
+    kept : tuple of UnlabelledImage
+    doubts : tuple of str
+        Which files were left out, in one sentence, if any.
+    """
+    copies = _copies(images)
+    kept = tuple(image for k, image in enumerate(images) if k not in copies)
+    return kept, tuple(f"{told}, and were left out" for told in _told(images, copies))
+
+
+def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[str, ...]:
+    """Doubt an estimate that counts files which are byte by byte an earlier one; see above."""
+    told = _told(images, _copies(images))
+    return tuple(f"{t}, and count as images of their own: leave them out" for t in told)
+
+
+def _copies(images: Sequence[UnlabelledImage]) -> list[int]:
+    files = [(k, image.path) for k, image in enumerate(images) if isinstance(image, ImageFile)]
+    return [files[n][0] for n in later_copies([path for _, path in files])]
+
+
+def _told(images: Sequence[UnlabelledImage], copies: Sequence[int]) -> list[str]:
+    names = listed([images[k].image_id for k in copies])
+    told = f"{len(copies)} of {len(images)} images are copies of another, byte by byte ({names})"
+    return [told] if copies else []

@@ -1,27 +1,35 @@
-"""The only rooms that import mmdet: building, preprocessing, staged forward, dropout.
+"""The only package that imports mmdet: building, preprocessing, staged forward, dropout.
 
 Names are imported when they are asked for, so that black boxes do without torch and mmdet.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from autoeval.detectors.quiet import silence
-
 if TYPE_CHECKING:
-    from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
+    from autoeval.detectors.black_box import BlackBoxDetector
     from autoeval.detectors.detector import Detector
     from autoeval.detectors.forward.dropout_spec import DropoutSpec
     from autoeval.detectors.loading import load_detector
 
 _HOMES = {
-    "BlackBoxDetector": "black_boxes.black_box",
+    "BlackBoxDetector": "black_box",
     "Detector": "detector",
     "DropoutSpec": "forward.dropout_spec",
     "load_detector": "loading",
 }
 
-silence()
+# What mmengine's use of pkg_resources, mmdet's of autocast and meshgrid bring up says nothing to
+# users. A context manager around each pass would make all other warnings come again with each.
+warnings.filterwarnings("ignore", "pkg_resources is deprecated as an API", UserWarning)
+warnings.filterwarnings(
+    "ignore",
+    r"`torch\.cuda\.amp\.autocast\(args\.\.\.\)` is deprecated",
+    FutureWarning,
+    module="mm(det|cv|engine)",
+)
+warnings.filterwarnings("ignore", r"torch\.meshgrid: in an upcoming release", UserWarning)
 
 __all__ = ["BlackBoxDetector", "Detector", "DropoutSpec", "load_detector"]
 

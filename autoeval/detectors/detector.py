@@ -12,16 +12,15 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detections import Detections, Evidence
-from autoeval.detectors.building.words import asks_in_parts, prompt
+from autoeval.detectors.altered_images import VIEWS, alter
+from autoeval.detectors.building.category_names import asks_in_parts, prompt
 from autoeval.detectors.capturing.capture import CAPTURED, capture
+from autoeval.detectors.capturing.wrapping import QuickPooling
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.forward.dropout import sample_seed
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.forward.passes import Batch, StagedPasses, choose_passes, stage_names
-from autoeval.detectors.forward.pooling import QuickPooling
-from autoeval.detectors.inputs.halving import Halving
-from autoeval.detectors.inputs.preprocessing import Preprocessor, collate
-from autoeval.detectors.inputs.views import VIEWS, alter
+from autoeval.detectors.preprocessing import Halving, Preprocessor, collate
 from autoeval.detectors.settings import describe
 from autoeval.errors import InputError
 
@@ -141,9 +140,10 @@ class Detector:
             Together with the image's name and the number of the repeat, fixes all masks.
         wants : collection of {"candidates", "logits", "features", "views", "half_size"}
             Further fields of `Evidence` to fill. The first three are by-products of the clean pass,
-            ``views`` are one more clean pass for each of `autoeval.detectors.inputs.views.VIEWS`,
+            ``views`` are one more clean pass for each of
+            `autoeval.detectors.altered_images.VIEWS`,
             and ``half_size`` is a clean pass at half the input size; see
-            `autoeval.detectors.inputs.halving.Halving`. What the detector does not give is
+            `autoeval.detectors.preprocessing.Halving`. What the detector does not give is
             missing from the evidence, with the reason.
 
         Returns
@@ -334,11 +334,7 @@ def _check_wants(wants: Collection[str]) -> None:
         raise ValueError(f"Expected `wants` among {', '.join(WANTS)}, got {', '.join(unknown)}.")
 
 
-def _check(
-    images: Sequence[np.ndarray],
-    image_ids: Sequence[str],
-    repeats: int,
-) -> None:
+def _check(images: Sequence[np.ndarray], image_ids: Sequence[str], repeats: int) -> None:
     if len(images) != len(image_ids):
         raise ValueError(f"Expected one id for each image, got {len(image_ids)} for {len(images)}.")
     if repeats < 0:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
 from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.detectors.black_box import BlackBoxDetector
+
+_NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
 
 @dataclass(frozen=True)
@@ -52,8 +60,6 @@ class DetectorSpec:
         InputError
             As `autoeval.load_detector`; if the file of classes cannot be read.
         """
-        from autoeval.detectors.black_boxes.python_file import load_black_box, names_python
-
         if names_python(self.name):
             return load_black_box(self.name)
         import torch
@@ -115,3 +121,40 @@ def _absolute(path: str | None) -> str | None:
     if python and os.path.exists(f"{file}.py"):
         return f"{os.path.abspath(file)}.py:{name}"
     return os.path.abspath(path) if os.path.exists(path) else path
+
+
+def names_python(text: str) -> bool:
+    """Say whether a detector is named as ``FILE.py:NAME``."""
+    return _NAMED.fullmatch(text) is not None
+
+
+def load_black_box(text: str) -> BlackBoxDetector:
+    """Run a Python file and take a detector out of it.
+
+    Parameters
+    ----------
+    text : str
+        ``FILE.py:NAME``, where the file defines NAME as a `BlackBoxDetector`.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, fails, or has no such detector.
+    """
+    named = _NAMED.fullmatch(text)
+    if named is None:
+        raise InputError(f"Expected a detector as FILE.py:NAME but got '{text}'.")
+    try:
+        defined = runpy.run_path(named["file"])
+    except Exception as error:  # the file is a program: it can fail in any way
+        raise InputError(f"Cannot run {named['file']}: {type(error).__name__}: {error}") from error
+    from autoeval.detectors.black_box import BlackBoxDetector
+
+    found = defined.get(named["name"])
+    if not isinstance(found, BlackBoxDetector):
+        raise InputError(
+            f"Expected {named['file']} to define {named['name']} as a BlackBoxDetector but found "
+            f"{type(found).__name__}."
+        )
+    found.file_digest = hashlib.sha256(Path(named["file"]).read_bytes()).hexdigest()
+    return found

@@ -17,4 +17,4 @@ def fingerprint(settings: Mapping[str, Any]) -> str:
 
 def hash_json(content: Any) -> str:
     """Return the SHA-256 of the canonical JSON text of ``content``."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

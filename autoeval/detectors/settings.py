@@ -11,17 +11,10 @@ from mmengine.config import Config
 from torch import nn
 
 from autoeval.detectors.fingerprint import hash_json
-from autoeval.detectors.inputs.pipelines import adapt_pipeline, step_name, test_pipeline
+from autoeval.detectors.preprocessing import adapt_pipeline, step_name, test_pipeline
 
 #: Parts of a model's config that change nothing at test time, or that are listed on their own.
-LEFT_OUT = {
-    "_scope_",
-    "init_cfg",
-    "pretrained",
-    "train_cfg",
-    "test_cfg",
-    "data_preprocessor",
-}
+LEFT_OUT = {"_scope_", "init_cfg", "pretrained", "train_cfg", "test_cfg", "data_preprocessor"}
 
 
 def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path
-from autoeval.runtime.row_file import rows_digest
+from autoeval.runtime.store import rows_digest
 
 KEY, DIGEST, FORMAT = b"autoeval", b"autoeval.digest", 3
 EXPECTED: dict[str, type | tuple[type, ...]] = {

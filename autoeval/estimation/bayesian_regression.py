@@ -13,18 +13,23 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.advice import advice
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, check_level
+from autoeval.estimation.known_site import SITE, KnownSite
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
     FEATURES,
     ONLY,
     WITH_TEACHER,
+    category_weights,
+    features_at,
     measured,
     pair_rows,
     pairs_of,
+    with_target,
 )
 from autoeval.estimation.panel_prior import regression_prior
 from autoeval.estimation.sampling_error import SamplingError
@@ -41,11 +46,12 @@ from autoeval.regression import (
     predict_intervals,
     split_groups,
 )
-from autoeval.targets import find_target
+from autoeval.targets import OperatingPoint, find_target
 
 DEFAULT_METHOD = "bayes"
 NEW = "\0new"  # a family and a source that no labelled set is called
 NO_SAMPLING_ERROR = SamplingError()
+UNDEFINED = dict.fromkeys(("value", "lower", "upper"), math.nan)
 
 
 class BayesianRegression:
@@ -55,12 +61,13 @@ class BayesianRegression:
     ----------
     method : str
         `DEFAULT_METHOD`.
-    target : {"mAP", "mAP50", "mAP75"}
+    target : str
+        ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
     level : float
         Nominal coverage of the intervals, over 0 and under 1.
     features : sequence of str, optional
-        Scores to read; by default `FEATURES`, and `WITH_TEACHER` where the table has it of every
-        pair.
+        Scores to read; by default `features_at` the target, and for average precision
+        `WITH_TEACHER` where the table has it of every pair.
     scaling, prior : Scaling and Prior, optional
         Units of these scores and what is believed of their slopes; by default what the panel of
         detectors says.
@@ -68,7 +75,7 @@ class BayesianRegression:
     Attributes
     ----------
     table_ : DataFrame
-        The score table that it was fitted on.
+        The score table that it was fitted on; for a target at a threshold its pairs.
     rows_ : DataFrame
         Its pairs; see `autoeval.estimation.pair_table`.
     features_ : tuple of str
@@ -104,8 +111,8 @@ class BayesianRegression:
             missing, or no pair has a finite accuracy.
         """
         _check(self.target, self.level)
-        rows = pair_rows(table)
-        self.features_ = tuple(self.features or _present(rows))
+        rows = with_target(pair_rows(table), self.target)
+        self.features_ = tuple(self.features or _present(rows, self.target))
         if self.prior is None or self.scaling is None:
             self._scaling, self._prior = regression_prior(self.features_, self.target)
         else:
@@ -116,9 +123,9 @@ class BayesianRegression:
         if not known.any():
             raise InputError(
                 f"None of the {len(rows)} pairs of source and category has a {self.target}: no box "
-                "is labelled in any of them."
+                "is labelled in any of them, or none is over the threshold."
             )
-        self.table_ = table.reset_index(drop=True)
+        self.table_ = rows if OperatingPoint.of(self.target) else table.reset_index(drop=True)
         self.rows_ = rows[known].reset_index(drop=True)
         self.sources_ = sources(table) if "source" in table else []
         self.categories_ = list(dict.fromkeys(self.rows_["category"].astype(str)))
@@ -172,9 +179,12 @@ class BayesianRegression:
             n_images=n_images,
             skipped_share=0.0,
             backbone=backbone,
+            doubtful=find_target(self.target).doubtful,
         )
         several = len(rows) > 1
-        each = self.predict(rows, unseen=unseen) if several else ()
+        each = [bounds(of) for of in self.predict(rows, unseen=unseen)] if several else []
+        undefined = category_weights(rows, self.target) == 0  # precision of a category without box
+        each = [UNDEFINED if no else of for no, of in zip(undefined, each, strict=several)]
         names = rows["category"].astype(str) if several else ()
         return Estimate(
             value=interval.value,
@@ -182,16 +192,16 @@ class BayesianRegression:
             lower=interval.lower,
             upper=interval.upper,
             level=self.level,
-            interval_method=_method(interval),
+            interval_method=_method(interval, self._known_from(rows)),
             target=self.target,
             method=self.method,
             n_images=n_images,
             features=features,
             warnings=(*outside_range(interval), *found, *sampling.warnings),
             sampling_std=sampling.std,
-            per_category={name: bounds(of) for name, of in zip(names, each, strict=True)},
+            per_category=dict(zip(names, each, strict=True)),
             raw=interval.raw,
-            advice=advice(interval),
+            advice=advice(interval, self.target),
         )
 
     def site_rows(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -199,7 +209,7 @@ class BayesianRegression:
         stacked = pair_rows(rows.assign(kind="seed"))
         if (stacked["category"] == ONLY).all() and self.single:
             stacked = stacked.assign(category=self.categories_[0])
-        return stacked
+        return with_target(stacked, self.target)
 
     def distribution(self, rows: pd.DataFrame, average: np.ndarray | None = None) -> Mixture:
         """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
@@ -208,10 +218,32 @@ class BayesianRegression:
         ----------
         rows : DataFrame
             One row a category: ``category``, ``n_images`` and the scores. All are taken to be of
-            one new site, unless ``family`` and ``source`` begin with `NEW`.
+            one new site, unless ``family`` and ``source`` begin with `NEW`, or `SITE` names one of
+            the fit.
         average : ndarray of shape (K, M), optional
         """
-        return self._model.predict(self._new_pairs(rows), average=average)
+        new = self._new_pairs(rows)
+        if SITE not in rows:
+            return self._model.predict(new, average=average)
+        site = self.known_site(str(rows[SITE].iloc[0]))
+        model = self._mixed_model().fit(site.fitted, self._true)
+        pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
+        change = (ratio - 1) * model.predict(pairs).mean
+        return model.predict(pairs, average=average).shifted(
+            change if average is None else average @ change
+        )
+
+    def _known_from(self, rows: pd.DataFrame) -> str:
+        """State what is known of the site that rows are of."""
+        if SITE not in rows:
+            return ""
+        site = self.known_site(str(rows[SITE].iloc[0]))
+        labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
+        return f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+
+    def known_site(self, name: str) -> KnownSite:
+        """Return a site of the fit; see `KnownSite`."""
+        return KnownSite(name, self.rows_, self._pairs, self.target)
 
     def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
@@ -237,8 +269,8 @@ class BayesianRegression:
         return predict_intervals(widened, self.level)
 
     def predict_mean(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> PredictionInterval:
-        """Estimate the mean over the rows, which are categories of one new site; see `predict`."""
-        average = np.full((1, len(rows)), 1 / len(rows))
+        """Estimate all rows together, which are categories of one new site; see `predict`."""
+        average = category_weights(rows, self.target)[None]
         widened = self.distribution(rows, average).blurred(unseen * self.accuracy_std_)
         return predict_intervals(widened, self.level)[0]
 
@@ -310,6 +342,7 @@ class BayesianRegression:
     def _new_pairs(self, rows: pd.DataFrame) -> Pairs:
         named = "family" in rows and rows["family"].astype(str).str.startswith(NEW).all()
         rows = rows if named else rows.assign(family=NEW, source=NEW)
+        rows = with_target(rows, self.target)
         if "category" not in rows or self.categories_ == [ONLY]:  # fitted without their names
             rows = rows.assign(category=self.categories_[0] if self.single else NEW)
         return self._arrays(rows)
@@ -340,15 +373,17 @@ def outside_range(interval: PredictionInterval) -> tuple[str, ...]:
 
 def _check(target: str, level: float) -> None:
     find_target(target)
-    if not target.startswith("mAP"):
+    if not target.startswith("mAP") and OperatingPoint.of(target) is None:
         raise InputError(
-            f"The method '{DEFAULT_METHOD}' regresses mAP on scores, not {target}: use one of the "
-            "other methods for it."
+            f"The method '{DEFAULT_METHOD}' estimates mAP, and precision, recall and F1 at a "
+            f"threshold, not {target}: use one of the other methods for it."
         )
     check_level(level)
 
 
-def _present(rows: pd.DataFrame) -> tuple[str, ...]:
+def _present(rows: pd.DataFrame, target: str) -> tuple[str, ...]:
+    if OperatingPoint.of(target):
+        return features_at(target)
     with_teacher = {WITH_TEACHER, CONFIDENCE} <= set(rows) and measured(rows, WITH_TEACHER).all()
     return (*FEATURES, WITH_TEACHER) if with_teacher else FEATURES
 
@@ -357,7 +392,7 @@ def _mean(values: pd.Series) -> float:
     return float(values.mean()) if values.notna().any() else math.nan
 
 
-def _method(interval: PredictionInterval) -> str:
+def _method(interval: PredictionInterval, known: str) -> str:
     if interval.refused:
         return f"none: it would reach {100 * interval.reach:.0f} points to each side"
-    return "predictive"
+    return f"predictive{known}"

@@ -14,7 +14,6 @@ from autoeval.calibration import (
     fit_missed,
     image_terms,
 )
-from autoeval.errors import InputError
 from autoeval.estimation.category_scores import SCORE_THR, labelled_rows
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.training_set import TrainingSet
@@ -22,8 +21,6 @@ from autoeval.metrics.coco_matching import IOU_THRESHOLDS
 from autoeval.scores.calibrated import FOUND
 
 FOLDS = 4
-LOW, HIGH = 0.1, 0.9  # confidences
-LEAST_RISE = 0.1  # of the true-positive probability between them
 
 
 def calibrated_rows(
@@ -32,6 +29,7 @@ def calibrated_rows(
     calibrate: bool = True,
     score_thr: float = SCORE_THR,
     prior: CalibrationPrior | None = None,
+    probabilities: Sequence[np.ndarray] | None = None,
 ) -> tuple[pd.DataFrame, ScoreCalibration]:
     """Calibrate on labelled sets, and score them by probabilities that have not seen their labels.
 
@@ -47,6 +45,8 @@ def calibrated_rows(
         Boxes with a lower confidence count in no score of confidences.
     prior : CalibrationPrior, optional
         By default that of the panel of detectors.
+    probabilities : sequence of ndarray of shape (10, N), optional
+        Of the boxes of each set, where `cross_fitted` has been called already.
 
     Returns
     -------
@@ -58,16 +58,28 @@ def calibrated_rows(
     Raises
     ------
     InputError
-        If no box is labelled, or confidences do not predict which boxes are right.
+        If no box is labelled.
     """
     prior = prior or calibration_prior()
     if not calibrate:
         usual = prior.calibration
         parts = [labelled_rows(of, usual, score_thr=score_thr) for of in sets]
         return pd.concat(parts, ignore_index=True), usual
-    folds = _folds(sets)
-    calibration = fit_calibration(sets, [np.ones(len(fold), bool) for fold in folds], prior)
-    _check(calibration)
+    if probabilities is None:
+        probabilities = cross_fitted(sets, prior)
+    calibration = fit_calibration(sets, [np.ones(len(of.boxes), bool) for of in sets], prior)
+    rows = [
+        labelled_rows(of, calibration, probabilities=p, score_thr=score_thr)
+        for of, p in zip(sets, probabilities, strict=True)
+    ]
+    return pd.concat(rows, ignore_index=True), calibration
+
+
+def cross_fitted(
+    sets: Sequence[TrainingSet], prior: CalibrationPrior | None = None
+) -> list[np.ndarray]:
+    """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
+    prior, folds = prior or calibration_prior(), _folds(sets)
     probabilities = [np.zeros((len(IOU_THRESHOLDS), len(of.boxes.clean))) for of in sets]
     for fold in range(FOLDS):
         if not any((of == fold).any() for of in folds):
@@ -76,11 +88,7 @@ def calibrated_rows(
         for of, own, p in zip(sets, folds, probabilities, strict=True):
             mine = own[of.boxes.clean.image] == fold
             p[:, mine] = others.probabilities(of.boxes.clean.scores[mine])
-    rows = [
-        labelled_rows(of, calibration, probabilities=p, score_thr=score_thr)
-        for of, p in zip(sets, probabilities, strict=True)
-    ]
-    return pd.concat(rows, ignore_index=True), calibration
+    return probabilities
 
 
 def fit_calibration(
@@ -91,7 +99,7 @@ def fit_calibration(
     Boxes of categories that a set does not label at all say nothing.
     """
     scores, matched = [], []
-    n_pairs = sum(sum(of.enough) for of in sets)
+    n_pairs = max(sum(sum(of.enough) for of in sets), 1)
     for of, chosen in zip(sets, images, strict=True):
         hits, ignored = of.matches
         labelled = np.array([ranking.n_true.any() for ranking in of.rankings])
@@ -125,14 +133,3 @@ def _folds(sets: Sequence[TrainingSet]) -> list[np.ndarray]:
     return [
         np.random.default_rng(k).permutation(len(of.boxes)) % FOLDS for k, of in enumerate(sets)
     ]
-
-
-def _check(calibration: ScoreCalibration) -> None:
-    low, high = calibration.at_half(np.array([LOW, HIGH]))
-    if high - low < LEAST_RISE:
-        raise InputError(
-            f"The confidences of this detector do not predict which of its boxes are right: on the "
-            f"labelled images a box of confidence {HIGH} is a true positive with probability "
-            f"{high:.2f}, one of {LOW} with {low:.2f}, so no estimate can be made from them. Are "
-            "the predictions of these images, and is `score` a confidence?"
-        )

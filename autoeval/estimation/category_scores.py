@@ -11,15 +11,17 @@ import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER
+from autoeval.estimation.known_site import sampling_stds
+from autoeval.estimation.pair_table import CATEGORY, COUNTS, EXPECTED_COUNTS, FEATURES, WITH_TEACHER
 from autoeval.estimation.score_table import SEED
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.pool import image_sizes
 from autoeval.metrics.mean_ap import coco_summary
+from autoeval.metrics.operating_point import CountCurve
 from autoeval.scores.base import ConfidenceScore, Score
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.calibrated import FOUND, CalibratedScores, relative_sides
+from autoeval.scores.calibrated import EXPECTED, FOUND, WEIGHT, CalibratedScores, relative_sides
 from autoeval.scores.context import ScoreContext
 from autoeval.scores.registry import needs_of, score_of
 
@@ -63,11 +65,14 @@ class CategoryScores:
         self._scores = list(made)
 
     def row(self) -> dict[str, Any]:
-        """Return the category, the number of images and the scores by name."""
+        """Return the category, the number of images, the scores and expected counts by name."""
         computed = {
             name: value for score in self._scores for name, value in score.compute().items()
         }
-        scores = {name: computed[name] for name in self._features}
+        weights = [name for name in computed if name.startswith(WEIGHT)]
+        scores: dict[str, Any] = {name: computed[name] for name in (*self._features, *weights)}
+        for calibrated in (of for of in self._scores if isinstance(of, CalibratedScores)):
+            scores[EXPECTED_COUNTS] = calibrated.curve and calibrated.curve.to_bytes()
         return {"category": self.category, "n_images": max(len(self.images), 1), **scores}
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
@@ -88,7 +93,7 @@ def _scores(
     """Make the scores that fill some columns, and feed them."""
     by_score: dict[type[Score], list[str]] = {}
     for name in features:
-        score = score_of(name)
+        score = CalibratedScores if name.startswith(EXPECTED) else score_of(name)
         if score is None:
             raise InputError(f"No score fills the column {name}: see `autoeval list scores`.")
         by_score.setdefault(score, []).append(name)
@@ -105,7 +110,8 @@ def _scores(
             of_boxes_alone.update_images(scores, at, len(images))
             yield of_boxes_alone
         elif issubclass(kind, CalibratedScores):
-            calibrated = kind(boxes.calibration)
+            points = [name.removeprefix(EXPECTED) for name in names if "@" in name]
+            calibrated = kind(boxes.calibration, at_thresholds=points)
             area = image_sizes(boxes.clean)[0].prod(axis=1)[boxes.clean.image[rows]]
             sides = relative_sides(boxes.clean.boxes[rows], area)
             own = None if probabilities is None else probabilities[:, rows]
@@ -175,9 +181,10 @@ def labelled_rows(
     Returns
     -------
     DataFrame
-        A pair table, see `autoeval.estimation.pair_table`, with ``n_boxes``. Where the set is of a
-        task all its categories, on all its images; else those with 8 boxes in 5 images or more,
-        evaluated on the images that hold them.
+        A pair table, see `autoeval.estimation.pair_table`, with ``n_boxes`` and the sampling error
+        of each accuracy, ``mAP_std`` and the like. Where the set is of a task all its categories,
+        on all its images; else those with 8 boxes in 5 images or more, evaluated on the images that
+        hold them.
     """
     rows, boxes = [], replace(labelled.boxes, calibration=calibration)
     p = boxes.right_at_half if probabilities is None else probabilities[0]
@@ -190,8 +197,9 @@ def labelled_rows(
         )
         held = np.flatnonzero(ranking.n_true)
         evaluated = ranking if labelled.everywhere else ranking.take(held)
-        precision = coco_summary(evaluated.average_precision())
-        rows.append({**scores.row(), "n_boxes": int(ranking.n_true.sum()), **precision})
+        precision = coco_summary(evaluated.average_precision()) | sampling_stds(evaluated)
+        counts = {COUNTS: CountCurve.of(evaluated).to_bytes()}
+        rows.append({**scores.row(), "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
     kind = SEED if labelled.everywhere else CATEGORY
     named = {"source": labelled.name, "family": labelled.family, "sample_set": labelled.name}
     return pd.DataFrame(rows).assign(**named, kind=kind, repeat=0)

@@ -13,7 +13,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.regression.prediction_interval import WIDEST
 from autoeval.report.tables import counted
-from autoeval.targets import find_target
+from autoeval.targets import OperatingPoint, find_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,7 +174,12 @@ class Estimate:
         for category, of in self.per_category.items():
             if of["value"] != of["value"]:
                 widest = f"±{100 * WIDEST:.0f} points"
-                yield f"{category}: no estimate, its interval would be wider than {widest}"
+                yield (
+                    f"{category}: no estimate, no box is over the threshold or the interval would "
+                    f"be wider than {widest}"
+                    if OperatingPoint.of(self.target)
+                    else f"{category}: no estimate, its interval would be wider than {widest}"
+                )
                 continue
             around = "no interval: fewer than three sources hold the category"
             if of["lower"] == of["lower"]:

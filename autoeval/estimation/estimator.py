@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.calibration import ScoreCalibration
-from autoeval.data.unlabelled import Images, list_images
+from autoeval.data.find_images import Images, list_images
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
@@ -40,7 +39,9 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.runtime.shards import Shards
-from autoeval.targets import AP_TARGETS
+from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
+
+CALIBRATIONS = "calibrations"  # of the sites of fits that were joined
 
 
 class AccuracyEstimator(EstimatorPasses):
@@ -54,7 +55,8 @@ class AccuracyEstimator(EstimatorPasses):
     method : str
         Name in `autoeval.estimation.methods.methods`.
     target : str
-        Column to estimate; a name in `autoeval.targets.TARGETS`.
+        Column to estimate: a name in `autoeval.targets.TARGETS`, or precision, recall or F1 at a
+        score threshold, such as ``recall@0.3``.
     level : float
         Nominal coverage of the interval.
 
@@ -69,9 +71,9 @@ class AccuracyEstimator(EstimatorPasses):
         What the scores were made with: ``boxes`` (reference statistics of the boxes), and, where a
         detector was run, ``detector`` and ``pass``; ``task`` where all sources are of one task.
     calibration_ : ScoreCalibration or None
-        Of the detector's confidences; see docs/calibration.md.
+        Of the detector's confidences; see docs/explanation/calibration.md.
     label_assistance_ : LabelAssistance or None
-        What estimates with a few labels need; see docs/labels.md.
+        What estimates with a few labels need; see docs/how-to/labels.md.
     loading_ : dict
         How its ``detector`` and its ``teacher`` are loaded, where that is known; each as
         `DetectorSpec.to_dict` has it.
@@ -143,23 +145,46 @@ class AccuracyEstimator(EstimatorPasses):
         self.loading_ = dict(loading or {})
         self.fit_result_ = fit_result
         self.detector_ = detector
-        self.__dict__.pop("other_targets_", None)
+        self._regressions = {self.target: self.regression_}
         return self
+
+    def for_target(self, target: str) -> Self:
+        """Return an estimator of another target, fitted on the same table.
+
+        Raises
+        ------
+        InputError
+            If there is no such target, or the table does not have what it needs.
+        """
+        if target == self.target:
+            return self
+        return type(self)(self.method, target=target, level=self.level).fit_rows(
+            self.table_,
+            context=self.context_,
+            calibration=self.calibration_,
+            label_assistance=self.label_assistance_,
+            loading=self.loading_,
+            detector=self.detector_,
+        )
+
+    def regression_of(self, target: str) -> Regression:
+        """Return the regression of a target on the table that it was fitted on."""
+        if target not in self._regressions:
+            fitted = make_regression(self.method, target=target, level=self.level).fit(self.table_)
+            self._regressions[target] = fitted
+        return self._regressions[target]
 
     @property
     def table_(self) -> pd.DataFrame:
         """The rows that it was fitted on."""
         return self._fitted.table_
 
-    @cached_property
+    @property
     def other_targets_(self) -> dict[str, Regression]:
         """Regressions of the other average precisions on the same scores, by target."""
         known = getattr(self._fitted, "rows_", self.table_)
-        return {
-            name: make_regression(self.method, target=name, level=self.level).fit(self.table_)
-            for name in AP_TARGETS
-            if name != self.target and name in known
-        }
+        names = [name for name in AP_TARGETS if name != self.target and name in known]
+        return {name: self.regression_of(name) for name in names}
 
     def predict(
         self,
@@ -167,6 +192,7 @@ class AccuracyEstimator(EstimatorPasses):
         *,
         images: Images | None = None,
         detector: ImageDetector | None = None,
+        site: str | None = None,
         labels: PathLike | None = None,
         words: Mapping[str, str] | None = None,
         categories: Categories | None = None,
@@ -177,6 +203,8 @@ class AccuracyEstimator(EstimatorPasses):
         keep: Keeping | None = None,
         shards: Shards | None = None,
         watch: Callable[[Evidence], object] = lambda evidence: None,
+        score_thr: float | None = None,
+        iou: float = IOUS[0],
     ) -> Any:
         """Estimate the accuracy on new images, from predictions or with the detector.
 
@@ -192,6 +220,9 @@ class AccuracyEstimator(EstimatorPasses):
             paths or of arrays (H, W, 3), uint8, BGR.
         detector : ImageDetector, optional
             The one that it was fitted with; by default it is loaded as it was then.
+        site : str, optional
+            Name of the labelled set, or of the source of a task, of which these are new images: the
+            estimate is its labelled accuracy, changed as its scores are.
         labels : path-like, optional
             Labels of some of the images, in any format of `autoeval.load_labels`. Those in a folder
             that `autoeval.plan_labels` wrote are taken as its plan drew them, others as a simple
@@ -216,6 +247,10 @@ class AccuracyEstimator(EstimatorPasses):
             Which processes share the images.
         watch : callable
             Called with the evidence of each image, where a detector is run.
+        score_thr : float, optional
+            Estimate precision, recall and F1 of the boxes over this score, too.
+        iou : float
+            At which IoU with a labelled object such a box is a true positive.
 
         Returns
         -------
@@ -226,9 +261,11 @@ class AccuracyEstimator(EstimatorPasses):
         ------
         InputError
             If there are neither predictions nor images, they are of another detector, nothing can
-            be read, or nothing is detected.
+            be read, nothing is detected, or the fit has no site of this name.
         """
-        site = self.read_site(
+        if site is not None:
+            self.check_site(site)
+        found = self.read_site(
             predictions,
             images=images,
             detector=detector,
@@ -242,7 +279,7 @@ class AccuracyEstimator(EstimatorPasses):
             shards=shards,
             watch=watch,
         )
-        return self._predict_with(site, labels, words)
+        return self._predict_with(replace(found, known=site or ""), labels, words, score_thr, iou)
 
     def read_site(
         self,
@@ -273,7 +310,7 @@ class AccuracyEstimator(EstimatorPasses):
         teacher = teacher or self.load_teacher()
         if isinstance(self._fitted, BayesianRegression):
             observer = keeping(self.box_observer(detector, teacher, batch_size), keep)
-            site = site_of_images(
+            found = site_of_images(
                 observer, listed, categories=categories, shards=shards, watch=watch
             )
         else:
@@ -281,8 +318,8 @@ class AccuracyEstimator(EstimatorPasses):
                 detector, repeats=repeats, domain=domain, teacher=teacher, batch_size=batch_size
             )
             self.check_context(observer.context())
-            site = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
-        return site.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
+            found = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
+        return found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
 
     def plan_labels(
         self,
@@ -310,10 +347,12 @@ class AccuracyEstimator(EstimatorPasses):
         """
         if estimate.site is None:
             raise InputError("Expected an estimate from `predict`: this one holds no boxes.")
+        targets = (self.target, *self.other_targets_, *estimate.beside)
+        points = [point for point in map(OperatingPoint.of, targets) if point]
         return plan_site(
             estimate.site,
             self.label_assistance_,
-            priors_of_targets(estimate, {self.target: self._fitted, **self.other_targets_}),
+            priors_of_targets(estimate, {name: self.regression_of(name) for name in targets}),
             target=self.target,
             level=self.level,
             n=n,
@@ -322,13 +361,43 @@ class AccuracyEstimator(EstimatorPasses):
             pseudo_labels=pseudo_labels,
             pseudo_words=pseudo_words,
             detector=estimate.site.detector,
+            point=points[0] if points else None,
         )
 
-    def predict_site(self, site: Site) -> Estimate:
-        """Estimate from what `site` returns."""
-        boxes = replace(site.boxes, calibration=self.calibration_)
-        site = replace(site, boxes=boxes)
-        return estimate_site(site, self._fitted, self._others, self.score_thr)
+    def predict_site(
+        self, site: Site, score_thr: float | None = None, iou: float = IOUS[0]
+    ) -> Estimate:
+        """Estimate from what `site` returns; see `predict`."""
+        own = self.context_.get(CALIBRATIONS, {}).get(site.known)
+        calibration = ScoreCalibration.from_dict(own) if own else self.calibration_
+        boxes = replace(site.boxes, calibration=calibration)
+        doubt = self.statistics_.doubt if "boxes" in self.context_ else 0.0
+        site = replace(site, boxes=boxes, unseen=max(site.unseen, doubt))
+        point = OperatingPoint.of(self.target)
+        others = dict(self._others)
+        if point is not None:
+            score_thr, iou = point.score_thr, point.iou
+        if score_thr is not None:
+            if site.known:
+                raise InputError(
+                    "At a known site mAP, mAP50 and mAP75 are estimated, not precision, recall and "
+                    "F1: leave out either the site or the score threshold."
+                )
+            if not isinstance(self._fitted, BayesianRegression):
+                raise InputError(
+                    f"Precision, recall and F1 are estimated by '{DEFAULT_METHOD}', not by "
+                    f"'{self.method}': fit by that."
+                )
+            names = [name for name in points_at(score_thr, iou) if name != self.target]
+            best = float(boxes.clean.scores.max(initial=0.0))
+            if best <= score_thr:
+                raise InputError(
+                    f"No box on these images has a score over {score_thr:g}, the highest is "
+                    f"{best:.2f}: precision is not defined, and recall is 0. Choose a lower "
+                    "threshold."
+                )
+            others |= {name: self.regression_of(name) for name in names}
+        return estimate_site(site, self._fitted, others, self.score_thr)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `Regression`."""
@@ -377,10 +446,15 @@ class AccuracyEstimator(EstimatorPasses):
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
 
     def _predict_with(
-        self, site: Site, labels: PathLike | None, words: Mapping[str, str] | None
+        self,
+        site: Site,
+        labels: PathLike | None,
+        words: Mapping[str, str] | None,
+        score_thr: float | None,
+        iou: float,
     ) -> Estimate | LabelledEstimate:
         """Estimate without labels, or with those of some images."""
-        estimate = self.predict_site(site)
+        estimate = self.predict_site(site, score_thr, iou)
         if labels is None:
             return estimate
         content, folder = read_labels(Path(labels), None), Path(labels).parent
@@ -391,7 +465,7 @@ class AccuracyEstimator(EstimatorPasses):
         names = {image.image_id for image in site.boxes.clean.images}
         if any(image.image_id not in names for image in plan.found.images):
             raise InputError(f"{folder} holds a plan for other images than these.")
-        return estimate_with_labels(plan, content, words=words)
+        return estimate_with_labels(plan, content, words=words, score_thr=score_thr)
 
     @property
     def _others(self) -> dict[str, Regression]:

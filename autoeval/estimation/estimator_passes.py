@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.data.find_images import Images
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.unlabelled import Images
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
@@ -115,6 +115,21 @@ class EstimatorPasses:
         site = site_of_files(files, self.statistics_, images=known, categories=categories)
         self.check_passes(site.boxes.passes)
         return site
+
+    def check_site(self, name: str) -> None:
+        """Make sure that the fit has a site, and a method that knows what is particular to it.
+
+        Raises
+        ------
+        InputError
+            If it has not; the message names those that it has.
+        """
+        if not isinstance(self._fitted, BayesianRegression):
+            raise InputError(
+                f"The method '{self.method}' has no part that is particular to a site: fit by "
+                f"'{DEFAULT_METHOD}' to name one (--site)."
+            )
+        self._fitted.known_site(name)
 
     def _warnings_of_fit(self) -> tuple[str, ...]:
         return self.statistics_.warnings if "boxes" in self.context_ else ()

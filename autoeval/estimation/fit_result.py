@@ -28,6 +28,8 @@ class FitResult:
     by_category : bool
         Whether groups of categories of the same sites were left out, since there are fewer than
         three families. That tells nothing of other sites.
+    reliability : DataFrame, optional
+        See `autoeval.estimation.reliability.reliability`; None where nothing was calibrated.
     files : tuple of Path
         What was written.
     seed_sets : tuple of SeedSet
@@ -38,6 +40,7 @@ class FitResult:
     cross_validation: tuple[LeaveOneSourceOut, ...] = ()
     problems: tuple[str, ...] = ()
     by_category: bool = False
+    reliability: pd.DataFrame | None = None
     files: tuple[Path, ...] = ()
     seed_sets: tuple[SeedSet, ...] = ()
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.calibrating import calibrated_rows, cross_fitted
+from autoeval.estimation.confidence_checks import Doubt, check_confidences
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_result import FitResult
 from autoeval.estimation.intervals import MIN_SOURCES
@@ -23,22 +23,23 @@ from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.recording import BOXES_FILE, apart, recorded_sites
 from autoeval.estimation.observation.travelling import LoadDetector
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import BASELINE, leave_one_source_out
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
+from autoeval.estimation.reliability import reliability
 from autoeval.estimation.score_table import SEED, seed_rows, sources
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.labelled_site import LabelledSite
 from autoeval.labels.pseudo_labels import with_pseudo_labels
-from autoeval.metasets.config import MetaSetConfig
-from autoeval.metasets.recipe import draw_recipes, own_images, save_recipes
+from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.report.tables import counted
-from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.states import OK
+from autoeval.runtime import OK
+from autoeval.runtime.files import write_table
+from autoeval.runtime.job import Executor
 from autoeval.runtime.store import RowStore
-from autoeval.runtime.writers import write_table
+from autoeval.targets import AP_TARGETS
 
 
 def fit_task(
@@ -122,11 +123,19 @@ def fit_task(
     if pseudo_labels is not None:
         sites = [with_pseudo_labels(site, pseudo_labels, pseudo_words) for site in sites]
     assistance, why = assistance_of(sites)
-    table, calibration = _calibrated(table, sites, calibrate=calibrate)
     problems += why
+    calibration, doubt, bins = None, Doubt(), None
+    if sites and DEFAULT_METHOD in evaluated:
+        sets = [_training_set(site) for site in sites]
+        doubt = check_confidences(sets) if calibrate else doubt
+        probabilities = cross_fitted(sets) if calibrate else None
+        bins = None if probabilities is None else reliability(sets, probabilities)
+        rows, calibration = calibrated_rows(sets, calibrate=calibrate, probabilities=probabilities)
+        table = _with_calibrated(table, rows)
+    problems += doubt.warnings
     estimator = AccuracyEstimator(methods[0], target=target, level=level)
     write_table(files[0], table)
-    context = {**observer.context(), "boxes": _statistics(observer, sites)}
+    context = {**observer.context(), "boxes": _statistics(observer, sites, doubt)}
     estimator.fit_rows(
         table,
         context=context,
@@ -138,45 +147,45 @@ def fit_task(
     estimator.save(files[1])
     results = _evaluate(table, evaluated, target, level, problems)
     estimator.fit_result_ = FitResult(
-        table, tuple(results), tuple(problems), files=files, seed_sets=tuple(seed_sets)
+        table,
+        tuple(results),
+        tuple(problems),
+        reliability=bins,
+        files=files,
+        seed_sets=tuple(seed_sets),
     )
     return estimator
 
 
-def _calibrated(
-    table: pd.DataFrame, sites: Sequence[LabelledSite], *, calibrate: bool
-) -> tuple[pd.DataFrame, ScoreCalibration | None]:
+def _with_calibrated(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Add the scores of calibrated boxes to the rows of the sources' own images."""
-    if not sites:
-        return table, None
-    sets = [
-        TrainingSet(
-            site.name,
-            site.family,
-            SiteBoxes(site.pool.found),
-            site.truth,
-            ReferenceStatistics.of(site.pool.found),
-            everywhere=True,
+    names = [*FEATURES, EXPECTED_COUNTS, COUNTS, *(f"{target}_std" for target in AP_TARGETS)]
+    if rows["category"].nunique() > 1:
+        each = [rows.pivot(index="source", columns="category", values=name) for name in names]
+        rows = pd.concat(
+            [of.add_prefix(f"{name}/") for name, of in zip(names, each, strict=True)], axis=1
         )
-        for site in sites
-    ]
-    rows, calibration = calibrated_rows(sets, calibrate=calibrate)
-    several = rows["category"].nunique() > 1
-    if several:
-        rows = rows.pivot(index="source", columns="category", values=list(FEATURES))
-        rows.columns = [f"{score}/{category}" for score, category in rows.columns]
     else:
-        rows = rows.set_index("source")[list(FEATURES)]
+        rows = rows.set_index("source")[names]
     joined = table.join(rows, on="source")
-    joined.loc[joined["kind"] != SEED, rows.columns] = np.nan
-    return joined, calibration
+    own = joined["kind"] == SEED
+    nothing = {name: None if rows[name].dtype == object else np.nan for name in rows}
+    return joined.assign(**{name: joined[name].where(own, no) for name, no in nothing.items()})
 
 
-def _statistics(observer: Observer, sites: Sequence[LabelledSite]) -> dict[str, Any]:
+def _training_set(site: LabelledSite) -> TrainingSet:
+    found = site.pool.found
+    statistics = ReferenceStatistics.of(found)
+    boxes = SiteBoxes(found)
+    return TrainingSet(site.name, site.family, boxes, site.truth, statistics, everywhere=True)
+
+
+def _statistics(observer: Observer, sites: Sequence[LabelledSite], doubt: Doubt) -> dict[str, Any]:
     """Describe the boxes of the sources in the detector's own words."""
     if not sites:
         return ReferenceStatistics(tuple(observer.detector.categories)).to_dict()
     statistics = joined_statistics([ReferenceStatistics.of(site.pool.found) for site in sites])
+    statistics = replace(statistics.warning(*doubt.warnings), doubt=doubt.share)
     return replace(statistics, categories=tuple(observer.detector.categories)).to_dict()
 
 

@@ -16,8 +16,9 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import calibrated_rows
-from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.calibrating import calibrated_rows, cross_fitted
+from autoeval.estimation.confidence_checks import Doubt, check_confidences
+from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.evaluation import evaluate_pairs, has_families, worse_than_constant
 from autoeval.estimation.fit_result import FitResult
 from autoeval.estimation.joined_pairs import joined_rows
@@ -29,6 +30,7 @@ from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.prediction_files import PathLike, PredictionFiles
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
+from autoeval.estimation.reliability import reliability
 from autoeval.estimation.site import any_task, boxes_alone
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import (
@@ -219,15 +221,17 @@ def fit_sets(
     Raises
     ------
     InputError
-        As `calibrated_rows`.
+        As `check_confidences`.
     """
     statistics = [of.statistics for of in sets]
-    table, calibration = calibrated_rows(sets, calibrate=calibrate)
+    doubt = check_confidences(sets) if calibrate else Doubt()
+    probabilities = cross_fitted(sets) if calibrate else None
+    table, calibration = calibrated_rows(sets, calibrate=calibrate, probabilities=probabilities)
     table = table.dropna(axis=1, how="all")
     problems = [f"{of.name}: {problem}" for of in sets for problem in of.problems]
     problems += different_floors(statistics, [of.name for of in sets])
-    warnings = tuple(warning for of in statistics for warning in of.warnings)
-    together = joined_statistics(statistics)
+    warnings = (*(warning for of in statistics for warning in of.warnings), *doubt.warnings)
+    together = replace(joined_statistics(statistics), doubt=doubt.share)
     assistance, why = assistance_of([site_of_set(of) for of in sets])
     return _fitted(
         table,
@@ -239,6 +243,7 @@ def fit_sets(
         problems=(*problems, *warnings, *why),
         loading=loading,
         detector=detector,
+        bins=None if probabilities is None else reliability(sets, probabilities),
     )
 
 
@@ -251,7 +256,7 @@ def join_fits(
     ----------
     fits : mapping of str to AccuracyEstimator
         By a name for messages. The label assistance is that of the first, the calibration has the
-        mean of their coefficients.
+        mean of their coefficients; new images of a known site take that of its own fit.
     target, level
         As in `AccuracyEstimator`.
 
@@ -272,15 +277,17 @@ def join_fits(
         _check_alike(first, one, name, other)
     rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
     calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
+    of_sites = {name: of for fit in fits.values() for name, of in _calibrations(fit).items()}
     statistics = [fit.statistics_ for fit in fits.values()]
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
         context = {**context, "pass": _without(context["pass"], TEACHER)}
     warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
     boxes = joined_statistics(statistics).warning(*warnings).to_dict()
+    context |= {"boxes": boxes} | ({CALIBRATIONS: of_sites} if of_sites else {})
     return _fitted(
         rows,
-        {**context, "boxes": boxes},
+        context,
         target=target,
         level=level,
         calibration=ScoreCalibration.mean(calibrations) if calibrations else None,
@@ -289,6 +296,14 @@ def join_fits(
         loading=one.loading_,
         detector=None,
     )
+
+
+def _calibrations(fit: AccuracyEstimator) -> dict[str, Any]:
+    """Return the calibration with which each site of a fit was scored."""
+    if fit.calibration_ is None:
+        return {}
+    own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+    return {**own, **fit.context_.get(CALIBRATIONS, {})}
 
 
 def _fitted(
@@ -302,6 +317,7 @@ def _fitted(
     problems: tuple[str, ...],
     loading: Mapping[str, Any] | None,
     detector: ImageDetector | None,
+    bins: pd.DataFrame | None = None,
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
     estimator = AccuracyEstimator(target=target, level=level)
@@ -318,7 +334,7 @@ def _fitted(
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
     estimator.fit_result_ = FitResult(
-        estimator.table_, results, problems, by_category=not has_families(pairs)
+        estimator.table_, results, problems, by_category=not has_families(pairs), reliability=bins
     )
     return estimator
 

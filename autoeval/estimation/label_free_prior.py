@@ -13,7 +13,6 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.regressions import Regression
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
 from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
-from autoeval.targets import AP_TARGETS
 
 FEWEST_FAMILIES = 5
 
@@ -45,7 +44,7 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
 def priors_of_targets(
     estimate: Estimate, regressions: Mapping[str, Regression]
 ) -> dict[str, ValueWithError]:
-    """Take the label-free estimates of all average precisions; see `priors_of`.
+    """Take the label-free estimates of several targets; see `priors_of`.
 
     Parameters
     ----------
@@ -57,10 +56,11 @@ def priors_of_targets(
     assert estimate.site is not None
     rows = pd.DataFrame(estimate.site.row["rows"])
     found: dict[str, ValueWithError] = {}
-    for target in (name for name in AP_TARGETS if name in regressions):
-        regression, of_target, error = regressions[target], estimate, None
+    for target, regression in regressions.items():
+        of_target, error = estimate, None
         if isinstance(regression, BayesianRegression):
-            error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
+            if not estimate.site.known:
+                error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
             if target != estimate.target:
                 of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
         elif target != estimate.target:

@@ -23,6 +23,7 @@ from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.pool import Pool, pool_of_evidence
 from autoeval.labels.pseudo_labels import read_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
+from autoeval.targets import IOUS, OperatingPoint
 
 
 def plan_site(
@@ -38,6 +39,7 @@ def plan_site(
     pseudo_labels: str | os.PathLike[str] | None = None,
     pseudo_words: Mapping[str, str] | None = None,
     detector: str = "",
+    point: OperatingPoint | None = None,
 ) -> LabelPlan:
     """Draw images of a site to label.
 
@@ -47,9 +49,10 @@ def plan_site(
     assistance : LabelAssistance or None
         Of the estimator.
     priors : mapping of str to ValueWithError
-        Label-free estimates: of each average precision, such as ``mAP``, and of each category,
+        Label-free estimates: of each target, such as ``mAP``, and of each category,
         ``mAP/<category>``.
-    target : {"mAP", "mAP50", "mAP75"}
+    target : str
+        ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
     level : float
         Nominal coverage of the intervals.
     n : int
@@ -65,16 +68,18 @@ def plan_site(
         Category for each of its words that counts; by default equal words.
     detector : str
         Fingerprint; by default one of the boxes.
+    point : OperatingPoint, optional
+        Threshold at which precision, recall and F1 are wanted, too.
 
     Raises
     ------
     InputError
         If the estimator has no label assistance or is of no average precision, or as `make_plan`.
     """
-    if target not in LEVELS:
+    if target not in LEVELS and OperatingPoint.of(target) is None:
         raise InputError(
-            f"Labels measure {', '.join(LEVELS)}, but this estimator is of {target}: fit one of "
-            "mAP."
+            f"Labels measure {', '.join(LEVELS)}, precision, recall and F1, but this estimator is "
+            f"of {target}: fit one of mAP."
         )
     if assistance is None:
         raise InputError(
@@ -100,6 +105,8 @@ def plan_site(
         pseudo_labels=second,
         seed=seed,
         detector=detector or fingerprint_of(site),
+        score_thr=point.score_thr if point else None,
+        iou=point.iou if point else IOUS[0],
     )
     unreadable = site.row.get("unreadable")
     if unreadable:

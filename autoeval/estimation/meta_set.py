@@ -18,8 +18,7 @@ from autoeval.estimation.scorer import Scorer
 from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.job import Job
+from autoeval.runtime.job import Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.scores.registry import revisions

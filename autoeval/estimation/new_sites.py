@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.bayesian_regression import NEW, BayesianRegression
+from autoeval.estimation.pair_table import category_weights
 from autoeval.regression import PredictionInterval, predict_intervals
 
 AT_ONCE = 32  # pairs whose covariance is looked at together, where they may be many
@@ -57,14 +58,14 @@ class NewSites:
         for k in range(0, len(self.names), AT_ONCE):
             names = self.names[k : k + AT_ONCE]
             rows = self._of(names)
-            predicted = self.estimator.distribution(rows, _average(rows))
+            predicted = self.estimator.distribution(rows, self._average(rows))
             intervals += predict_intervals(predicted.blurred(self._stds(names)), self.level)
         return intervals
 
     def draw(self, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of all sites together, shape (draws, K), not cut at 0 and 1."""
         rows = self._of(self.names)
-        drawn, average = self.estimator.draw(rows, draws=draws, seed=seed), _average(rows)
+        drawn, average = self.estimator.draw(rows, draws=draws, seed=seed), self._average(rows)
         drawn = drawn if average is None else drawn @ average.T
         stds = self._stds(self.names)
         if stds.any():
@@ -81,11 +82,12 @@ class NewSites:
         own = NEW + rows["site"].astype(str)
         return rows.assign(family=own, source=own)
 
-
-def _average(rows: pd.DataFrame) -> np.ndarray | None:
-    """Return the weights (K, M) of rows in the mean of each site; None where all have one row."""
-    site, names = pd.factorize(rows["site"])
-    if len(names) == len(rows):
-        return None
-    weights = (site == np.arange(len(names))[:, None]).astype(float)
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    def _average(self, rows: pd.DataFrame) -> np.ndarray | None:
+        """Return the weights (K, M) of rows at each site; None where all have one row."""
+        site, names = pd.factorize(rows["site"])
+        if len(names) == len(rows):
+            return None
+        weights = np.zeros((len(names), len(rows)))
+        for k in range(len(names)):
+            weights[k, site == k] = category_weights(rows[site == k], self.estimator.target)
+        return weights

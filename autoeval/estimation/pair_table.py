@@ -3,7 +3,8 @@
 Columns: ``kind`` (``"seed"``: a place's images as they come; ``"category"``: the images of a
 labelled set that hold the category), ``source`` (place), ``family`` (sources of one origin),
 ``category``, ``n_images``, one column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of
-the category alone.
+the category alone. ``counts`` and ``expected_counts`` hold a `CountCurve` each as bytes, from which
+precision, recall and F1 at any threshold follow.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE
+from autoeval.metrics.operating_point import CountCurve, denominators, value_of
 from autoeval.regression import Pairs
+from autoeval.scores.calibrated import EXPECTED, WEIGHT
+from autoeval.targets import OperatingPoint
 
 FEATURES = ("expected_ap", "likely_share", "box_size")
 CONFIDENCE = "expected_ap"  # known wherever a category is found
 WITH_TEACHER = "teacher_ap@0.30"  # where there is a teacher
+COUNTS, EXPECTED_COUNTS = "counts", "expected_counts"
 
 # What a score counts as where a category is not found; others as 0.
 NOTHING_FOUND = {"box_size": -1.8}
@@ -49,6 +54,71 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(family=rows["family"].fillna(rows.get("source", "")))
     _check_families(rows)
     return rows.reset_index(drop=True)
+
+
+def features_at(target: str) -> tuple[str, ...]:
+    """Return the scores that tell of a target.
+
+    Examples
+    --------
+    >>> features_at("recall@0.3")
+    ('expected_recall@0.3', 'likely_share', 'box_size')
+    """
+    return (f"{EXPECTED}{target}", *FEATURES[1:]) if OperatingPoint.of(target) else FEATURES
+
+
+def with_target(rows: pd.DataFrame, target: str) -> pd.DataFrame:
+    """Add a target at a threshold, and its score, from the counts of pairs.
+
+    Other targets have columns of their own; the target itself is added where objects are labelled.
+
+    Raises
+    ------
+    InputError
+        If there are no counts.
+    """
+    point = OperatingPoint.of(target)
+    if point is None:
+        return rows
+    columns = {target: COUNTS, f"{EXPECTED}{target}": EXPECTED_COUNTS}
+    missing = {name: of for name, of in columns.items() if name not in rows and of in rows}
+    if EXPECTED_COUNTS not in rows and f"{EXPECTED}{target}" not in rows:
+        raise InputError(
+            f"The table has no counts of boxes by score, which {target} needs: fit again with "
+            "this version."
+        )
+    return rows.assign(
+        **{
+            name: [
+                value_of(point.measure, CountCurve.from_bytes(of).at(point))
+                if isinstance(of, bytes)
+                else np.nan
+                for of in rows[counts]
+            ]
+            for name, counts in missing.items()
+        }
+    )
+
+
+def category_weights(rows: pd.DataFrame, target: str) -> np.ndarray:
+    """Return the weight of each category in the value of all together, (N,), sum 1.
+
+    Average precision is the mean over categories. At a threshold counts are summed first, so the
+    weights are the denominators: boxes for precision, expected objects for recall.
+    """
+    point, weights = OperatingPoint.of(target), np.ones(len(rows))
+    if point is not None and f"{WEIGHT}{target}" in rows:
+        weights = rows[f"{WEIGHT}{target}"].fillna(0).to_numpy(np.float64)
+    elif point is not None and EXPECTED_COUNTS in rows:
+        weights = np.array(
+            [
+                denominators(point.measure, CountCurve.from_bytes(of).at(point))[0]
+                if isinstance(of, bytes)
+                else 0.0
+                for of in rows[EXPECTED_COUNTS]
+            ]
+        )
+    return weights / weights.sum() if weights.sum() > 0 else np.full(len(rows), 1 / len(rows))
 
 
 def measured(rows: pd.DataFrame, name: str) -> np.ndarray:
@@ -102,7 +172,8 @@ def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
 
     A teacher may have no confident box where the detector has one, which does count as 0.
     """
-    for name in (name for name in features if name not in (*FEATURES, WITH_TEACHER)):
+    known = (*FEATURES, WITH_TEACHER)
+    for name in (n for n in features if n not in known and not n.startswith(EXPECTED)):
         lacking = rows[~measured(rows, name)] if CONFIDENCE in rows else rows[:0]
         if len(lacking):
             of = lacking[[c for c in ("source", "category") if c in lacking]].iloc[0]

@@ -1,6 +1,7 @@
-"""The prior of the default regression, fitted on a panel of detectors and shipped as a file.
+"""The priors of the default regression, fitted on a panel of detectors and shipped as files.
 
-`benchmarks/panel.py` writes it; docs/calibration.md says what it rests on.
+`benchmarks/panel.py` and `benchmarks/operating_point.py` write them; what they rest on is in
+docs/explanation/calibration.md and docs/how-to/operating-point.md.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from typing import Any
 import numpy as np
 
 from autoeval.calibration import CalibrationPrior, Usual
-from autoeval.data.shipped import shipped_config
+from autoeval.data.config_file import shipped_config
 from autoeval.errors import InputError
 from autoeval.regression import Prior, Scaling
+from autoeval.targets import OperatingPoint
 
-FILE = "panel_prior.json"
+FILES = ("panel_prior.json", "operating_point_prior.json")
 
 
 def calibration_prior() -> CalibrationPrior:
     """Return the usual calibration of detectors."""
-    return read_calibration_prior(_content()["calibration"])
+    return read_calibration_prior(_content(FILES[0])["calibration"])
 
 
 def read_calibration_prior(known: Mapping[str, Any]) -> CalibrationPrior:
@@ -36,19 +38,24 @@ def regression_prior(features: Sequence[str], target: str) -> tuple[Scaling, Pri
     Parameters
     ----------
     features : sequence of str
-    target : {"mAP", "mAP50", "mAP75"}
+    target : str
+        ``mAP``, ``mAP50``, ``mAP75``; at a threshold such as ``recall@0.3`` the prior is that of
+        ``recall`` at any.
 
     Raises
     ------
     InputError
         If the panel has no regression on these scores.
     """
-    for fitted in _content()["regressions"]:
+    if OperatingPoint.of(target):
+        features, target = [_kind(name) for name in features], _kind(target)
+    regressions = [of for name in FILES for of in _content(name)["regressions"]]
+    for fitted in regressions:
         if fitted["target"] == target and set(fitted["scores"]) == set(features):
             units = [fitted["scores"][name] for name in features]
             location, scale, slopes = np.array(units).T
             return Scaling(location, scale), Prior(tuple(slopes.tolist()), **fitted["prior"])
-    same_target = (of for of in _content()["regressions"] if of["target"] == target)
+    same_target = (of for of in regressions if of["target"] == target)
     known = "; ".join(", ".join(of["scores"]) for of in same_target)
     raise InputError(
         f"No prior of a regression of {target} on {', '.join(features)}. The panel has those on "
@@ -56,10 +63,14 @@ def regression_prior(features: Sequence[str], target: str) -> tuple[Scaling, Pri
     )
 
 
+def _kind(name: str) -> str:
+    return name.partition("@")[0]
+
+
 def _usual(of: Mapping[str, Any]) -> Usual:
     return Usual(**{name: np.array(values) for name, values in of.items()})
 
 
 @cache
-def _content() -> Any:
-    return json.loads(shipped_config(FILE).read_text(encoding="utf-8"))
+def _content(name: str) -> Any:
+    return json.loads(shipped_config(name).read_text(encoding="utf-8"))

@@ -100,8 +100,8 @@ def unseen_warning(share: float) -> tuple[str, ...]:
     return (
         f"{share:.0%} of the confidence that scores read (.05 to .3) is not in these predictions "
         "or in those of the fit: low scores or all but the best boxes were left out, or all scores "
-        "are high or alike. The interval is wider by that share of how far accuracies differ; "
-        "export all boxes from .01 on",
+        "are high or alike, or say little of which boxes are right. The interval is wider by that "
+        "share of how far accuracies differ; export all boxes from .01 on",
     )
 
 

@@ -96,7 +96,7 @@ def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
     if features and len(rows) > 1 and rows[list(features)].nunique().max() == 1:
         raise InputError(
             f"Expected {', '.join(features)} to vary over the sample sets but the value is the "
-            "same on all of them: such a score tells nothing."
+            "same on all of them: such a score predicts nothing."
         )
 
 

@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.copied_files import without_copies
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.data.image_header import image_size
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_image_list
-from autoeval.data.predictions.coverage import check_coverage
 from autoeval.data.predictions.image_list import with_sizes
-from autoeval.data.predictions.oddities import boxes_beyond
-from autoeval.data.predictions.same_boxes import copies
-from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.data.predictions.oddities import boxes_beyond, check_coverage, copies
+from autoeval.data.same_files import without_copies
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
@@ -67,6 +65,8 @@ class Site:
         Images whose boxes move most under dropout, where there was any.
     detector : str
         Fingerprint of the detector; empty where it is not known.
+    known : str
+        Source of the fit of which these are new images; empty for a new site.
     row : mapping
         Counts, seconds spent, and ``unreadable``; see `Observer.rows`.
     """
@@ -81,6 +81,7 @@ class Site:
     images: Sequence[UnlabelledImage] = ()
     least_stable: Sequence[UnstableImage] = ()
     detector: str = ""
+    known: str = ""
     row: Mapping[str, Any] = field(default_factory=dict)
 
     def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
@@ -140,8 +141,9 @@ def site_of_files(
     """
     folder: Sequence[ImageFile] = ()
     known: Sequence[LabelledImage] | None
+    problems = list[str]()
     if isinstance(images, str | os.PathLike):
-        known, where = read_image_list(images), str(images)
+        known, where = read_image_list(images, problems), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
         if folder and Path(files.clean).is_dir():  # boxes as shares of the images
             known = with_sizes(known, images)
@@ -150,7 +152,7 @@ def site_of_files(
     found = files.read(known, where=where, numbers=statistics.numbers)
     clean = found.clean
     passes = (clean, found.half_size, found.teacher)
-    problems = [problem for of in passes if of is not None for problem in of.problems]
+    problems += [problem for of in passes if of is not None for problem in of.problems]
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
     warnings += check_floor(clean, "the file", truncated=files.truncated)
     # A file that lists an image without a box lists all of them.

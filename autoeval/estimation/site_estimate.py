@@ -1,4 +1,4 @@
-"""The estimate of a site: a regression applied to its scores, with the other precisions."""
+"""The estimate of a site: a regression applied to its scores, with other targets beside."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ import pandas as pd
 from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.known_site import SITE
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.score_range import unseen_warning
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_sampling import site_sampling
 from autoeval.estimation.source_regression import SourceRegression
 from autoeval.estimation.tightness import tightness
+
+OF_PRECISION = (
+    "precision without labels is hardly better known than from a constant, since objects that "
+    "nobody labelled count as false: label a few images to measure it",
+)
 
 
 def estimate_site(
@@ -30,7 +36,7 @@ def estimate_site(
         For a regression on sample sets with its scores; see `score_images`.
     regression : Regression
     others : mapping of str to Regression
-        Of the other average precisions; see `AccuracyEstimator.other_targets_`.
+        Of other targets: average precisions, and precision, recall and F1 at a threshold.
     score_thr : float
         Boxes with a lower score count in no score.
 
@@ -45,8 +51,12 @@ def estimate_site(
         If nothing is detected, or a score is missing.
     """
     if isinstance(regression, BayesianRegression):
-        scores = site.scores(regression.features_, score_thr)
+        regressions = (regression, *others.values())
+        features = dict.fromkeys(name for of in regressions for name in of.features_)
+        scores = site.scores(list(features), score_thr)
         rows = pd.DataFrame([of.row() for of in scores])
+        if site.known:
+            rows = rows.assign(**{SITE: site.known})
         n_images = len(site.boxes)
         sampling = site_sampling(
             regression, scores, rows, n_images=n_images, blocks=site.boxes.blocks
@@ -102,4 +112,5 @@ def _with_other_targets(
     beside = {n: bounds(of.predict_mean(rows, unseen=unseen)) for n, of in others.items()}
     values = {estimate.target: estimate.value, **{n: of["value"] for n, of in beside.items()}}
     loose = tightness(regression.rows_, values)
-    return replace(estimate, beside=beside, warnings=(*estimate.warnings, *loose))
+    precise = OF_PRECISION if any(name.startswith("precision@") for name in values) else ()
+    return replace(estimate, beside=beside, warnings=(*estimate.warnings, *loose, *precise))

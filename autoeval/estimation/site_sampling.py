@@ -9,7 +9,7 @@ import pandas as pd
 
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores
-from autoeval.estimation.pair_table import values_of
+from autoeval.estimation.pair_table import category_weights, values_of
 from autoeval.estimation.sampling_error import RESAMPLES, SamplingError, bootstrap_std, few_blocks
 from autoeval.scores.resampling import resampled_counts
 
@@ -25,7 +25,7 @@ def site_sampling(
     n_images: int,
     blocks: np.ndarray | None = None,
 ) -> SamplingError:
-    """Return the standard deviation of the mean over categories when images are drawn again.
+    """Return the standard deviation of the estimate of all categories when images are drawn again.
 
     The estimate is taken as linear in the scores.
 
@@ -43,13 +43,15 @@ def site_sampling(
     n_units = n_images if blocks is None else int(blocks.max()) + 1
     counts = resampled_counts(n_images, resamples=RESAMPLES, seed=0, blocks=blocks, dtype=np.uint8)
     moved = np.zeros(RESAMPLES)
-    for of, slopes in zip(scores, _slopes(regression, rows), strict=True):
+    weights = category_weights(rows, regression.target)
+    of_category = zip(scores, _slopes(regression, rows), weights, strict=True)
+    for of, slopes, weight in of_category:
         at_once = max(AT_ONCE // max(len(of.images), 1), 1)
         for start in range(0, RESAMPLES, at_once):
             part = slice(start, start + at_once)
             drawn = pd.DataFrame(of.resample(counts[part][:, of.images].astype(np.int64)))
-            moved[part] += values_of(drawn, regression.features_).to_numpy() @ slopes
-    std = bootstrap_std(moved / len(scores), n_units)
+            moved[part] += weight * (values_of(drawn, regression.features_).to_numpy() @ slopes)
+    std = bootstrap_std(moved, n_units)
     return SamplingError(std, few_blocks(n_images, n_units), n_units)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from autoeval.data.copied_files import copies_taken
-from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.data.find_images import UnlabelledImage
+from autoeval.data.same_files import copies_taken
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.estimation.observation.least_stable import LeastStableImages

@@ -16,7 +16,7 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.splits import of_splits, split_of
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions.coverage import check_coverage
+from autoeval.data.predictions.oddities import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor, check_limit

@@ -40,7 +40,7 @@ def estimate_warnings(
     features : mapping
         Features the regressor used.
     training_range : mapping
-        Smallest and largest value of each feature in training.
+        Smallest and largest value of each feature in training; equal where there is one pair.
     n_images : int
         Images that were read.
     skipped_share : float
@@ -81,7 +81,7 @@ def _out_of_range(name: str, value: float, seen: tuple[float, float]) -> str:
     low, high = seen
     if math.isnan(value):
         return f"{name} is undefined on these images"
-    if low <= value <= high:
+    if low <= value <= high or low == high:  # one pair, or a constant: there is no range
         return ""
     return (
         f"{name} is {value:.3f}, outside the {low:.3f} to {high:.3f} seen in training: "

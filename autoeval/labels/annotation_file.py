@@ -9,7 +9,7 @@ from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.writing import coco_document
 from autoeval.errors import InputError
-from autoeval.runtime.writers import write_json
+from autoeval.runtime.files import write_json
 
 
 def name_images(labels: LabelSet, path: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,8 @@ class LabelAssistance:
         Names of those that it was fitted on.
     of_clean : LabelAssistance, optional
         The same fitted on clean boxes alone, where `box_model` needs other passes.
+    points : dict of str to MixingWeights
+        For the influence on ``precision``, ``recall`` and ``f1``, at any threshold.
     """
 
     box_model: BoxModel
@@ -74,6 +76,7 @@ class LabelAssistance:
     small_sample_bias: float
     sites: tuple[str, ...]
     of_clean: LabelAssistance | None = None
+    points: dict[str, MixingWeights] = field(default_factory=dict)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -119,6 +122,7 @@ class LabelAssistance:
             "small_sample_bias": self.small_sample_bias,
             "sites": list(self.sites),
             "of_clean": self.of_clean and self.of_clean.to_dict(),
+            "points": {name: asdict(weights) for name, weights in self.points.items()},
         }
 
     @classmethod
@@ -137,6 +141,7 @@ class LabelAssistance:
                 float(values["small_sample_bias"]),
                 tuple(values["sites"]),
                 values["of_clean"] and cls.from_dict(values["of_clean"]),
+                {n: MixingWeights.from_dict(of) for n, of in values.get("points", {}).items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(

@@ -93,9 +93,14 @@ class BoxModel:
             missed.append(expected_count(self.false_negatives, features))
         return np.array(missed)
 
-    def rankings(self, pool: Pool) -> list[RankedDetections]:
-        """Rank the boxes of each category, with probabilities in place of labels."""
-        probabilities = self.probabilities(pool)
+    def rankings(
+        self, pool: Pool, probabilities: np.ndarray | None = None
+    ) -> list[RankedDetections]:
+        """Rank the boxes of each category, with probabilities in place of labels.
+
+        `probabilities` (10, N) are computed where they are not given.
+        """
+        probabilities = self.probabilities(pool) if probabilities is None else probabilities
         return expected_rankings(
             pool.found, probabilities, self.n_missed(pool.found, probabilities)
         )

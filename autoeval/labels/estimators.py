@@ -14,7 +14,9 @@ from autoeval.labels.prior import Combined, combine
 from autoeval.labels.small_sample_bias import without_small_sample_bias
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.metrics.influence import influence_function
+from autoeval.metrics.operating_point import denominators, image_counts, influence_on, value_of
 from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.targets import OperatingPoint
 
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
 FEWEST_HOLDING = 3  # labelled images with an object, for a category to be measured
@@ -53,11 +55,11 @@ class SampleAccuracy:
     Parameters
     ----------
     value : float
-        Average precision; NaN where they hold no object.
+        Average precision, or precision, recall or F1; NaN where it is not defined.
     influence : ndarray of shape (k,)
         Of each of them.
     n_true, n_holding : int
-        Objects, and images that hold one.
+        Objects, and images that hold one; for precision images that have a box.
     """
 
     value: float
@@ -109,14 +111,34 @@ def measure_sample(
     ----------
     ranking : RankedDetections
         Of the k labelled images.
-    target : {"mAP", "mAP50", "mAP75"}
+    target : str
+        ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
     weights : ndarray of shape (k,), optional
     """
+    point = OperatingPoint.of(target)
+    if point is not None:
+        counts = image_counts(ranking, point.score_thr, point.level)
+        return measure_counts(point.measure, counts, weights)
     levels = LEVELS[target]
     value = float(ranking.average_precision(weights)[levels].mean())
     influence = influence_function(ranking, weights)[levels].mean(axis=0)
     n_true, n_holding = int(ranking.n_true.sum()), int((ranking.n_true > 0).sum())
     return SampleAccuracy(value, influence, n_true, n_holding)
+
+
+def measure_counts(
+    measure: str, counts: np.ndarray, weights: np.ndarray | None = None
+) -> SampleAccuracy:
+    """Measure precision, recall or F1 on the labelled images.
+
+    Parameters
+    ----------
+    measure, counts, weights
+        See `autoeval.metrics.operating_point.value_of`.
+    """
+    value, influence = value_of(measure, counts, weights), influence_on(measure, counts, weights)
+    n_holding = int(np.sum(denominators(measure, counts) > 0))
+    return SampleAccuracy(value, influence, int(counts[2].sum()), n_holding)
 
 
 def estimate_category(

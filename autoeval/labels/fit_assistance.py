@@ -28,15 +28,19 @@ from autoeval.labels.control_variates import (
 from autoeval.labels.labelled_site import LabelledSite, true_influence
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.variance_prior import VariancePrior, fit_variance_prior
+from autoeval.metrics.operating_point import image_counts, influence_on
 from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.targets import MEASURES
 
 FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site
 MOST_BOXES, LEAST_SHARE = 10_000, 1_000  # of all sites and of one, drawn by a seed
 RIDGE = 0.02  # relative to the variance that control variates explain
 LEAST_SLOPE = 0.05  # of the first, so that the residual variance has a unit
 FOLDS = 4
+MEAN_AP = "mAP"
 FEWEST_FOUND = FOLDS + 1  # images, so that some are left whichever fold is left out
 SHOWN = 0.05  # score from which on a box may show an object
+THRESHOLDS = (0.2, 0.3, 0.5)  # at which the influence on precision, recall and F1 is learned
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +70,13 @@ class CrossFitted:
 
     Parameters
     ----------
+    target : str
+        ``mAP``, or a measure at some threshold: ``precision``, ``recall``, ``f1``.
     true : ndarray of shape (N,)
     predicted : dict of str to ndarray of shape (N,)
     """
 
+    target: str
     true: np.ndarray
     predicted: dict[str, np.ndarray]
 
@@ -155,17 +162,20 @@ def _fit(
     n_found = sum(len(np.unique(of.ranking.image[of.ranking.hits[0] > 0])) for of in pairs)
     if n_found < FEWEST_FOUND:
         return None
-    cross_fitted = _cross_fit(sites, pairs, folds, names)
-    if not any(of.varies for of in cross_fitted):
+    cross_fitted = [of for of in _cross_fit(sites, pairs, folds, names) if of.varies]
+    of_ap = [of for of in cross_fitted if of.target == MEAN_AP]
+    if not of_ap:
         return None
+    of_points = {name: [of for of in cross_fitted if of.target == name] for name in MEASURES}
     return LabelAssistance(
         fit_box_model(sites, pairs, [np.ones(len(of), bool) for of in folds], names),
-        _mixing(cross_fitted),
+        _mixing(of_ap),
         fit_small_sample_bias(
             [measure_small_sample_bias(pair.ranking) for pair in pairs],
             [pair.site.family for pair in pairs],
         ),
         tuple(site.name for site in sites),
+        points={name: _mixing_weights(of, (MODEL,)) for name, of in of_points.items() if of},
     )
 
 
@@ -198,8 +208,19 @@ def _cross_fit(
             rankings = [of[pair.category].take(pair.images) for of in (expected, pseudo) if of]
             variates = control_variates(*rankings)
             means = {name: values.mean(axis=0) for name, values in variates.items()}
-            predicted.append(CrossFitted(true_influence(pair.ranking), means))
+            predicted.append(CrossFitted(MEAN_AP, true_influence(pair.ranking), means))
+            predicted += _at_thresholds(pair.ranking, rankings[0])
     return predicted
+
+
+def _at_thresholds(true: RankedDetections, expected: RankedDetections) -> Iterator[CrossFitted]:
+    """Yield the influence on precision, recall and F1, where these are defined."""
+    for threshold in THRESHOLDS:
+        counts = [image_counts(of, threshold) for of in (true, expected)]
+        for name in MEASURES:
+            own, predicted = (influence_on(name, of) for of in counts)
+            if np.isfinite(own).all() and np.isfinite(predicted).all():
+                yield CrossFitted(name, own, {MODEL: predicted})
 
 
 def fit_box_model(
@@ -261,15 +282,18 @@ def _mixing(cross_fitted: Sequence[CrossFitted]) -> dict[str, MixingWeights]:
 
 def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...]) -> MixingWeights:
     """Fit slopes by a non-negative ridge regression, each pair with the same weight."""
-    pairs = [of for of in cross_fitted if of.varies]
-    x = np.concatenate([_scaled(np.stack([of.predicted[n] for n in names], 1), of) for of in pairs])
-    y = np.concatenate([_scaled(of.true, of) for of in pairs])
+    x = np.concatenate(
+        [_scaled(np.stack([of.predicted[n] for n in names], 1), of) for of in cross_fitted]
+    )
+    y = np.concatenate([_scaled(of.true, of) for of in cross_fitted])
     penalty = np.sqrt(RIDGE * np.mean(np.sum(x**2, axis=0))) * np.eye(len(names))
     found, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
     found[0] = max(found[0], LEAST_SLOPE) if not found.any() else found[0]
-    mixed = [found @ np.stack([of.predicted[name] for name in names]) for of in pairs]
-    correlations = [np.corrcoef(of.true, m)[0, 1] for of, m in zip(pairs, mixed, strict=True)]
-    residuals = [of.true - m for of, m in zip(pairs, mixed, strict=True)]
+    mixed = [found @ np.stack([of.predicted[name] for name in names]) for of in cross_fitted]
+    correlations = [
+        np.corrcoef(of.true, m)[0, 1] for of, m in zip(cross_fitted, mixed, strict=True)
+    ]
+    residuals = [of.true - m for of, m in zip(cross_fitted, mixed, strict=True)]
     return MixingWeights(
         dict(zip(names, map(float, found), strict=True)),
         _relative_variance(residuals, mixed),

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from autoeval.data.time_blocks import time_blocks
-from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.data.film import time_blocks
+from autoeval.data.find_images import UnlabelledImage
 
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")
 
@@ -64,7 +64,7 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
     Parameters
     ----------
     images : sequence of UnlabelledImage
-        Frames of films go by `autoeval.data.time_blocks.time_blocks`.
+        Frames of films go by `autoeval.data.film.time_blocks`.
     frames : int, optional
         Says that files whose names differ in their last number alone are frames in that order, and
         that so many neighbours make a block. By default files are not taken as frames: unrelated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from typing_extensions import Self
@@ -11,11 +11,14 @@ from typing_extensions import Self
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.control_variates import PSEUDO
+from autoeval.labels.control_variates import MODEL, PSEUDO
+from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.pool import Pool
 from autoeval.labels.sample_size import Outlook
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.metrics.operating_point import influence_on
+from autoeval.targets import IOUS, OperatingPoint
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 
@@ -51,6 +54,16 @@ class LabelPlan:
         Fingerprint.
     warnings : tuple of str
         What was left out of the pool or assumed of it.
+    score_thr : float, optional
+        Threshold at which precision, recall and F1 are wanted, too.
+    iou : float
+        Of these.
+    probabilities : ndarray of shape (N,), optional
+        That each box is a true positive at `iou`.
+    objects : ndarray of shape (K, M), optional
+        Expected objects.
+    points : mapping of str to MixingWeights
+        As `mixing`, of ``precision``, ``recall`` and ``f1``.
     """
 
     found: Predictions
@@ -67,6 +80,11 @@ class LabelPlan:
     level: float
     detector: str
     warnings: tuple[str, ...] = ()
+    score_thr: float | None = None
+    iou: float = IOUS[0]
+    probabilities: np.ndarray | None = None
+    objects: np.ndarray | None = None
+    points: Mapping[str, MixingWeights] = field(default_factory=dict)
 
     @property
     def n_pool(self) -> int:
@@ -93,12 +111,60 @@ class LabelPlan:
             )
         return replace(self, n=n)
 
+    def predicted(self, target: str) -> np.ndarray:
+        """Return the predicted influence of each image on a target.
+
+        Returns
+        -------
+        ndarray of shape (K + 1, M)
+            On each category, and on all together: the mean of average precisions, the ratio of
+            summed counts.
+
+        Raises
+        ------
+        InputError
+            If the plan does not know what precision, recall and F1 need.
+        """
+        point = OperatingPoint.of(target)
+        if point is None:
+            each = self.influence[:, LEVELS[target]].mean(axis=1)
+            return np.vstack([each, each.mean(axis=0)])
+        counts = self.expected_counts(point)
+        counts = np.concatenate([counts, counts.sum(axis=0, keepdims=True)])
+        slope = self.mixing_of(target).slopes[MODEL]
+        return slope * np.nan_to_num([influence_on(point.measure, of) for of in counts])
+
+    def expected_counts(self, point: OperatingPoint) -> np.ndarray:
+        """Return expected true positives, boxes and expected objects of each image, (K, 3, M)."""
+        if self.probabilities is None or self.objects is None or point.measure not in self.points:
+            raise InputError(
+                f"This plan has no true-positive probabilities of boxes, which {point} needs: fit "
+                "again, and plan again into another folder."
+            )
+        if point.iou != self.iou:
+            raise InputError(f"This plan is for an IoU of {self.iou:g}, not {point.iou:g}.")
+        found, n = self.found, self.n_pool
+        over = found.scores > found.scores.dtype.type(point.score_thr)
+        counts = np.zeros((len(found.categories), 3, n))
+        for k, objects in enumerate(self.objects):
+            mine = over & (found.label == k)
+            weights = self.probabilities[mine], np.ones(mine.sum())
+            counts[k, :2] = [np.bincount(found.image[mine], w, minlength=n) for w in weights]
+            counts[k, 2] = objects
+        return counts
+
+    def mixing_of(self, target: str) -> MixingWeights:
+        """Return how the influence on a target was mixed."""
+        point = OperatingPoint.of(target)
+        return self.mixing if point is None else self.points[point.measure]
+
     def outlook(self) -> Outlook:
         """Return the forecast of the precision that labels give, before there are any."""
-        whole = self.influence.mean(axis=(0, 1))
+        whole = self.predicted(self.target)[-1]
         variance = float(whole.var(ddof=1)) if self.n_pool > 1 else 0.0
         prior = self.priors.get(self.target, NOTHING)
-        return Outlook(self.mixing.residual.scaled(variance), self.n_pool, prior, self.level)
+        residual = self.mixing_of(self.target).residual.scaled(variance)
+        return Outlook(residual, self.n_pool, prior, self.level)
 
 
 def make_plan(
@@ -113,6 +179,8 @@ def make_plan(
     pseudo_labels: Predictions | None = None,
     seed: int = 0,
     detector: str = "",
+    score_thr: float | None = None,
+    iou: float = IOUS[0],
 ) -> LabelPlan:
     """Draw images to label.
 
@@ -123,8 +191,8 @@ def make_plan(
         Of the estimator; fitted on boxes of the same detector.
     n : int
         How many.
-    priors, target, level, detector
-        See `LabelPlan`.
+    priors, target, level, detector, score_thr, iou
+        See `LabelPlan`; a target at a threshold has its own threshold and IoU.
     blocks : ndarray of shape (M,), int, optional
         Blocks of time, in the order of the pool. Where some hold several images the draw is spread
         over the order of the pool, so that labelled frames lie apart; otherwise over the predicted
@@ -154,16 +222,17 @@ def make_plan(
             f"the pass {passes} is missing here: the true-positive probability of boxes is "
             "estimated from clean boxes alone",
         )
-    influence = np.stack(fitting.predict(pool, pseudo_labels))
+    point = OperatingPoint.of(target)
+    if point is not None:
+        score_thr, iou = point.score_thr, point.iou
+    probabilities = fitting.box_model.probabilities(pool)
+    objects = [of.n_true for of in fitting.box_model.rankings(pool, probabilities)]
     blocks = np.arange(len(pool)) if blocks is None else np.asarray(blocks)
     by_time = len(np.unique(blocks)) < len(pool)
-    across = np.arange(len(pool))
-    if not by_time:
-        across = np.argsort(influence.mean(axis=(0, 1)), kind="stable")
-    return LabelPlan(
+    plan = LabelPlan(
         pool.found,
-        influence,
-        balanced_order(across, seed=seed),
+        np.stack(fitting.predict(pool, pseudo_labels)),
+        np.arange(len(pool)),
         n,
         seed,
         BY_TIME if by_time else BY_INFLUENCE,
@@ -175,4 +244,11 @@ def make_plan(
         level,
         detector,
         warnings,
+        score_thr,
+        iou,
+        probabilities[IOUS.index(round(iou, 6))].astype(np.float32),
+        np.stack(objects),
+        fitting.points,
     )
+    across = plan.sequence if by_time else np.argsort(plan.predicted(target)[-1], kind="stable")
+    return replace(plan, sequence=balanced_order(across, seed=seed))

@@ -18,26 +18,27 @@ from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.runtime.files import atomic_path
-from autoeval.runtime.writers import write_json
+from autoeval.runtime.files import atomic_path, write_json
 
-PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 2
+PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 3
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
+AT_THRESHOLDS = ("score_thr", "iou")  # since format 3
 
 
 def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     """Write a plan into a folder; return the files."""
     folder = Path(folder)
     arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
-    for name in ("influence", "sequence", "blocks"):
-        arrays[name] = getattr(plan, name)
+    for name in ("influence", "sequence", "blocks", "probabilities", "objects"):
+        if getattr(plan, name) is not None:
+            arrays[name] = getattr(plan, name)
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
     ids = plan.found.images
     document = {
         "format": FORMAT,
-        **{name: getattr(plan, name) for name in PLAIN},
+        **{name: getattr(plan, name) for name in (*PLAIN, *AT_THRESHOLDS)},
         "n_pool": plan.n_pool,
         "probability": plan.n / plan.n_pool,
         "drawn": [ids[k].image_id for k in plan.drawn],
@@ -45,6 +46,7 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
         "images": [[i.image_id, i.file_name, i.size] for i in ids],
         "warnings": list(plan.warnings),
         "mixing": asdict(plan.mixing),
+        "points": {name: asdict(mixing) for name, mixing in plan.points.items()},
         "priors": {name: _finite(asdict(prior)) for name, prior in plan.priors.items()},
     }
     return [write_json(folder / PLAN, document, indent=1), folder / ARRAYS]
@@ -90,6 +92,12 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         mixing=MixingWeights.from_dict(document["mixing"]),
         priors=priors,
         warnings=tuple(document["warnings"]),
+        points={
+            name: MixingWeights.from_dict(of) for name, of in document.get("points", {}).items()
+        },
+        probabilities=arrays.get("probabilities"),
+        objects=arrays.get("objects"),
+        **{name: document[name] for name in AT_THRESHOLDS if name in document},
         **{name: document[name] for name in PLAIN},
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.data.predictions.of_place import file_of
+from autoeval.data.predictions.reading import file_of
 from autoeval.labels.labelled_site import LabelledSite
 from autoeval.metrics.coco_matching import top_detections
 

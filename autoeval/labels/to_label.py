@@ -7,17 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.image_header import read_header
 from autoeval.data.labels.content import LabelledImage, LabelSet
 from autoeval.data.labels.writing import coco_document
-from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.errors import InputError
 from autoeval.labels.annotation_file import name_images
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import save_plan
 from autoeval.labels.prelabels import label_config, prelabels
-from autoeval.runtime.files import atomic_path, write_text
-from autoeval.runtime.writers import write_json
+from autoeval.runtime.files import atomic_path, write_json, write_text
 
 IMAGES, EMPTY, CONFIG = "images", "annotations.json", "label_config.xml"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from autoeval.labels.estimators import (
     SampleAccuracy,
     estimate_category,
     estimate_mean,
+    measure_counts,
     measure_sample,
 )
 from autoeval.labels.label_warnings import label_warnings
@@ -26,6 +27,8 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import FEWEST_LABELS, Outlook, outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.operating_point import image_counts
+from autoeval.targets import OperatingPoint, points_at
 
 GOALS = (0.05, 0.03)
 FIRST, STEP = 5, 5
@@ -41,7 +44,8 @@ class LabelledEstimate:
     level : float
     n_labelled, n_pool : int
     whole : dict of str to LabelEstimates
-        ``mAP``, ``mAP50`` and ``mAP75`` over all categories.
+        ``mAP``, ``mAP50`` and ``mAP75`` over all categories; at a threshold ``precision@0.3``,
+        ``recall@0.3`` and ``f1@0.3``, of all categories together.
     per_category : dict of str to LabelEstimates
         The target of each category.
     n_behind : int
@@ -89,6 +93,7 @@ class LabelledEstimate:
     def __str__(self) -> str:
         lower, upper = self.interval
         of = self.whole[self.target]
+        at_threshold = [name for name in self.whole if OperatingPoint.of(name)]
         lines = [
             f"estimated {self.target}: {100 * self.value:.1f}, {self.level:.0%} "
             f"interval {100 * lower:.1f} to {100 * upper:.1f}, from {self.n_labelled} labelled "
@@ -100,6 +105,11 @@ class LabelledEstimate:
             "difference estimator": of.difference,
         }
         lines += [f"  {name}: {self.text(found)}" for name, found in named.items()]
+        lines += [
+            f"{name}: {self.text(self.whole[name].combined.estimate)}"
+            for name in at_threshold
+            if name != self.target
+        ]
         lines += [
             f"{self.more_labels(goal)} more labels for ±{100 * goal:.0f}"
             if self.more_labels(goal)
@@ -140,6 +150,7 @@ def estimate_with_labels(
     *,
     words: Mapping[str, str] | None = None,
     planned: bool = True,
+    score_thr: float | None = None,
 ) -> LabelledEstimate:
     """Estimate the accuracy on the pool of a plan from the labels of some of its images.
 
@@ -152,19 +163,23 @@ def estimate_with_labels(
     planned : bool
         Whether the labelled images were drawn by the plan. Otherwise they are all used, and taken
         as a simple random draw.
+    score_thr : float, optional
+        Threshold at which precision, recall and F1 are estimated, too; by default that of the plan.
 
     Raises
     ------
     InputError
-        See `match_labels`.
+        See `match_labels` and `LabelPlan.predicted`.
     """
+    score_thr = plan.score_thr if score_thr is None else score_thr
+    points = () if score_thr is None else points_at(score_thr, plan.iou)
     subset = match_labels(labels, plan.found, words)
     subset = _by_plan(subset, plan) if planned else _as_random(subset)
     order = np.argsort(np.argsort(plan.sequence)[subset.images], kind="stable")
     whole, categories = _estimate_all(plan, subset, np.arange(len(subset.images)), plan.target)
     others = {
         target: _estimate_all(plan, subset, np.arange(len(subset.images)), target)[0]
-        for target in LEVELS
+        for target in (*LEVELS, *points)
         if target != plan.target
     }
     k, prior = len(subset.images), whole.prior
@@ -199,6 +214,21 @@ def estimate_with_labels(
     )
 
 
+def estimate_targets(
+    plan: LabelPlan,
+    labels: LabelSet,
+    targets: Sequence[str],
+    *,
+    words: Mapping[str, str] | None = None,
+    planned: bool = True,
+) -> dict[str, LabelEstimates]:
+    """Estimate several targets of all categories together; see `estimate_with_labels`."""
+    subset = match_labels(labels, plan.found, words)
+    subset = _by_plan(subset, plan) if planned else subset
+    chosen = np.arange(len(subset.images))
+    return {target: _estimate_all(plan, subset, chosen, target)[0] for target in targets}
+
+
 def _estimate_all(
     plan: LabelPlan, subset: LabelledSubset, chosen: np.ndarray, target: str
 ) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
@@ -206,14 +236,16 @@ def _estimate_all(
     images = subset.images[chosen]
     sample = LabelledSample(images, plan.n_pool, clusters=plan.blocks[images])
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
-    accuracies = [measure_sample(ranking.take(chosen), target) for ranking in rankings]
-    predicted = plan.influence[:, LEVELS[target]].mean(axis=1)
+    rankings = [ranking.take(chosen) for ranking in rankings]
+    accuracies = [measure_sample(ranking, target) for ranking in rankings]
+    *predicted, together = plan.predicted(target)
+    point, mixing = OperatingPoint.of(target), plan.mixing_of(target)
+    bias = plan.small_sample_bias if point is None else 0.0
     each, measured, others = {}, [], []
     for name, one, own in zip(plan.found.categories, accuracies, predicted, strict=True):
         prior = _prior(plan, target, name)
-        bias = plan.small_sample_bias
         each[name] = estimate_category(
-            one, sample, own, plan.mixing, small_sample_bias=bias, prior=prior
+            one, sample, own, mixing, small_sample_bias=bias, prior=prior
         )
         if one.measured:
             measured.append((one, own, prior))
@@ -222,11 +254,13 @@ def _estimate_all(
     if len(each) == 1:
         return next(iter(each.values())), each
     prior = plan.priors.get(target, NOTHING)
-    if not measured:
-        empty = SampleAccuracy(float("nan"), np.zeros(len(images)), 0, 0)
-        mean = predicted.mean(axis=0)
+    if point is not None or not measured:
+        accuracy = SampleAccuracy(float("nan"), np.zeros(len(images)), 0, 0)
+        if point is not None:
+            every = [image_counts(of, point.score_thr, point.level) for of in rankings]
+            accuracy = measure_counts(point.measure, np.sum(every, axis=0))
         whole = estimate_category(
-            empty, sample, mean, plan.mixing, small_sample_bias=0, prior=prior
+            accuracy, sample, together, mixing, small_sample_bias=0, prior=prior
         )
         return whole, each
     whole = estimate_mean(

@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autoeval.metasets.config import MetaSetConfig, load_metaset_config
     from autoeval.metasets.recipe import (
+        MetaSetConfig,
         Recipe,
         draw_recipes,
+        load_metaset_config,
         load_recipes,
         own_images,
         save_recipes,
@@ -24,7 +25,7 @@ _HOMES = {
     "CORRUPTIONS": "transforms",
     "ImageRecord": "seed_set",
     "MILD": "transforms",
-    "MetaSetConfig": "config",
+    "MetaSetConfig": "recipe",
     "Recipe": "recipe",
     "Sample": "sample_set",
     "SampleSet": "sample_set",
@@ -32,7 +33,7 @@ _HOMES = {
     "Task": "task",
     "TransformStep": "transforms",
     "draw_recipes": "recipe",
-    "load_metaset_config": "config",
+    "load_metaset_config": "recipe",
     "load_recipes": "recipe",
     "load_seed_set": "seed_set",
     "load_task": "task",

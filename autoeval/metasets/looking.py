@@ -58,10 +58,7 @@ class Look:
 
 
 def look_at(
-    name: str,
-    samples: Samples,
-    *,
-    advance: Callable[[int], object] = lambda n: None,
+    name: str, samples: Samples, *, advance: Callable[[int], object] = lambda n: None
 ) -> Look:
     """Read every image of a set once.
 

@@ -20,8 +20,7 @@ from autoeval.errors import InputError
 from autoeval.metasets.recipe import Recipe, own_images
 from autoeval.metasets.sample_set import Sample, SampleSet
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.runtime.files import atomic_path
-from autoeval.runtime.writers import write_json
+from autoeval.runtime.files import atomic_path, write_json
 
 _COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))
 _WIDTH, _HEIGHT, _CAPTION = 3.2, 2.7, 0.6  # of a cell and of the text in it, inches

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from autoeval.data.file_stamp import path_stamp
 from autoeval.data.image_header import read_header
 from autoeval.data.images import UnreadableImageError, read_image
+from autoeval.data.same_files import path_stamp
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.seed_set import ImageRecord, SeedSet
-from autoeval.metasets.seeds import named_rng
+from autoeval.metasets.seed_set import ImageRecord, SeedSet, named_rng
 
 if TYPE_CHECKING:
     from autoeval.metasets.recipe import Recipe

@@ -106,6 +106,12 @@ def rank_categories(
         rows, labelled = order[start:end], truth.image[(truth.label == k) & ~truth.crowd]
         n_true = np.bincount(labelled, minlength=len(truth.images))
         ranked.append(
-            RankedDetections(found.image[rows], matched[:, rows], ~ignored[:, rows], n_true)
+            RankedDetections(
+                found.image[rows],
+                matched[:, rows],
+                ~ignored[:, rows],
+                n_true,
+                found.scores[rows],
+            )
         )
     return ranked

@@ -24,12 +24,15 @@ class RankedDetections:
         0 for a detection that is ignored, as it lies in a crowd.
     n_true : ndarray of shape (N,)
         Number of labelled boxes of each image, or its expectation.
+    scores : ndarray of shape (B,), optional
+        Confidences, where measures at a threshold are wanted.
     """
 
     image: np.ndarray
     hits: np.ndarray
     counted: np.ndarray
     n_true: np.ndarray
+    scores: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -43,7 +46,8 @@ class RankedDetections:
         """Rank detections by their scores (B,); equal scores keep their order."""
         order = np.argsort(-scores, kind="stable")
         counted = np.ones(hits.shape, bool) if counted is None else counted
-        return cls(image[order], hits[:, order], counted[:, order], np.asarray(n_true, np.float64))
+        n_true = np.asarray(n_true, np.float64)
+        return cls(image[order], hits[:, order], counted[:, order], n_true, scores[order])
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -59,6 +63,7 @@ class RankedDetections:
             self.hits[:, kept],
             self.counted[:, kept],
             self.n_true[images],
+            None if self.scores is None else self.scores[kept],
         )
 
     def weighted(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, float]:

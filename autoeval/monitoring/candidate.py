@@ -10,7 +10,7 @@ import pandas as pd
 
 from autoeval.comparison.compare_sites import compare_sites
 from autoeval.comparison.comparison import distinguishable
-from autoeval.data.predictions.of_place import files_by_place
+from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator

@@ -20,10 +20,9 @@ import pyarrow.parquet
 
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.runtime.row_file import DamagedRowsError, read_row_file
-from autoeval.runtime.states import OK
-from autoeval.runtime.store import RowStore
-from autoeval.runtime.writers import write_json
+from autoeval.runtime import OK
+from autoeval.runtime.files import write_json
+from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file
 
 SIGNAL = "signal/"
 PASSES = ("clean", "half_size")

@@ -32,9 +32,10 @@ from autoeval.monitoring.times.clock import AUTO, EXIF, FILE, Clock
 from autoeval.monitoring.times.periods import check_by, time_warnings
 from autoeval.monitoring.watched import Watched
 from autoeval.report.tables import counted
-from autoeval.runtime.executors.base import Executor
+from autoeval.runtime.job import Executor
 from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.shards import Shards
+from autoeval.targets import points_at
 
 NO_SIGNALS = (
     "Predictions without images: sharpness, noise, light and compression are not measured. Most "
@@ -63,6 +64,8 @@ class WatchPlan:
         Of every draw.
     changes : ChangeSettings, optional
         How changes are watched; not at all by default.
+    score_thr : float, optional
+        Threshold at which recall and false alarms are estimated, too.
 
     Raises
     ------
@@ -75,12 +78,15 @@ class WatchPlan:
     k: int = 3
     seed: int = 0
     changes: ChangeSettings | None = None
+    score_thr: float | None = None
 
     def __post_init__(self) -> None:
         check_by(self.by)
         for name, value in (("--depth", self.depth), ("--worst", self.k)):
             if value is not None and value < 1:
                 raise InputError(f"Expected {name} of 1 or more but got {value}.")
+        if self.score_thr is not None:
+            points_at(self.score_thr)  # refuses what is no threshold
 
 
 def watch_sites(
@@ -247,6 +253,7 @@ def _watched(
         by=plan.by,
         k=plan.k,
         seed=plan.seed,
+        score_thr=plan.score_thr,
     )
     if not table.names:
         reasons = "; ".join([*index["unreadable"].head(3), *problems[:3]]) or "they vanished"

@@ -18,14 +18,15 @@ class Shared:
     ----------
     line : ndarray of shape (N, M)
         Products of scores, in units of their scale.
-    family, place, category : ndarray of shape (N, M)
-        1 where they share one, else 0.
+    family, place, category, pair : ndarray of shape (N, M)
+        1 where they share one, else 0. A pair is shared by other images of a place and category.
     """
 
     line: np.ndarray
     family: np.ndarray
     place: np.ndarray
     category: np.ndarray
+    pair: np.ndarray
 
     @classmethod
     def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
@@ -33,7 +34,8 @@ class Shared:
         family = same(a.family, b.family)
         place = family & same(a.place, b.place)
         category = same(a.category, b.category)
-        return cls(x[0] @ x[1].T, 1.0 * family, 1.0 * place, 1.0 * category)
+        line, pair = x[0] @ x[1].T, place & category
+        return cls(line, 1.0 * family, 1.0 * place, 1.0 * category, 1.0 * pair)
 
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
         """Return the covariance (N, M), without what each pair has on its own.

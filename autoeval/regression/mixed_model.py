@@ -100,7 +100,7 @@ class MixedModel:
         Parameters
         ----------
         pairs : Pairs
-            M pairs; a family, place or category that was seen in `fit` shares its effect.
+            M pairs; a family, place, category or pair that was seen in `fit` shares its effect.
         average : ndarray of shape (K, M), optional
             Weights of pairs in each of K averages; by default each pair on its own. What the pairs
             share does not average out.
@@ -116,7 +116,7 @@ class MixedModel:
         own = Shared.of(pairs, pairs, (x, x))
         prior, means, stds = self._prior_mean(pairs), [], []
         for variances, (factor, coefficients) in self._likely:
-            reach = self._covariance(cross, variances)
+            reach = self._covariance(cross, variances) + variances.pair * cross.pair
             spread = self._covariance(own, variances) - reach.T @ cho_solve(factor, reach)
             spread += np.diag(variances.pair + pairs.sampling)
             means.append(average @ (prior + reach.T @ coefficients))

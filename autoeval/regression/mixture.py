@@ -45,6 +45,10 @@ class Mixture:
         """Add an independent error to each quantity, of one standard deviation or of (N,)."""
         return Mixture(self.weights, self.means, np.hypot(self.stds, std))
 
+    def shifted(self, by: np.ndarray) -> Mixture:
+        """Add something that is known, (N,), to each quantity."""
+        return Mixture(self.weights, self.means + by, self.stds)
+
     def cdf(self, values: np.ndarray) -> np.ndarray:
         """Probability of each quantity to be below its value, (N,)."""
         return self.weights @ ndtr((values - self.means) / self.stds)

@@ -10,7 +10,9 @@ Shares = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Prior:
-    """The numbers behind `MixedModel`, fitted on a panel of detectors (docs/calibration.md).
+    """The numbers behind `MixedModel`, fitted on a panel of detectors.
+
+    See docs/explanation/calibration.md.
 
     Parameters
     ----------

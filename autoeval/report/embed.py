@@ -15,7 +15,7 @@ MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 COLUMNS = 4
 
 
-def figure_uri(figure: Figure, image_format: str = "svg", *, dpi: int = 150) -> str:
+def figure_uri(figure: Figure, image_format: str = "svg") -> str:
     """Draw a matplotlib figure into a data URI.
 
     Equal figures give equal text: no date is stored, and the ids within an SVG are fixed.
@@ -26,8 +26,6 @@ def figure_uri(figure: Figure, image_format: str = "svg", *, dpi: int = 150) -> 
         Figure to draw.
     image_format : {"svg", "png"}
         Format of the picture.
-    dpi : int
-        Dots per inch of a PNG.
 
     Raises
     ------
@@ -38,7 +36,7 @@ def figure_uri(figure: Figure, image_format: str = "svg", *, dpi: int = 150) -> 
     buffer = io.BytesIO()
     metadata = {"Date": None} if image_format == "svg" else None
     with mpl.rc_context({"svg.hashsalt": "autoeval"}):
-        figure.savefig(buffer, format=image_format, dpi=dpi, metadata=metadata, bbox_inches="tight")
+        figure.savefig(buffer, format=image_format, dpi=150, metadata=metadata, bbox_inches="tight")
     return _data_uri(media_type, buffer.getvalue())
 
 

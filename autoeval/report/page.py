@@ -22,8 +22,7 @@ from autoeval.runtime.files import write_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from autoeval.report.board import Board
-    from autoeval.report.chart import ScatterChart
+    from autoeval.report.interactive import Board, ScatterChart
 
 
 @dataclass(frozen=True)

@@ -105,12 +105,7 @@ class Table:
 
     @classmethod
     def of(
-        cls,
-        frame: pd.DataFrame,
-        formats: Mapping[str, str],
-        *,
-        sortable: bool,
-        n_footer: int,
+        cls, frame: pd.DataFrame, formats: Mapping[str, str], *, sortable: bool, n_footer: int
     ) -> Self:
         """Lay out a table; the parameters are those of `autoeval.report.page.Page.add_table`."""
         plain = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None

@@ -12,8 +12,7 @@ import pandas as pd
 
 from autoeval.estimation.bench import BenchResult, bench
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.runtime.files import write_text
-from autoeval.runtime.writers import write_table
+from autoeval.runtime.files import write_table, write_text
 from autoeval.targets import Target, find_target
 
 
@@ -46,7 +45,7 @@ def compare_methods(
     target: str = "mAP",
     level: float = 0.9,
 ) -> MethodComparison:
-    """Leave each source out in turn, for every method and every score table."""
+    """Cross-validate over groups of sources, for every method and every score table."""
     what, parts, results, tables = find_target(target), [], [], {}
     for name, table in scores.items():
         result = bench(table, methods, target=target, level=level)
@@ -102,7 +101,7 @@ def _part(
         f"the best published score, `{result.baseline}`."
     )
     absent = [f"- `{method}`: {reason}" for method, reason in result.absent.items()]
-    missing = ["Not judged:\n\n" + "\n".join(absent)] if absent else []
+    missing = ["Not evaluated:\n\n" + "\n".join(absent)] if absent else []
     table_text = to_markdown(format_cells(cells, formats))
     return "\n\n".join([head, table_text, *missing]), cells
 

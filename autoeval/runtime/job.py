@@ -1,10 +1,10 @@
-"""What a job is, and how it ends."""
+"""What a job is, what runs it, and how it ends."""
 
 from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -92,3 +92,29 @@ def attempt(work: Work, job: Job, advance: Advance) -> Outcome:
         message, detail = f"{type(error).__name__}: {error}", traceback.format_exc(limit=-3)
         return Outcome([], time.perf_counter() - start, message, detail)
     return Outcome(rows, time.perf_counter() - start)
+
+
+class Executor(Protocol):
+    """Runs jobs in some order and in any number of processes, with the same results."""
+
+    def run(
+        self, jobs: Iterable[Job], work: Work, advance: Advance
+    ) -> Iterator[tuple[Job, Outcome]]:
+        """Yield jobs as they end.
+
+        Takes a job from ``jobs`` only when there is a worker for it, and starts nothing where there
+        is no job. `InputError` from ``work`` ends the run.
+        """
+        ...
+
+
+class LocalExecutor:
+    """Runs jobs one after another in this process."""
+
+    def run(
+        self, jobs: Iterable[Job], work: Work, advance: Advance
+    ) -> Iterator[tuple[Job, Outcome]]:
+        """Yield each job as it ends."""
+        for job in jobs:
+            prepare(work)
+            yield job, attempt(work, job, advance)

@@ -6,12 +6,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from autoeval.runtime.claims import Claims
-from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.executors.local import LocalExecutor
-from autoeval.runtime.job import Job, Outcome, Work
+from autoeval.runtime.job import Executor, Job, LocalExecutor, Outcome, Work
 from autoeval.runtime.progress import announced_bar
-from autoeval.runtime.store import RowStore
+from autoeval.runtime.store import Claims, RowStore
 
 POLL_S = 0.5
 
@@ -26,12 +23,7 @@ class JobCounts:
 
 
 def run_jobs(
-    jobs: Sequence[Job],
-    work: Work,
-    store: RowStore,
-    *,
-    what: str,
-    executor: Executor | None = None,
+    jobs: Sequence[Job], work: Work, store: RowStore, *, what: str, executor: Executor | None = None
 ) -> JobCounts:
     """Run the jobs that the store lacks.
 

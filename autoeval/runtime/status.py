@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.runtime.states import FAILED
+from autoeval.runtime import FAILED
 from autoeval.runtime.store import MANIFEST, RowStore
 
 RECENT = 50

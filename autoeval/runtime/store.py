@@ -2,20 +2,155 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow
+import pyarrow.parquet
+from filelock import FileLock, Timeout
 
-from autoeval.runtime.claims import Claims
-from autoeval.runtime.files import write_text
+from autoeval.runtime import FAILED, OK
+from autoeval.runtime.files import atomic_path, write_text
 from autoeval.runtime.job import Job
-from autoeval.runtime.row_file import DamagedRowsError, read_row_file, write_row_file
-from autoeval.runtime.states import FAILED, OK
+
+
+class Claims:
+    """Locks on jobs, one file each, among all processes that share a folder.
+
+    A lock belongs to an open file (``flock``): it ends with its owner, however that dies, also
+    between machines on a network file system with locks. A file that a dead owner leaves behind
+    locks nothing.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where the lock files lie; made on the first claim.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Claims(folder).kept() as mine:
+    ...     other = Claims(folder)
+    ...     first = mine.take("job"), other.take("job"), other.is_taken("job")
+    ...     mine.release("job")
+    ...     first, other.is_taken("job")
+    ((True, False, True), False)
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._held: dict[str, FileLock] = {}
+
+    @contextmanager
+    def kept(self) -> Iterator[Claims]:
+        """Release in the end what is still held."""
+        try:
+            yield self
+        finally:
+            for key in list(self._held):
+                self.release(key)
+
+    def take(self, key: str) -> bool:
+        """Claim a job; False when another has it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = self._lock(key)
+        if not _acquire(lock):
+            return False
+        self._held[key] = lock
+        return True
+
+    def release(self, key: str) -> None:
+        """Give a job back, and remove its lock file.
+
+        Who opened the file before may still lock it afterwards: a claim says who works on a job,
+        not whether it is done. Look for its result after claiming.
+        """
+        lock = self._held.pop(key)
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
+
+    def is_taken(self, key: str) -> bool:
+        """Whether some process works on a job."""
+        lock = self._lock(key)
+        if not Path(lock.lock_file).exists():
+            return False
+        free = _acquire(lock)
+        lock.release()
+        return not free
+
+    def _lock(self, key: str) -> FileLock:
+        return FileLock(self.folder / f"{key}.lock", thread_local=False)
+
+
+def _acquire(lock: FileLock) -> bool:
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return False
+    return True
+
+
+SEAL = b"autoeval.rows"
+
+
+class DamagedRowsError(Exception):
+    """Rows that cannot be trusted, with the reason."""
+
+
+def write_row_file(path: Path, job: str, rows: pd.DataFrame) -> None:
+    """Write rows with the name of their job and a digest of their content, atomically."""
+    table = pyarrow.Table.from_pandas(rows, preserve_index=False)
+    seal = json.dumps({"job": job, "digest": rows_digest(table.to_pandas())}).encode()
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), SEAL: seal})
+    with atomic_path(path) as temporary:
+        pyarrow.parquet.write_table(table, temporary)
+
+
+def read_row_file(path: Path, job: str) -> pd.DataFrame:
+    """Read what `write_row_file` wrote for a job.
+
+    Raises
+    ------
+    DamagedRowsError
+        If it is no such file, of another job, or its content has changed.
+    """
+    rows, seal = _opened(path)
+    if seal["job"] != job:
+        raise DamagedRowsError(f"holds the rows of another job, {seal['job']}")
+    if seal["digest"] != rows_digest(rows):
+        raise DamagedRowsError("does not match its checksum: its content has changed on disk")
+    return rows
+
+
+def _opened(path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return rows and seal; a changed byte may make any part of the readers fail in any way."""
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            table = file.read()
+        metadata = table.schema.metadata or {}
+        seal = json.loads(metadata[SEAL]) if SEAL in metadata else {}
+        rows = table.to_pandas()
+    except Exception as error:
+        raise DamagedRowsError(f"cannot be read ({error})") from error
+    if not seal.keys() >= {"job", "digest"}:
+        raise DamagedRowsError("is a Parquet file of something else")
+    return rows, seal
+
+
+def rows_digest(rows: pd.DataFrame) -> str:
+    """Return a hash of the columns and values of a table, as it comes back from Parquet."""
+    columns = [(name, str(dtype)) for name, dtype in rows.dtypes.items()]
+    digest = hashlib.sha256(repr((columns, len(rows))).encode())
+    digest.update(pd.util.hash_pandas_object(rows, index=False).to_numpy().tobytes())
+    return digest.hexdigest()
+
 
 MANIFEST = "jobs.json"
 

@@ -1,10 +1,11 @@
-"""Independent pieces of work in several threads."""
+"""Independent pieces of work in several threads, and items made ahead of their use."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,3 +40,48 @@ def as_done(
             yield future.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+Key = TypeVar("Key")
+
+
+class Ahead(Generic[Key, Item]):
+    """Makes items in another thread, in order and at most a few before they are asked for.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the item of a key. It is never called twice at once.
+    keys : iterable
+    depth : int
+        Items made or being made that nobody has asked for yet, at most.
+
+    Examples
+    --------
+    >>> with Ahead(str.upper, "abc", depth=2) as letters:
+    ...     [letter() for letter in letters]
+    ['A', 'B', 'C']
+    """
+
+    def __init__(self, make: Callable[[Key], Item], keys: Iterable[Key], *, depth: int) -> None:
+        self.make = make
+        self.keys = keys
+        self.depth = depth
+
+    def __enter__(self) -> Iterator[Callable[[], Item]]:
+        """Begin; for each key there is a function that waits for its item, or raises its error."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ahead")
+        return self._each()
+
+    def __exit__(self, *error: object) -> None:
+        """Wait for the item in work and make no more."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def _each(self) -> Iterator[Callable[[], Item]]:
+        waiting: deque[Future[Item]] = deque()
+        for key in self.keys:
+            waiting.append(self._thread.submit(self.make, key))
+            if len(waiting) > self.depth:
+                yield waiting.popleft().result
+        while waiting:
+            yield waiting.popleft().result

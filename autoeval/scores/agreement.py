@@ -30,7 +30,7 @@ class Agreement(Score):
     the mean over `IOU_THRESHOLDS` and over the categories with a confident box; one feature for
     each confidence that makes a box stand for the truth, ``NAME@0.20`` to ``NAME@0.50``, NaN where
     nothing is that confident. Boxes of the other pass count with any score. Source: this project
-    (docs/agreement.md), after COCO's evaluation.
+    (docs/explanation/agreement.md), after COCO's evaluation.
 
     Subclasses say which pass, and may say that other boxes stand for the truth.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -11,12 +12,21 @@ from typing_extensions import Self
 from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Evidence
 from autoeval.metrics.influence import influence_function
+from autoeval.metrics.operating_point import (
+    CountCurve,
+    denominators,
+    image_counts,
+    value_of,
+)
 from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.scores.base import Score
 from autoeval.scores.context import ScoreContext
 from autoeval.scores.direction import rising
 from autoeval.scores.registry import register
+from autoeval.targets import OperatingPoint
 
+EXPECTED = "expected_"  # before the name of a target at a threshold: its score
+WEIGHT = "weight_"  # before it: its denominator, by which categories are weighted
 FOUND, LIKELY = 0.05, 0.3  # true-positive probabilities at IoU .5
 MOST_IMAGES = 20_000  # evenly taken from the first to the last
 SMALLEST = 1e-6  # box, as a share of the image
@@ -35,19 +45,28 @@ class CalibratedScores(Score):
     - ``box_size``: mean logarithm of the side of the boxes over .05, :math:`\sqrt{wh}` relative to
       that of the image, weighted by probability.
 
+    Those of targets at a threshold, such as ``expected_recall@0.3``, are the same ratios of
+    expected counts.
+
     Parameters
     ----------
     calibration : ScoreCalibration, optional
         Without it there is no score.
+    at_thresholds : sequence of str
+        Targets, such as ``recall@0.3``.
     """
 
     name = "calibrated"
     meaning = "expected average precision, share of likely boxes, size of boxes; calibrated"
     features = rising("expected_ap", "likely_share", "box_size")
-    source = "this project (docs/calibration.md), after Kull et al. 2017"
+    source = "this project (docs/explanation/calibration.md), after Kull et al. 2017"
 
-    def __init__(self, calibration: ScoreCalibration | None = None) -> None:
+    def __init__(
+        self, calibration: ScoreCalibration | None = None, *, at_thresholds: Sequence[str] = ()
+    ) -> None:
         self.calibration = calibration
+        named = {f"{EXPECTED}{name}": OperatingPoint.of(name) for name in at_thresholds}
+        self.points = {name: point for name, point in named.items() if point}
         self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]] = []
 
     @classmethod
@@ -101,19 +120,36 @@ class CalibratedScores(Score):
     def compute(self) -> dict[str, float]:
         """Return the scores; NaN where the category is not found."""
         if not self._parts or not len(self._found.images):
-            return dict.fromkeys(self.features, math.nan)
+            weights = {f"{WEIGHT}{of}": 0.0 for of in self.points.values()}
+            return dict.fromkeys((*self.features, *self.points), math.nan) | weights
         found = self._found
         shares, sizes, weights = found.sums
         return {
             "expected_ap": float(found.ranking.average_precision().mean()),
             "likely_share": float(shares.mean()),
             "box_size": float(sizes.sum() / weights.sum()),
+            **{name: value_of(of.measure, self._counts(of)) for name, of in self.points.items()},
+            **{f"{WEIGHT}{of}": self._weight(of) for of in self.points.values()},
         }
+
+    @property
+    def curve(self) -> CountCurve | None:
+        """Expected counts at every threshold; None where the category is not found."""
+        if not self._parts or not len(self._found.images):
+            return None
+        return CountCurve.of(self._found.ranking)
+
+    def _weight(self, point: OperatingPoint) -> float:
+        return float(denominators(point.measure, self._counts(point)).sum())
+
+    def _counts(self, point: OperatingPoint) -> np.ndarray:
+        return image_counts(self._found.ranking, point.score_thr, point.level)
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the scores of images that count as often as drawn, expected AP to first order."""
         if not self._parts or not len(self._found.images):
-            return {name: np.full(len(counts), np.nan) for name in self.features}
+            every = (*self.features, *self.points)
+            return {name: np.full(len(counts), np.nan) for name in every}
         found = self._found
         drawn = counts[:, found.images].astype(np.float64)
         total = np.where(drawn.any(axis=1), drawn.sum(axis=1), np.nan)
@@ -124,7 +160,13 @@ class CalibratedScores(Score):
             "expected_ap": expected + drawn @ influence / total,
             "likely_share": drawn @ shares / total,
             "box_size": (drawn @ sizes) / np.where(np.isnan(total), np.nan, drawn @ weights),
+            **{name: self._resampled(of, drawn) for name, of in self.points.items()},
         }
+
+    def _resampled(self, point: OperatingPoint, drawn: np.ndarray) -> np.ndarray:
+        counts = self._counts(point)
+        below = drawn @ denominators(point.measure, counts)
+        return np.divide(drawn @ counts[0], below, out=np.full(len(drawn), np.nan), where=below > 0)
 
     @cached_property
     def _found(self) -> _Found:

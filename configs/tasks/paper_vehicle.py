@@ -1,7 +1,7 @@
 # Vehicles in the ten data sets of Yang et al. 2024 (table 1), in the layouts in which they were
 # published, each in a folder of the data root. The paper does not say which split, which words or
-# which boxes; the lines below are the most plausible reading. docs/reproduce.md says where the sets
-# are had.
+# which boxes; the lines below are the most plausible reading. docs/how-to/reproduce.md says where
+# the sets are had.
 name = "paper_vehicle"
 categories = ["vehicle"]
 

@@ -71,7 +71,7 @@ default_hooks = dict(
     timer=dict(type="IterTimerHook"),
     logger=dict(type="LoggerHook", interval=20),
     param_scheduler=dict(type="ParamSchedulerHook"),
-    checkpoint=dict(type="CheckpointHook", interval=1, max_keep_ckpts=1),
+    checkpoint=dict(type="CheckpointHook", interval=1),  # all epochs are kept, to compare
 )
 log_processor = dict(type="LogProcessor", window_size=20, by_epoch=True)
 randomness = dict(seed=0)

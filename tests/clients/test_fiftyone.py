@@ -1,4 +1,4 @@
-"""FiftyOne: the round trip of docs/predictions.md, and the data sets that it writes.
+"""FiftyOne: the round trip of docs/how-to/predictions.md, and the data sets that it writes.
 
 FiftyOne starts MongoDB, which its package `fiftyone-db` downloads when it is installed; where it
 could not, name a running one with FIFTYONE_DATABASE_URI.
@@ -62,7 +62,7 @@ def test_there_and_back(site, dataset, monkeypatch, capsys):
     estimates = json.loads((site / "work_dirs/estimate/result.json").read_text())["estimate"]
     assert estimates["n_images"] == 40
     made = {}
-    exec(snippet("docs/predictions.md", "fiftyone"), made)
+    exec(snippet("docs/how-to/predictions.md", "fiftyone"), made)
     given = json.loads((site / "new_predictions.json").read_text())
     labels = made["dataset"].values("predictions.detections")
     made["dataset"].delete()

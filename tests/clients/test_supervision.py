@@ -1,4 +1,4 @@
-"""supervision: its snippet of docs/predictions.md, and the data sets that it writes."""
+"""supervision: its snippet of docs/how-to/predictions.md, and the data sets that it writes."""
 
 import json
 
@@ -25,7 +25,7 @@ def test_the_snippet_gives_detections_that_annotators_draw(tmp_path, monkeypatch
     (tmp_path / "out" / "predictions.json").write_text(json.dumps(rows))
     monkeypatch.chdir(tmp_path)
     made = {}
-    exec(snippet("docs/predictions.md", "supervision"), made)
+    exec(snippet("docs/how-to/predictions.md", "supervision"), made)
     detections = made["detections"]
     np.testing.assert_allclose(detections.xyxy, BOXES["a.jpg"])
     assert detections.class_id.tolist() == [2, 1]

@@ -1,4 +1,4 @@
-"""The torchvision snippet of docs/predictions.md, run as it is written."""
+"""The torchvision snippet of docs/how-to/predictions.md, run as it is written."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_boxes_of_the_snippet(monkeypatch):
     weights = detection.FasterRCNN_ResNet50_FPN_V2_Weights
     monkeypatch.setattr(weights, "get_state_dict", untrained)
     made = {}
-    exec(snippet("docs/predictions.md", "torchvision.models"), made)
+    exec(snippet("docs/how-to/predictions.md", "torchvision.models"), made)
     detector = made["detector"]
     image = np.random.default_rng(0).integers(0, 255, (120, 160, 3), np.uint8)
     (seen,) = detector.observe([image], ["street"])

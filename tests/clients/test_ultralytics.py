@@ -1,4 +1,4 @@
-"""Ultralytics: the commands and the snippet of docs/predictions.md, run as they are written."""
+"""Ultralytics: commands and snippet of docs/how-to/predictions.md, run as they are written."""
 
 import json
 import shlex
@@ -63,7 +63,7 @@ def written(folder):
     """What the commands of the page write, by their `name`."""
     from ultralytics.cfg import entrypoint
 
-    page = (ROOT / "docs/predictions.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/predictions.md").read_text("utf-8")
     (block,) = [block for block in shell_of(page) if "yolo val" in block]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -105,7 +105,7 @@ def test_boxes_are_in_pixels_of_their_image(folder, written, name):
 def test_the_snippet(folder, monkeypatch):
     monkeypatch.chdir(folder)
     made = {}
-    exec(snippet("docs/predictions.md", "from ultralytics"), made)
+    exec(snippet("docs/how-to/predictions.md", "from ultralytics"), made)
     image = load_image_folder(folder / "new_site")[0].read()
     (seen,) = made["detector"].observe([image], ["a"], wants=("half_size",))
     assert len(seen.clean) > 3 and len(seen.half_size) > 3

@@ -17,7 +17,7 @@ def usable_torchvision():
 
 
 def _with_own_nms(torch):
-    from autoeval.detectors.ops.hard_nms import nms
+    from autoeval.detectors.ops.nms import nms
 
     library = torch.library.Library("torchvision", "DEF")
     for name in ("nms", "qnms"):

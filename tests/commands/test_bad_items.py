@@ -101,7 +101,9 @@ def test_bad_entries_are_counted_and_left_out(world, tmp_path, capsys):
     world[1].write_text(json.dumps(rows + [{**rows[0], **change} for change in bad]))
     labels = json.loads(world[0].read_text())
     huge = {**labels["annotations"][0], "id": 10**6, "bbox": [1e308, 1e308, 1e308, 1e308]}
-    world[0].write_text(json.dumps({**labels, "annotations": [*labels["annotations"], huge]}))
+    odd = [{**huge, **c} for c in ({"category_id": [1]}, {"image_id": {"a": 1}}, {"bbox": [1, 2]})]
+    annotations = [*labels["annotations"], huge, *odd]
+    world[0].write_text(json.dumps({**labels, "annotations": annotations}))
     capsys.readouterr()
     assert fit(tmp_path, *world) == 0
     assert json.loads((tmp_path / "fit/result.json").read_text())["per_source"] == sound
@@ -109,6 +111,7 @@ def test_bad_entries_are_counted_and_left_out(world, tmp_path, capsys):
     for what in ("without image_id and file_name", "without category_id", "beyond 1e+07 pixels"):
         assert f"entries {what}" in text or f"entries whose bbox is {what}" in text
     assert "labelled boxes with an edge beyond 1e+07 pixels, left out: 1" in text
+    assert f"annotations left out: 3 of {len(annotations)} (annotations[" in text
 
 
 @pytest.mark.parametrize("categories", [["car"], {"a": 1}, [{"name": "car"}], [7]])

@@ -38,29 +38,28 @@ def world(tmp_path_factory):
 
 def test_slopes_are_fitted_printed_and_written(world, capsys):
     folder, detector, options = world
-    assert main(["fit-change", *options, "--out", str(folder / "changes.json")]) == 0
+    assert main(["fit-change", *options]) == 0
     said = capsys.readouterr().out
     assert "2 kinds of corruption at 5 labelled sites of 5 families" in said
     assert said.count("MAE") == 2 and "changes.json" in said
-    model = read_change_model(folder / "changes.json")
+    model = read_change_model(folder / "rows/changes.json")
     assert "rectangles under 2 kinds" in model.origin
-    clean = read_change_model(folder / "changes.json", signals=False, half_size=False)
+    clean = read_change_model(folder / "rows/changes.json", signals=False, half_size=False)
     assert not {"half", "again", "half_boxes", *MEANINGS} & set(clean.needs)
-    half = read_change_model(folder / "changes.json", signals=False)
+    half = read_change_model(folder / "rows/changes.json", signals=False)
     assert "half_boxes" in half.needs and not set(MEANINGS) & set(half.needs)
     assert detector.observed > 0
 
 
 def test_the_study_starts_from_what_was_observed(world, capsys):
     folder, detector, options = world
-    assert main(["fit-change", *options, "--out", str(folder / "changes.json")]) == 0
+    assert main(["fit-change", *options]) == 0
     before = detector.observed
-    out = folder / "out"
-    assert main(["study", "changes", *options, "--orders", "2", "--out", str(out)]) == 0
+    assert main(["study", "changes", *options, "--orders", "2"]) == 0
     assert detector.observed == before
     said = capsys.readouterr().out
     assert "family and kind not seen" in said and "mean confidence" in said
-    names = {path.name for path in out.iterdir()}
+    names = {path.name for path in (folder / "rows").iterdir()}
     assert {
         "changes.png",
         "changes.md",
@@ -71,10 +70,10 @@ def test_the_study_starts_from_what_was_observed(world, capsys):
 
 
 def test_a_name_is_each_severity_and_all_each_corruption_on_the_same_images(world, tmp_path):
-    folder, _, options = world
+    _, _, options = world
     options = [*options, "--n-sets", "0", "--work-dir", str(tmp_path)]
     options += ["--everywhere", "contrast", "all=1", "all=2", "all=3"]
-    assert main(["fit-change", *options, "--out", str(folder / "all.json")]) == 0
+    assert main(["fit-change", *options]) == 0
     rows = pd.concat(pd.read_parquet(path) for path in tmp_path.glob("*.parquet"))
     sets = rows.groupby(["source", "transforms"])["file_name"].agg(frozenset)
     changed = sets.drop("", level="transforms").groupby("source")

@@ -38,7 +38,9 @@ def command(tmp_path, monkeypatch):
 def test_tells_the_target_beside_the_constant_predictor(command, tmp_path, capsys):
     assert main([*command, "--report", str(tmp_path / "page.html")]) == 0
     shown = capsys.readouterr().out
-    assert "Each source left out in turn (count_mae, in objects an image)" in shown
+    assert (
+        "Cross-validation, one group of sources held out (count_mae, in objects an image)" in shown
+    )
     rows = pd.read_csv(tmp_path / "page" / "held_out.csv")
     assert set(rows["method"]) == {"bos", "bos_strict", "median", "constant"}
     assert len(rows) == 4 * 4 and (tmp_path / "page.html").exists()

@@ -46,7 +46,7 @@ def test_sources_are_left_out_and_the_new_place_is_estimated(command, tmp_path, 
     by_category = result["estimate"]["per_category"]
     assert by_category["hard"]["value"] < by_category["easy"]["value"]
     assert result["estimate"]["n_images"] == 60
-    assert "Each source left out in turn" in capsys.readouterr().out
+    assert "Cross-validation, one group of sources held out" in capsys.readouterr().out
     assert (tmp_path / "work/estimator.parquet").is_file()
 
 

@@ -9,7 +9,7 @@ from brightness import BrightnessDetector, write_table
 from labelled_colours import write_colours, write_detector, write_task
 
 from autoeval.cli import main
-from autoeval.detectors.black_boxes import python_file
+from autoeval.detectors import detector_spec
 from autoeval.estimation.observation.kept_observer import OBSERVED
 
 N = 80
@@ -119,7 +119,7 @@ def test_changed_labels_are_read_anew_though_no_image_is(stopped, table, tmp_pat
 
 @pytest.fixture
 def stopped_box(monkeypatch):
-    load = python_file.load_black_box
+    load = detector_spec.load_black_box
 
     def load_stopped(text):
         detector = load(text)
@@ -127,14 +127,14 @@ def stopped_box(monkeypatch):
         detector.find = lambda images: CtrlC.see(images) or find(images)
         return detector
 
-    monkeypatch.setattr(python_file, "load_black_box", load_stopped)
+    monkeypatch.setattr(detector_spec, "load_black_box", load_stopped)
 
 
 @pytest.mark.parametrize(
     ("command", "files"),
     [
         (["estimate", "--work-dir"], ["result.json"]),
-        (["label", "plan", "--out"], ["plan.json", "pool.npz", "annotations.json"]),
+        (["label", "plan", "--work-dir"], ["plan.json", "pool.npz", "annotations.json"]),
     ],
 )
 def test_an_estimator_of_places_goes_on(stopped_box, places, tmp_path, capsys, command, files):

@@ -14,7 +14,7 @@ from autoeval.cli import main
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.truth import Truth
-from autoeval.detectors.black_boxes.python_file import load_black_box
+from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.plan_file import load_plan
@@ -46,7 +46,7 @@ def plan(world, tmp_path):
     """Words that plan into an own folder."""
     saved = ["--estimator", str(world / "work" / "estimator.parquet")]
     pool = ["--images", str(world / "new" / "images")]
-    return ["label", "plan", *saved, *pool, "--out", str(tmp_path / "site")]
+    return ["label", "plan", *saved, *pool, "--work-dir", str(tmp_path / "site")]
 
 
 def drawn(tmp_path):
@@ -170,7 +170,7 @@ def test_labels_that_no_plan_drew(world, tmp_path, capsys):
     saved = ["--estimator", str(world / "work" / "estimator.parquet")]
     labels = labels_of(world / "new", [f"{k:02d}.png" for k in range(15)], tmp_path / "l.json")
     pool = ["--images", str(world / "new" / "images"), "--labels", str(labels), "--json"]
-    assert main(["label", "estimate", *saved, *pool, "--out", str(tmp_path / "a")]) == 0
+    assert main(["label", "estimate", *saved, *pool, "--work-dir", str(tmp_path / "a")]) == 0
     one = json.loads(capsys.readouterr().out)["labelled_estimate"]
     assert one["n_labelled"] == 15
     assert any("simple random draw" in text for text in one["warnings"])
@@ -245,7 +245,7 @@ def test_an_estimator_with_a_teacher_asks_it_about_the_pool(world, plan, tmp_pat
     assert main(["label", "plan", *pool, "--n", "12"]) == 0  # it is remembered
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
     assert estimate(tmp_path, labels) == 0
-    unplanned = [*pool[:4], "--labels", str(labels), "--out", str(tmp_path / "unplanned")]
+    unplanned = [*pool[:4], "--labels", str(labels), "--work-dir", str(tmp_path / "unplanned")]
     assert main(["label", "estimate", *unplanned]) == 0
     unplanned[-2] = "--work-dir"
     assert main(["estimate-map", *unplanned]) == 0

@@ -23,7 +23,7 @@ def test_every_cell_of_table_1_has_a_figure_or_its_method_a_reason(tmp_path, cap
     whole = own.drop(columns="average").notna().all(axis=1)
     assert whole["mAP"] and whole["bos"]
     for method in own.index[~whole]:
-        assert f"{method} was not judged" in shown.out
+        assert f"{method} was not evaluated" in shown.out
 
 
 def test_photographs_are_taken_at_equal_distances_with_their_vehicles(shared):

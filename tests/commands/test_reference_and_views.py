@@ -56,7 +56,7 @@ def test_both_add_their_scores(roads):
     own = table[(table["source"] == "day_street") & (table["kind"] == "seed")]
     assert own["fd"].iloc[0] == pytest.approx(0, abs=1e-6)  # the domain against itself
     assert (table.drop(own.index)["fd"] > 0.01).all()
-    assert table["view_consistency"].between(-1, 1).all()
+    assert table["view_consistency"].between(-1, 1).all() and table["ccs"].between(0, 1).all()
 
 
 def test_a_run_that_goes_on_does_not_observe_the_domain_again(scored, capsys):

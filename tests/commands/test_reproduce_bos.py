@@ -8,7 +8,7 @@ from rectangles import RectangleDetector
 
 from autoeval.cli import main
 from autoeval.detections import Detections
-from autoeval.results.reproduce.printed import load_printed
+from autoeval.research.reproduce.printed import load_printed
 from benchmarks.paper_layouts import SETS, coco, exdark, kitti, write_sets
 from benchmarks.person_layouts import WITH_BOTH, write_person_sets
 
@@ -167,7 +167,7 @@ def test_another_detector_is_told(reproduce, tmp_path):
     code, shown, told = reproduce("--detector", "yolox_nano")
     assert code == 0 and "yolox_nano on paper_vehicle: 30 images" in told
     assert "NOT AS PRINTED: own figures are those of yolox_nano, yolox_nano on 3" in shown
-    assert "fd was not judged" in shown  # the stand-in gives no features
+    assert "fd was not evaluated" in shown  # the stand-in gives no features
 
 
 def test_the_protocol_of_the_paper_is_the_default(reproduce, tmp_path):

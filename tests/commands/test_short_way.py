@@ -91,7 +91,7 @@ other = 7
 
 
 def test_a_black_box_by_its_file(tmp_path):
-    from autoeval.detectors.black_boxes.python_file import load_black_box, names_python
+    from autoeval.detectors.detector_spec import load_black_box, names_python
 
     path = tmp_path / "mine.py"
     path.write_text(BLACK_BOX)

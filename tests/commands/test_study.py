@@ -40,7 +40,7 @@ def study(world, name, *options):
     given = ["--scores", str(folder / "scores")]
     if name in ("sample-set-size", "test-set-size", "box-level", "examples"):
         given = [*detector, "--work-dir", str(folder / "boxes")]
-    return main(["study", name, *given, "--out", str(folder / "out"), *options])
+    return main(["study", name, *given, "--work-dir", str(folder / "out"), *options])
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_the_study_of_labelled_sites(world, tmp_path, capsys):
         f"data_root = {str(world)!r}\n"
         f"seed_sets = [dict(name='site', labels={str(site_labels(world))!r}, img_dir='.')]\n"
     )
-    words = ["study", "compare", "--task", str(task), "--draws", "3", "--out", str(tmp_path)]
+    words = ["study", "compare", "--task", str(task), "--draws", "3", "--work-dir", str(tmp_path)]
     for name in ("strong", "weak"):
         folder = tmp_path / name
         folder.mkdir()

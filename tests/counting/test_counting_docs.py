@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_the_table_of_the_counts_is_that_of_the_command(tmp_path):
     examples = DOCS / "counting" / "examples"
     files = sorted(map(str, examples.glob("*/predictions.csv")))
-    argv = [*files, "--truth", str(examples / "overpass.csv"), "--out", str(tmp_path)]
+    argv = [*files, "--truth", str(examples / "overpass.csv"), "--work-dir", str(tmp_path)]
     assert main(["count", "evaluate", *argv]) == 0
     found = pd.read_csv(tmp_path / "measures.csv", index_col="model")
     intervals = pd.read_csv(tmp_path / "intervals.csv", index_col="measure")

@@ -7,7 +7,7 @@ from rectangles import BOXES, RectangleDetector, rectangle_task
 
 from autoeval.counting.binning import released_bins
 from autoeval.counting.label_free import EDGES, CountingError, CountingErrorSettings
-from autoeval.counting.measures.binned import bin_table, pooled
+from autoeval.counting.measures.count_errors import bin_table, pooled
 from autoeval.detections import Detections
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings

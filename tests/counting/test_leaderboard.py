@@ -75,7 +75,7 @@ def test_another_measure_may_rank(runs):
 
 def test_the_command_writes_page_and_tables(runs, tmp_path, capsys):
     folders = ["night=" + str(runs[0]), *map(str, runs[1:])]
-    assert main(["count", "leaderboard", *folders, "--out", str(tmp_path / "out")]) == 0
+    assert main(["count", "leaderboard", *folders, "--work-dir", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr().out
     assert "night is ranked by pooled MAE" in shown and "mean rank" in shown
     ranks = pd.read_csv(tmp_path / "out/ranks.csv", index_col="model")
@@ -113,7 +113,7 @@ def test_real_runs_are_read(tmp_path):
         rows = "".join(f"{k},{k + 3},{k + 3 + shift * (-1) ** k}\n" for k in range(12))
         (tmp_path / f"{name}.csv").write_text("id,target,pred\n" + rows)
     files = [str(tmp_path / f"{name}.csv") for name in ("far", "near")]
-    argv = [*files, "--bins", "sta", "--n-resamples", "20", "--out", str(tmp_path / "run")]
+    argv = [*files, "--bins", "sta", "--n-resamples", "20", "--work-dir", str(tmp_path / "run")]
     assert main(["count", "evaluate", *argv]) == 0
     [standing] = read_runs([tmp_path / "run"])
     assert standing.table["model"].tolist() == ["near", "far"]

@@ -4,11 +4,10 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.data.film import Film, film_frames
+from autoeval.data.film import Film, film_frames, time_blocks
 from autoeval.data.find_images import find_images
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.images import UnreadableImageError
-from autoeval.data.time_blocks import time_blocks
 from autoeval.errors import InputError
 
 FPS, N = 10, 50

@@ -1,11 +1,18 @@
+"""Images without labels as files or arrays, and when they were taken."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
+from autoeval.data.coco import read_coco
+from autoeval.data.find_images import list_images
 from autoeval.data.image_folder import ImageFile, load_image_folder
-from autoeval.data.unlabelled import list_images
 from autoeval.errors import InputError
 
 PIXELS = np.full((4, 6, 3), 7, np.uint8)
@@ -53,3 +60,23 @@ def test_arrays_are_named_by_position_and_read_as_they_are():
 def test_what_is_no_image_is_refused(images, message):
     with pytest.raises(InputError, match=message):
         list_images(images)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"date_captured": "2026-03-02 09:15:07"}, datetime(2026, 3, 2, 9, 15, 7)),  # COCO
+        ({"date_captured": "2026-03-02T09:15:07+00:00"}, datetime(2026, 3, 2, 9, 15, 7)),
+        ({"datetime": "2026-03-02T09:15:07Z"}, datetime(2026, 3, 2, 9, 15, 7)),
+        ({"datetime": "2026:03:02 09:15:07"}, datetime(2026, 3, 2, 9, 15, 7)),  # as EXIF writes it
+        ({"date_captured": "", "datetime": "2026-03-02"}, datetime(2026, 3, 2)),
+        ({"date_captured": "yesterday"}, None),
+        ({"date_captured": None}, None),
+        ({"date_captured": 1_772_000_000}, None),  # in which unit?
+        ({}, None),
+    ],
+)
+def test_the_time_of_an_image_is_read(fields, expected, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"images": [{"id": 1, "file_name": "a.jpg", **fields}]}))
+    assert read_coco(path).images[0].taken == expected

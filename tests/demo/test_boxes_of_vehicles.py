@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from autoeval.demo.roadworld.camera import Camera
 from autoeval.demo.roadworld.dataset import MIN_SIDE, MIN_VISIBLE, projected_box, visible_boxes
 from autoeval.demo.roadworld.environments import ENVIRONMENTS, draw_light
 from autoeval.demo.roadworld.ground import Road
+from autoeval.demo.roadworld.panels import Camera
 from autoeval.demo.roadworld.rendering import render
 from autoeval.demo.roadworld.scene import Scene, draw_scene
 from autoeval.demo.roadworld.traffic import Vehicle

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.demo.roadworld.camera import Camera
+from autoeval.demo.roadworld.panels import Camera
 
 
 def test_level_camera_by_hand():

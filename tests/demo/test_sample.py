@@ -7,10 +7,10 @@ import shlex
 import numpy as np
 
 from autoeval.cli import main
-from autoeval.demo.sample import write_sample
+from autoeval.demo.showing import write_sample
 from tests.doc_pages import ROOT
 
-SAMPLE = ROOT / "docs" / "sample"
+SAMPLE = ROOT / "docs" / "getting-started" / "sample"
 
 
 def boxes_of(document, n_images):

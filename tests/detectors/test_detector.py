@@ -1,5 +1,10 @@
 """What `observe` promises beyond the known detectors."""
 
+from __future__ import annotations
+
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -128,3 +133,27 @@ def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):
     for one, two in zip(alone, together, strict=True):
         for a, b in zip((one.clean, *one.perturbed), (two.clean, *two.perturbed), strict=True):
             np.testing.assert_allclose(a.scores[:5], b.scores[:5], atol=1e-3)
+
+
+PROGRAM = """
+import warnings
+import numpy as np
+from autoeval.detectors import Detector
+from autoeval.detectors.building.category_names import coco_categories
+from autoeval.detectors.loading import build_model, read_config
+
+config = read_config("yolox_nano")
+detector = Detector(build_model(config), config, coco_categories())
+detector.observe([np.zeros((64, 64, 3), np.uint8)], ["a"])
+warnings.warn("something else of the future", FutureWarning)
+"""
+
+
+def test_three_warnings_are_silent_and_no_other():
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
+    )
+    assert "something else of the future" in run.stderr
+    assert "pkg_resources" not in run.stderr
+    assert "autocast" not in run.stderr
+    assert "meshgrid" not in run.stderr

@@ -12,8 +12,8 @@ from autoeval.detectors.building.aliases import detector_names
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.forward.dropout import feature_dropout
 from autoeval.detectors.forward.passes import Batch, HookedPasses
-from autoeval.detectors.inputs.preprocessing import collate
 from autoeval.detectors.loading import build_model, read_config
+from autoeval.detectors.preprocessing import collate
 
 NAMES = [
     "faster_rcnn_r50",

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from autoeval.detectors.building.aliases import detector_names, find_config
-from autoeval.detectors.inputs.preprocessing import Preprocessor
 from autoeval.detectors.loading import build_model, load_detector, read_config
+from autoeval.detectors.preprocessing import Preprocessor
 from autoeval.errors import InputError
 
 NAMES = [name for name in detector_names() if name.startswith("paper/")]

@@ -88,7 +88,7 @@ def test_the_command_prints_and_writes_one_table_a_score_table(tmp_path, capsys)
         (tmp_path / name).mkdir()
         score_table(seed).to_parquet(tmp_path / name / "scores.parquet")
     out = tmp_path / "out"
-    words = [str(tmp_path / "one"), str(tmp_path / "two"), "--out", str(out)]
+    words = [str(tmp_path / "one"), str(tmp_path / "two"), "--work-dir", str(out)]
     assert main(["bench", *words, "--method", "ac", "bos", "constant", "fd"]) == 0
     printed = capsys.readouterr().out
     assert "All tables together" in printed

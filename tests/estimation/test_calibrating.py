@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.calibration import CalibrationPrior, Usual
-from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.panel_prior import calibration_prior
@@ -72,16 +70,3 @@ def test_without_calibrating_it_is_the_usual_calibration():
     assert calibration.to_dict() == usual.to_dict()
     expected = pd.concat([labelled_rows(of, usual) for of in sets], ignore_index=True)
     pd.testing.assert_frame_equal(rows, expected)
-
-
-REFUSED = "do not predict which of its boxes are right"
-
-
-def test_confidences_that_do_not_predict_which_boxes_are_right_are_refused():
-    with pytest.raises(InputError, match=REFUSED):
-        calibrated_rows([labelled("a", 0, by=lambda scores: 1 - scores)])
-    open_minded = Usual(np.array([0.0, 1, 1]), 25 * np.eye(3), np.eye(3))
-    prior = CalibrationPrior((open_minded,) * 10, PRIOR.missed)
-    sets = [labelled(f"s{k}", k, by=reshuffled) for k in range(8)]
-    with pytest.raises(InputError, match=REFUSED):
-        calibrated_rows(sets, prior=prior)

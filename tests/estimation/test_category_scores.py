@@ -154,7 +154,7 @@ def test_a_column_that_no_score_fills(found):
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
     boxes = SiteBoxes(found, calibration=USUAL)
     row = CategoryScores(boxes, 0, np.arange(3), LABELLED_FEATURES).row()
-    assert set(row) == {"category", "n_images", *FEATURES}
+    assert set(row) == {"category", "n_images", *FEATURES, "expected_counts"}
 
 
 @pytest.mark.parametrize("category", [0, 3])

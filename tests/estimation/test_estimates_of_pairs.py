@@ -113,7 +113,7 @@ def test_saved_and_loaded_it_says_the_same(tmp_path):
 
 
 def test_bad_input():
-    with pytest.raises(InputError, match="mAP on scores, not count_mae"):
+    with pytest.raises(InputError, match="threshold, not count_mae"):
         BayesianRegression(target="count_mae").fit(score_table())
     with pytest.raises(InputError, match="over 0 and under 1"):
         BayesianRegression(level=1.5).fit(score_table())

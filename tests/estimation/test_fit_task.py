@@ -96,7 +96,7 @@ def test_changed_labels_are_scored_anew(detector, task, tmp_path):
 
 
 def test_estimates_on_a_plain_folder(detector, task, tmp_path):
-    fitted = fit(detector, task, tmp_path / "work", methods=["bos"])
+    fitted = fit(detector, task, tmp_path / "work", methods=["bos", "bayes"])
     folder = write_world(tmp_path / "new", 205, n_images=8, seed=9) / "images"
     (folder / "broken.png").write_bytes(b"not an image")
     default = AccuracyEstimator().fit_rows(

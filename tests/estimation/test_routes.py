@@ -9,7 +9,7 @@ import pytest
 import autoeval
 from autoeval import AccuracyEstimator
 from autoeval.data.coco import read_coco
-from autoeval.detectors.black_boxes.python_file import load_black_box
+from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.prediction_files import PredictionFiles

@@ -10,7 +10,7 @@ from autoeval.detections import Detections
 from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
-from autoeval.metasets.config import MetaSetConfig
+from autoeval.metasets.recipe import MetaSetConfig
 from autoeval.metasets.task import Task
 
 SETTINGS = PassSettings(repeats=2)

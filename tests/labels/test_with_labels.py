@@ -17,6 +17,8 @@ from autoeval.labels.plan import BY_TIME, make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.metrics.operating_point import image_counts, influence_on, value_of
+from autoeval.targets import OperatingPoint
 
 
 @pytest.fixture(scope="module")
@@ -252,3 +254,68 @@ def test_without_a_prior_labels_stand_alone(assistance, site):
     found = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
     assert found.combined.estimate == found.difference
     assert math.isnan(found.prior.value)
+
+
+class TestAtAThreshold:
+    POINT = OperatingPoint("recall", 0.4)
+
+    @pytest.fixture(scope="class")
+    def two(self):
+        return make_site(9, n_images=120, categories=("car", "bus"))
+
+    @pytest.fixture(scope="class")
+    def plan(self, assistance, two):
+        priors = {
+            "recall@0.4": ValueWithError(0.6, 0.2),
+            "recall@0.4/car": ValueWithError(0.6, 0.2),
+        }
+        return make_plan(two.pool, assistance, n=30, priors=priors, target="recall@0.4")
+
+    def test_all_labels_give_the_truth_of_each_category_and_of_all_together(self, plan, two):
+        found = estimate_with_labels(plan.larger(120), label_set(two, range(120)))
+        counts = [image_counts(ranking, 0.4) for ranking in two.rankings]
+        for name in ("precision", "recall", "f1"):
+            whole = found.whole[f"{name}@0.4"].combined.estimate
+            assert whole.value == pytest.approx(value_of(name, np.sum(counts, axis=0)))
+            assert whole.error == 0
+        car = found.per_category["car"].combined.estimate.value
+        assert car == pytest.approx(value_of("recall", counts[0]))
+        assert found.whole["mAP"].sample.value == pytest.approx(
+            np.mean([of.average_precision().mean() for of in two.rankings])
+        )
+
+    def test_few_labels_come_near_the_truth_and_nearer_with_the_predictions(self, plan, two):
+        counts = np.sum([image_counts(ranking, 0.4) for ranking in two.rankings], axis=0)
+        predicted = plan.predicted("recall@0.4")[-1]
+        assert np.corrcoef(predicted, influence_on("recall", counts))[0, 1] > 0.2
+        found = estimate_with_labels(plan, label_set(two, plan.drawn))
+        truth = value_of("recall", counts)
+        assert abs(found.recommended.value - truth) < 3 * found.recommended.error
+        assert found.recommended.error < 0.1
+
+    def test_expected_counts_are_sums_of_probabilities_of_boxes_over_the_threshold(self, plan):
+        expected = plan.expected_counts(self.POINT)[1]
+        mine = (plan.found.label == 1) & (plan.found.scores > 0.4) & (plan.found.image == 7)
+        assert expected[0, 7] == pytest.approx(plan.probabilities[mine].sum(), rel=1e-5)
+        assert expected[1, 7] == mine.sum()
+        assert expected[2, 7] == pytest.approx(plan.objects[1, 7])
+
+    def test_any_threshold_can_be_estimated_from_a_plan_of_another(self, plan, two, tmp_path):
+        save_plan(plan, tmp_path)
+        labels = label_set(two, plan.drawn)
+        found = estimate_with_labels(load_plan(tmp_path), labels, score_thr=0.7)
+        assert (
+            found.whole["recall@0.7"]
+            == estimate_with_labels(plan, labels, score_thr=0.7).whole["recall@0.7"]
+        )
+        assert not found.whole["recall@0.7"].prior.known
+        assert "recall@0.7" in str(found)
+
+    def test_a_plan_without_probabilities_and_one_for_another_iou(self, plan, two):
+        labels = label_set(two, plan.drawn)
+        old = replace(plan, probabilities=None, target="mAP", score_thr=None)
+        assert estimate_with_labels(old, labels).recommended.known
+        with pytest.raises(InputError, match="fit again"):
+            estimate_with_labels(old, labels, score_thr=0.4)
+        with pytest.raises(InputError, match=r"IoU of 0\.5, not 0\.75"):
+            plan.predicted("recall@0.4:0.75")

@@ -26,7 +26,7 @@ def words(make_coco):
 
 def test_twice_gives_the_same_files(words, tmp_path, capsys):
     for out in ("one", "two"):
-        arguments = [*words, "--out", str(tmp_path / out), "--materialise", "--contact-sheet"]
+        arguments = [*words, "--work-dir", str(tmp_path / out), "--materialise", "--contact-sheet"]
         assert main(["build-metaset", *arguments]) == 0
     one = files(tmp_path / "one")
     assert one == files(tmp_path / "two")
@@ -36,7 +36,7 @@ def test_twice_gives_the_same_files(words, tmp_path, capsys):
 
 
 def test_says_what_was_made_and_what_was_wrong(words, tmp_path, capsys):
-    assert main(["build-metaset", *words, "--out", str(tmp_path / "out")]) == 0
+    assert main(["build-metaset", *words, "--work-dir", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     assert "Task given on the command line: vehicle" in said
     assert "3 images,      1 boxes: 2 sample sets of 2 images" in said
@@ -50,7 +50,7 @@ def test_says_what_was_made_and_what_was_wrong(words, tmp_path, capsys):
 def test_one_mapping_for_all(make_coco, tmp_path):
     ann_file, img_dir = map(str, make_coco())
     arguments = ["--seed-set", "a", ann_file, img_dir, "--mapping", "car=vehicle", "person=human"]
-    arguments += ["--n-sets", "1", "--n-images", "1", "--out", str(tmp_path / "out")]
+    arguments += ["--n-sets", "1", "--n-images", "1", "--work-dir", str(tmp_path / "out")]
     assert main(["build-metaset", *arguments, "--materialise"]) == 0
     (written,) = (tmp_path / "out" / "images").rglob("annotations.json")
     mapping = {"vehicle": "vehicle", "human": "human"}
@@ -73,6 +73,6 @@ def test_one_mapping_for_all(make_coco, tmp_path):
     ],
 )
 def test_bad_input_ends_with_status_2_and_a_sentence(tmp_path, capsys, arguments, message):
-    assert main(["build-metaset", *arguments, "--out", str(tmp_path / "out")]) == 2
+    assert main(["build-metaset", *arguments, "--work-dir", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -5,7 +5,7 @@ import pytest
 from pictures import picture, textured
 
 from autoeval.errors import InputError
-from autoeval.metasets.config import load_metaset_config
+from autoeval.metasets.recipe import load_metaset_config
 from autoeval.metasets.transforms import CORRUPTIONS, TransformStep, apply_step, get_transform
 
 NO_BOXES = np.zeros((0, 4))

@@ -9,7 +9,7 @@ from autoeval.metasets.materialise import contact_sheet, materialise
 from autoeval.metasets.recipe import draw_recipes, own_images
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import load_seed_set
-from autoeval.runtime.writers import write_figure
+from autoeval.runtime.files import write_figure
 
 BOXES = [(1, "car", 2, 2, 6, 6), (1, "person", 20, 10, 20, 20, 1), (3, "car", 30, 20, 9, 9)]
 SAME = {"car": "car", "person": "person"}

@@ -101,7 +101,7 @@ def test_an_image_does_not_depend_on_its_neighbours(street):
 
 @pytest.mark.parametrize("name", MILD)
 def test_magnitudes_of_none_differ_from_image_to_image(street, name):
-    from autoeval.metasets.seeds import named_rng
+    from autoeval.metasets.seed_set import named_rng
     from autoeval.metasets.transforms import get_transform
 
     draws = {get_transform(name).draw(named_rng(0, str(i), 0)) for i in range(10)}

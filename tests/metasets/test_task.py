@@ -1,9 +1,15 @@
+"""Tasks: seed sets and categories from configuration files, and unions of tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.metasets.config import MetaSetConfig, load_metaset_config
-from autoeval.metasets.task import ROOT_VARIABLE, Task, load_task
+from autoeval.metasets.recipe import MetaSetConfig, load_metaset_config
+from autoeval.metasets.task import ROOT_VARIABLE, SeedSetFiles, Task, load_task, merge_tasks
 
 TASK = """
 name = "traffic"
@@ -152,3 +158,39 @@ def test_classes_by_number_are_mapped_by_number(make_coco, tmp_path):
     path = write(tmp_path, f"name = 'x'; categories = ['vehicle']; seed_sets = [{line}]")
     (seed_set,) = load_task(path, tmp_path).load_seed_sets()
     assert seed_set.n_boxes == 1 and "named by their numbers" in seed_set.problems[0]
+
+
+def files(name, word, labels="a.json", family=None):
+    return SeedSetFiles(name, Path(labels), Path("images"), {word: word}, family=family)
+
+
+CARS = Task(
+    "cars", ("car",), (files("street", "car"), files("road", "car", "b.json")), {"bus": "car"}
+)
+PEOPLE = Task("people", ("person",), (files("street", "person"),), {"rider": "person"})
+
+
+def test_shared_data_is_there_once_with_the_words_of_both():
+    merged = merge_tasks([CARS, PEOPLE])
+    assert merged.categories == ("car", "person")
+    assert [entry.name for entry in merged.seed_sets] == ["street", "road"]
+    assert merged.seed_sets[0].mapping == {"car": "car", "person": "person"}
+    assert merged.seed_sets[1].mapping == {"car": "car"}
+    assert merged.detector_mapping == {"bus": "car", "rider": "person"}
+
+
+def test_one_task_stays_as_it_is():
+    merged = merge_tasks([CARS])
+    assert (merged.categories, merged.seed_sets) == (CARS.categories, CARS.seed_sets)
+
+
+def test_one_name_for_different_data_is_refused():
+    other = Task("people", ("person",), (files("street", "person", "c.json"),))
+    with pytest.raises(InputError, match=r"seed set 'street', one in a\.json"):
+        merge_tasks([CARS, other])
+
+
+def test_one_word_for_two_categories_is_refused():
+    other = Task("vans", ("van",), (), {"bus": "van"})
+    with pytest.raises(InputError, match="'bus' for different categories"):
+        merge_tasks([CARS, other])

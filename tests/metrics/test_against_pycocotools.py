@@ -55,8 +55,8 @@ def random_world(seed, *, n_true=60, n_found=400, crowded=0.1):
     return truth, found
 
 
-def reference(truth, found, times=None):
-    """Average precision (categories, 10) by pycocotools, with each image as often as drawn."""
+def coco_world(truth, found, times=None):
+    """The same labels and results for pycocotools, with each image as often as drawn."""
     times = np.ones(N_IMAGES, int) if times is None else times
     copies = np.repeat(np.arange(N_IMAGES), times)
 
@@ -94,7 +94,13 @@ def reference(truth, found, times=None):
             }
             for k, n in rows(found)
         ]
-        answers = world.loadRes(results) if results else no_results(world)
+        return world, world.loadRes(results) if results else no_results(world)
+
+
+def reference(truth, found, times=None):
+    """Average precision (categories, 10) by pycocotools, with each image as often as drawn."""
+    world, answers = coco_world(truth, found, times)
+    with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(world, answers, "bbox")
         evaluation.evaluate()
         evaluation.accumulate()

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pandas as pd
 
-from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
+from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light

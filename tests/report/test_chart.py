@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from autoeval.report.chart import ScatterChart
-from autoeval.report.scatter import RegressionBand, plot_scatter
+from autoeval.report.interactive import ScatterChart
+from autoeval.report.plots import RegressionBand, plot_scatter
 from autoeval.targets import find_target
 
 MAP = find_target("mAP")

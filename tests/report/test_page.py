@@ -1,5 +1,7 @@
 """Report pages: everything is shown as text, and one file holds it all."""
 
+from __future__ import annotations
+
 import base64
 import re
 
@@ -8,6 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from autoeval.report.embed import picture_rows
 from autoeval.report.page import Page
 
 HOSTILE = "<img src=x onerror=alert(1)>.jpg"
@@ -112,3 +115,11 @@ def test_large_pictures_are_shrunk():
     uri = re.search(r"data:image/jpeg;base64,([^\"]+)", page.render()).group(1)
     image = cv2.imdecode(np.frombuffer(base64.b64decode(uri), np.uint8), cv2.IMREAD_COLOR)
     assert image.shape == (10, 40, 3)
+
+
+def test_a_sheet_takes_any_number_of_pictures_and_any_name(tmp_path):
+    picture = np.zeros((30, 40, 3), np.uint8)
+    for n in (1, 5):
+        sheet = picture_rows([(picture, r"$\frac_<img>.jpg")] * n, "title")
+        sheet.savefig(tmp_path / "sheet.png")
+        assert sum(ax.has_data() for ax in sheet.axes) == n

@@ -21,9 +21,9 @@ from autoeval.monitoring.observing.site_images import site_images
 from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import Clock
-from autoeval.runtime.executors.ray import RayExecutor
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.runtime.store import RowStore
 
 
@@ -83,7 +83,7 @@ def test_a_worker_killed_in_the_middle_changes_no_number(cluster, tmp_path):
 
 
 def test_a_job_that_kills_or_fails_becomes_a_row(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("autoeval.runtime.executors.ray.MAX_TRIES", 1)
+    monkeypatch.setattr("autoeval.runtime.ray_executor.MAX_TRIES", 1)
     jobs = [Job(key, 1, value) for key, value in {"a": 1, "b": "kill", "c": 0, "d": 4}.items()]
     store = RowStore(tmp_path)
     counts = run_jobs(jobs, fragile, store, what="test", executor=RayExecutor(workers=1, cpus=2))

@@ -16,7 +16,7 @@ from autoeval.scores.score_set import ScoreSet
 
 EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "half_size", "teacher"}
 ARROWS = {Direction.RISES: " ↑", Direction.FALLS: " ↓", Direction.UNKNOWN: ""}
-DOCS = Path(__file__).parents[2] / "docs" / "scores.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "scores.md"
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_identical_passes_are_perfectly_stable():
     images = [replace(i, perturbed=(i.clean,) * 2, views=(i.clean,)) for i in IMAGES[:8]]
     for row in score_set(images).rows():
         stable = "bos", "bos_strict", "confidence_stability", "view_consistency", "detection_ratio"
-        for name in stable:
+        for name in (*stable, "ccs"):
             assert row[name] == pytest.approx(1)
         assert row["skipped_share"] == 0
 
@@ -102,7 +102,7 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
     assert "training domain" in scores.absent["fd"]
     assert scores.absent.keys() == {
         *("bos", "bos_strict", "stability_ap", "confidence_stability", "detection_ratio"),
-        *("count_stability", "pcr", "energy", "fd", "view_consistency"),
+        *("count_stability", "pcr", "energy", "fd", "view_consistency", "ccs"),
         *("scale_ap", "scale_count", "teacher_ap", "atc_source", "calibrated"),
     }
     (row,) = scores.rows()

@@ -99,8 +99,7 @@ def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountB
     _check_range(low, high, gamma)
     _check_number(high - low + 1)
     return CountBins(
-        _edges(low, high, gamma),
-        {"method": "released", "gamma": gamma, "min": low, "max": high},
+        _edges(low, high, gamma), {"method": "released", "gamma": gamma, "min": low, "max": high}
     )
 
 

@@ -2,74 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.capture.answers import Extraction
 from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.tasks import CHOICE
-from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
-from autoeval.counting.measures.overall import smape, smape_terms
-from autoeval.data.paper_tables import read_paper
-from autoeval.runtime.states import FAILED, MISSING, SKIPPED
+from autoeval.counting.measures.bootstrap import bootstrap_mean
+from autoeval.counting.measures.count_errors import smape, smape_terms
+from autoeval.data.config_file import read_paper
+from autoeval.errors import InputError
+from autoeval.runtime import FAILED, MISSING, SKIPPED
 
 NONE = "none"
 
 
-def measure(result: TaskResult, *, n_resamples: int = 1000, seed: int = 0) -> dict[str, Any]:
+def measure(result: TaskResult) -> dict[str, Any]:
     """Measure the answers to one task.
 
     An item without a value, whether skipped, failed or missing, scores a sMAPE of 100 and is not
     exact; the rates beside it say how many there were. The MAE is over the items with a value.
 
-    Parameters
-    ----------
-    result : TaskResult
-    n_resamples, seed : int
-        Of the bootstrap over items.
-
     Returns
     -------
     dict
-        ``model``, ``task``, ``n``, the main measure with ``low`` and ``high`` (its 95 % interval),
-        ``MAE`` and ``exact %`` of counts, ``skipped %``, and ``missing`` (no answer, failed ones
-        included). The main measure is ``sMAPE`` for counts and ``accuracy`` (%) for patterns.
+        ``model``, ``task``, ``n``, the main measure with ``low`` and ``high`` (its 95 % bootstrap
+        interval over items), ``MAE`` and ``exact %`` of counts, ``skipped %``, and ``missing`` (no
+        answer, failed ones included). The main measure is ``sMAPE`` for counts and ``accuracy``
+        (%) for patterns.
     """
-    frame = result.frame
+    frame, right = result.frame, _right(result.frame)
     row: dict[str, Any] = {"model": result.model, "task": result.task.name, "n": len(frame)}
     if result.task.kind == CHOICE:
-        right = _right(frame)
-        interval = _interval(lambda rows: float(100 * right[rows].mean()), frame, n_resamples, seed)
-        row |= {"accuracy": interval.value, "low": interval.low, "high": interval.high}
+        row |= _with_ends("accuracy", 100.0 * right)
     else:
         truth, value = counts(frame)
-        interval = _smape_interval(truth, value, n_resamples=n_resamples, seed=seed)
         error = np.abs(value - truth)[~np.isnan(value)]
-        row |= {
-            "sMAPE": interval.value,
-            "low": interval.low,
-            "high": interval.high,
-            "MAE": float(error.mean()) if len(error) else np.nan,
-            "exact %": 100 * float(_right(frame).mean()),
-        }
+        row |= _with_ends("sMAPE", smape_terms(truth, value))
+        row["MAE"] = float(error.mean()) if len(error) else np.nan
+        row["exact %"] = 100 * float(right.mean())
     row["skipped %"] = 100 * float((frame["status"] == SKIPPED).mean())
     row["missing"] = int(frame["status"].isin([FAILED, MISSING]).sum())
     return row
 
 
-def by_factor(
-    result: TaskResult, factor: str, *, n_resamples: int = 1000, seed: int = 0
-) -> pd.DataFrame:
-    """Measure the sMAPE at every level of a factor (Fig. 6 and 7).
+def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
+    """Measure the sMAPE of counts at every level of a factor (Fig. 6 and 7).
 
     Parameters
     ----------
     result : TaskResult
-        Of a counting task.
     factor : {'num_occluded', 'ground_truth', 'shape'}
-    n_resamples, seed : int
 
     Returns
     -------
@@ -77,17 +66,15 @@ def by_factor(
         ``model``, the factor, ``n``, ``sMAPE``, ``low``, ``high``; empty where the metadata lack
         the factor.
     """
-    rows = []
-    for level, part in result.frame.dropna(subset=[factor]).groupby(factor):
-        interval = _smape_interval(*counts(part), n_resamples=n_resamples, seed=seed)
-        ends = {"sMAPE": interval.value, "low": interval.low, "high": interval.high}
-        rows.append({"model": result.model, factor: level, "n": len(part), **ends})
+    rows = [
+        {"model": result.model, factor: level, "n": len(part)}
+        | _with_ends("sMAPE", smape_terms(*counts(part)))
+        for level, part in result.frame.dropna(subset=[factor]).groupby(factor)
+    ]
     return pd.DataFrame(rows, columns=["model", factor, "n", "sMAPE", "low", "high"])
 
 
-def paired_difference(
-    original: TaskResult, occluded: TaskResult, *, n_resamples: int = 1000, seed: int = 0
-) -> dict[str, Any]:
+def paired_difference(original: TaskResult, occluded: TaskResult) -> dict[str, Any]:
     """Compare both versions of the same images (Table 2).
 
     Returns
@@ -101,22 +88,16 @@ def paired_difference(
     truth, first, second = (
         both[name].to_numpy(float) for name in ("truth_a", "value_a", "value_b")
     )
-    change = smape_terms(truth, second) - smape_terms(truth, first)
-    interval = _interval(lambda rows: float(change[rows].mean()), change, n_resamples, seed)
     return {
         "model": original.model,
         "n": len(both),
         "original": smape(truth, first),
         "occluded": smape(truth, second),
-        "difference": interval.value,
-        "low": interval.low,
-        "high": interval.high,
+        **_with_ends("difference", smape_terms(truth, second) - smape_terms(truth, first)),
     }
 
 
-def model_difference(
-    a: TaskResult, b: TaskResult, *, n_resamples: int = 1000, seed: int = 0
-) -> dict[str, Any]:
+def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
     """Compare two models on the same items of one task.
 
     Returns
@@ -135,9 +116,8 @@ def model_difference(
         else smape_terms(both[f"truth_{k}"].to_numpy(float), both[f"value_{k}"].to_numpy(float))
         for k in ("a", "b")
     )
-    change = first - second
-    interval = _interval(lambda rows: float(change[rows].mean()), change, n_resamples, seed)
-    clear = interval.low > 0 or interval.high < 0
+    found = _with_ends("difference", first - second)
+    clear = found["low"] > 0 or found["high"] < 0
     return {
         "task": a.task.name,
         "A": a.model,
@@ -146,10 +126,8 @@ def model_difference(
         "measure": "accuracy" if patterns else "sMAPE",
         "of A": float(first.mean()),
         "of B": float(second.mean()),
-        "difference": interval.value,
-        "low": interval.low,
-        "high": interval.high,
-        "better": (a if (interval.low > 0) == patterns else b).model if clear else "",
+        **found,
+        "better": (a if (found["low"] > 0) == patterns else b).model if clear else "",
     }
 
 
@@ -177,14 +155,8 @@ def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
     return table.reindex(index=rows, columns=[*columns, NONE], fill_value=0)
 
 
-def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
-    """Compare confidence with error, in equal steps of confidence (Fig. 9 and 10).
-
-    Parameters
-    ----------
-    result : TaskResult
-        Of a task with prompted or sampled confidence.
-    bins : int
+def reliability(result: TaskResult) -> pd.DataFrame:
+    """Compare stated or sampled confidence with error, in steps of .1 (Fig. 9 and 10).
 
     Returns
     -------
@@ -193,7 +165,7 @@ def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
         items without confidence are left out.
     """
     frame = result.frame.dropna(subset=["confidence"])
-    step = np.minimum((frame["confidence"] * bins).astype(int), bins - 1)
+    step = np.minimum((frame["confidence"] * 10).astype(int), 9)
     rows = [
         {
             "model": result.model,
@@ -207,29 +179,15 @@ def reliability(result: TaskResult, *, bins: int = 10) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "confidence", "n", "sMAPE", "exact %"])
 
 
-def _smape_interval(
-    truth: np.ndarray, value: np.ndarray, *, n_resamples: int = 1000, seed: int = 0
-) -> MeasureInterval:
-    """Return the sMAPE of counts (N,), NaN for a skipped answer, with its 95 % interval."""
-    terms = smape_terms(truth, value)
-    return _interval(lambda rows: float(terms[rows].mean()), terms, n_resamples, seed)
+def _with_ends(name: str, terms: np.ndarray) -> dict[str, float]:
+    """Return the mean of the terms (N,) of items under a name, ``low`` and ``high``."""
+    interval = bootstrap_mean(terms, np.arange(len(terms)))
+    return {name: interval.value, "low": interval.low, "high": interval.high}
 
 
 def counts(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return true counts and answers (N,), float64; NaN where there is no answer."""
     return frame["truth"].to_numpy(float), frame["value"].to_numpy(float)
-
-
-def _interval(
-    statistic: Callable[[np.ndarray], float],
-    rows: np.ndarray | pd.DataFrame,
-    n_resamples: int,
-    seed: int,
-) -> MeasureInterval:
-    images = np.arange(len(rows))
-    return bootstrap_intervals(
-        lambda drawn: {"": statistic(drawn)}, images, n_resamples=n_resamples, seed=seed
-    )[""]
 
 
 def _right(frame: pd.DataFrame) -> np.ndarray:
@@ -271,3 +229,76 @@ def _rows(name: str) -> dict[str, dict[str, float]]:
         row: dict(zip(entry["columns"], values, strict=True))
         for row, values in entry["rows"].items()
     }
+
+
+Extractor = Callable[[str], Extraction]
+
+
+def read_cases(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Read a table of answers: a JSON list of ``{"kind", "text", "value"}``, null for no answer.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or has another form.
+    """
+    try:
+        cases = json.loads(Path(path).read_text(encoding="utf-8"))
+        return [{key: case[key] for key in ("kind", "text", "value")} for case in cases]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f'Expected {path} to be a list of {{"kind", "text", "value"}}: {error!r}.'
+        ) from None
+
+
+def score_extractor(
+    extractor: Extractor, cases: Iterable[Mapping[str, Any]]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Compare an extractor with what a person read.
+
+    Parameters
+    ----------
+    extractor : callable of str -> Extraction
+    cases : iterable of mapping
+        See `read_cases`.
+
+    Returns
+    -------
+    tuple of DataFrame and list of str
+        One row a kind and one for all: number of answers, read right, a number where there is none
+        (``invented``), none where there is one (``missed``), another number (``wrong``), and the
+        accuracy in %. Then every case that went wrong, in words.
+
+    Examples
+    --------
+    >>> from autoeval.counting.capture.answers import extract_count
+    >>> cases = [{"kind": "a", "text": "7", "value": 7}, {"kind": "a", "text": "8", "value": 9}]
+    >>> table, errors = score_extractor(extract_count, cases)
+    >>> float(table.loc["all", "accuracy"]), errors
+    (50.0, ["a: expected 9, got 8 (last) from '8'"])
+    """
+    rows, errors = [], []
+    for case in cases:
+        found = extractor(case["text"])
+        rows.append({"kind": case["kind"], "verdict": _verdict(case["value"], found.value)})
+        if found.value != case["value"]:
+            errors.append(
+                f"{case['kind']}: expected {case['value']}, got {found.value} ({found.rule}) "
+                f"from {case['text']!r}"
+            )
+    frame = pd.DataFrame(rows, columns=["kind", "verdict"])
+    both = pd.concat([frame, frame.assign(kind="all")])
+    table = pd.crosstab(both["kind"], both["verdict"])
+    table = table.reindex(columns=["right", "wrong", "invented", "missed"], fill_value=0)
+    table.insert(0, "answers", table.sum(axis=1))
+    table["accuracy"] = 100 * table["right"] / table["answers"]
+    table.columns.name = None
+    return table.loc[[*(kind for kind in table.index if kind != "all"), "all"]], errors
+
+
+def _verdict(expected: int | None, found: int | None) -> str:
+    if found == expected:
+        return "right"
+    if expected is None:
+        return "invented"
+    return "missed" if found is None else "wrong"

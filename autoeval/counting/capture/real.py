@@ -11,22 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.capture.records import (
-    annotated_points,
-    box_record,
-    read_records,
-    to_items,
-)
 from autoeval.counting.capture.render import clip_box, paint_box
 from autoeval.counting.capture.split import (
     OCCLUDED,
     ORIGINAL,
     CaptureSplit,
+    annotated_points,
+    box_record,
     open_split,
+    read_records,
+    to_items,
     write_image,
     write_metadata,
 )
-from autoeval.counting.truth import GroundTruth, read_truth
+from autoeval.counting.true_counts import GroundTruth, read_truth
 from autoeval.data.coco import image_path
 from autoeval.data.images import read_image
 from autoeval.errors import InputError

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import cv2
 import numpy as np
 
+from autoeval.errors import InputError
+
+Inpainter = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_OPENCV = {"telea": cv2.INPAINT_TELEA, "navier-stokes": cv2.INPAINT_NS}
+_REACH = 5  # pixels around the box that OpenCV looks at
 COLORS = {
     "blue": (255, 0, 0),
     "green": (0, 128, 0),
@@ -65,49 +72,6 @@ def paint_box(image: np.ndarray, box: np.ndarray) -> np.ndarray:
     covered = image.copy()
     covered[y0:y1, x0:x1] = 0
     return covered
-
-
-def contact_sheet(
-    pairs: list[tuple[str, np.ndarray, np.ndarray]], *, columns: int = 5, side: int = 150
-) -> np.ndarray:
-    """Lay out pairs of images, original left and occluded right, each under its name.
-
-    Parameters
-    ----------
-    pairs : list of (str, ndarray, ndarray)
-        Name, original and occluded image (H, W, 3).
-    columns : int
-        Pairs in a row.
-    side : int
-        Width and height of the square that an image is fitted into, pixels.
-
-    Returns
-    -------
-    ndarray of shape (H, W, 3), uint8, BGR
-    """
-    pairs = [
-        (name, _fit(original, side), _fit(occluded, side)) for name, original, occluded in pairs
-    ]
-    height = max(image.shape[0] for _, *images in pairs for image in images)
-    tiles = [_tile(name, images, side, height) for name, *images in pairs]
-    tiles += [np.full_like(tiles[0], 255)] * (-len(tiles) % columns)
-    rows = [np.hstack(tiles[k : k + columns]) for k in range(0, len(tiles), columns)]
-    return np.vstack(rows)
-
-
-def _fit(image: np.ndarray, side: int) -> np.ndarray:
-    scale = (side - 4) / max(image.shape[:2])
-    small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-    return cv2.copyMakeBorder(small, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=(190,) * 3)
-
-
-def _tile(name: str, images: list[np.ndarray], side: int, height: int) -> np.ndarray:
-    tile = np.full((height + 20, 2 * side + 12, 3), 255, np.uint8)
-    for k, image in enumerate(images):
-        left = 4 + k * (side + 2)
-        tile[16 : 16 + image.shape[0], left : left + image.shape[1]] = image
-    cv2.putText(tile, name, (5, 12), cv2.FONT_HERSHEY_SIMPLEX, 0.34, (60,) * 3, 1, cv2.LINE_AA)
-    return tile
 
 
 def draw_occluder(
@@ -185,3 +149,41 @@ def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) 
 def clip_box(box: np.ndarray, width: int, height: int) -> np.ndarray:
     """Return the part of ``box`` (4,) that lies in an image."""
     return np.clip(box, 0, [width, height, width, height])
+
+
+def load_inpainter(name: str) -> Inpainter:
+    """Return an inpainter.
+
+    Parameters
+    ----------
+    name : str
+        ``telea`` or ``navier-stokes`` for OpenCV's, which continue colours but no pattern and so
+        show what the hook does; or ``package.module.function`` of one's own, called with the image
+        (H, W, 3) uint8 BGR and the box (4,) xyxy, that returns the image without the box.
+
+    Raises
+    ------
+    InputError
+        If there is no such function.
+    """
+    if name in _OPENCV:
+        return lambda image, box: _opencv(image, box, _OPENCV[name])
+    from mmengine.utils import get_object_from_string
+
+    try:
+        found = get_object_from_string(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"No inpainter '{name}' ({error}): expected {', '.join(_OPENCV)} or "
+            "package.module.function."
+        ) from None
+    if not callable(found):
+        raise InputError(f"'{name}' cannot be called: expected a function of image and box.")
+    return found
+
+
+def _opencv(image: np.ndarray, box: np.ndarray, method: int) -> np.ndarray:
+    x0, y0, x1, y1 = box
+    mask = np.zeros(image.shape[:2], np.uint8)
+    mask[y0:y1, x0:x1] = 1
+    return cv2.inpaint(image, mask, _REACH, method)

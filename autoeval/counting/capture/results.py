@@ -14,14 +14,13 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.capture.answers import extract_count
-from autoeval.counting.capture.records import CaptureItem
-from autoeval.counting.capture.split import CaptureSplit
+from autoeval.counting.capture.split import CaptureItem, CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE, CaptureTask
-from autoeval.counting.count_columns import LARGEST
+from autoeval.counting.predictions import LARGEST
 from autoeval.counting.prompting import is_done
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.runtime.states import FAILED, MISSING, OK, SKIPPED
+from autoeval.runtime import FAILED, MISSING, OK, SKIPPED
 
 Row = Mapping[str, Any]
 

@@ -1,24 +1,199 @@
-"""A split on disk: a folder with ``original/``, ``occluded/``, ``metadata.json``."""
+"""A split on disk: ``original/``, ``occluded/`` and the items of ``metadata.json``."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 
-from autoeval.counting.capture.records import METADATA, CaptureItem, read_items
-from autoeval.counting.capture.render import contact_sheet
-from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
+from autoeval.counting.capture.render import on_canvas
 from autoeval.data.images import read_image
 from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path, write_text
-from autoeval.runtime.progress import progress_bar
+
+METADATA = "metadata.json"
+_POINT_SIDE = 2  # the released real metadata stores a point as a box of 2 x 2
+
+
+@dataclass(frozen=True, eq=False)
+class CaptureItem:
+    """One pair of images and what is known of it.
+
+    Parameters
+    ----------
+    image_file : str
+        Name of both images, and of the item.
+    object_name : str
+        Plural of what is counted.
+    ground_truth : int
+        Number of objects behind and beside the occluder.
+    box : ndarray of shape (4,), int64, or None
+        The occluder as xyxy; None where the metadata has none (the released synthetic one).
+    points : ndarray of shape (N, 2), float64, or None
+        Object centres as xy.
+    hidden : ndarray of shape (N,), bool, or None
+        Which of the points the occluder hides.
+    num_occluded : int or None
+        Number of hidden objects.
+    shape : str or None
+        Pattern, of synthetic items.
+    record : Mapping
+        The metadata as read.
+    """
+
+    image_file: str
+    object_name: str
+    ground_truth: int
+    box: np.ndarray | None = None
+    points: np.ndarray | None = None
+    hidden: np.ndarray | None = None
+    num_occluded: int | None = None
+    shape: str | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def split(self) -> str:
+        """Either ``"synthetic"`` or ``"real"``."""
+        return "synthetic" if self.shape is not None else "real"
+
+    @property
+    def visible_points(self) -> np.ndarray | None:
+        """Centres (M, 2) of the objects that are neither hidden nor outside the image."""
+        if self.points is None or self.hidden is None:
+            return None
+        return self.points[~self.hidden & self._in_image()]
+
+    @property
+    def points_in_image(self) -> np.ndarray | None:
+        """Centres (M, 2) of the objects that the original image shows."""
+        return None if self.points is None else self.points[self._in_image()]
+
+    def _in_image(self) -> np.ndarray:
+        assert self.points is not None
+        if "canvas_size" not in self.record:
+            return np.ones(len(self.points), bool)
+        return on_canvas(self.points, self.record["radius"], self.record["canvas_size"])
+
+
+def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Read a metadata file: a JSON list of objects with one ``image_file`` each.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is no such list, or names an image twice.
+    """
+    path = Path(path)
+    try:
+        records = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"No metadata at {path}.") from None
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}.") from None
+    if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
+        raise InputError(f"Expected {path} to hold a list of records.")
+    names = Counter(record.get("image_file") for record in records)
+    twice = [str(name) for name, times in names.items() if times > 1]
+    if twice:
+        raise InputError(
+            f"{path} names {len(twice)} images more than once: {', '.join(twice[:5])}."
+        )
+    return records
+
+
+def to_items(records: Iterable[Mapping[str, Any]]) -> list[CaptureItem]:
+    """Turn metadata records into items.
+
+    Raises
+    ------
+    InputError
+        If a record lacks what every item needs; the message names it.
+    """
+    return [_item(record) for record in records]
+
+
+def read_items(path: str | os.PathLike[str]) -> list[CaptureItem]:
+    """Read the items of a metadata file, or of a folder that holds a ``metadata.json``."""
+    path = Path(path)
+    return to_items(read_records(path / METADATA if path.is_dir() else path))
+
+
+def annotated_points(record: Mapping[str, Any]) -> np.ndarray | None:
+    """Return the object centres (N, 2) of a record, or None where it has none.
+
+    The released real metadata lists points as boxes of 2 x 2, followed by the exemplars of FSC-147,
+    which are left out.
+    """
+    if "positions" in record:
+        return np.array(record["positions"], float).reshape(-1, 2)
+    boxes = np.array(record.get("annotation_bboxes") or [], float).reshape(-1, 4)
+    points = boxes[(boxes[:, 2:] == _POINT_SIDE).all(1), :2]
+    return points if len(points) else None
+
+
+def box_record(box: np.ndarray) -> dict[str, int]:
+    """Write a box (4,), xyxy, as a record does.
+
+    Examples
+    --------
+    >>> box_record(np.array([3, 4, 10, 20]))
+    {'x': 3, 'y': 4, 'width': 7, 'height': 16}
+    """
+    x0, y0, x1, y1 = (int(v) for v in box)
+    return {"x": x0, "y": y0, "width": x1 - x0, "height": y1 - y0}
+
+
+def box_of(record: Mapping[str, Any]) -> np.ndarray:
+    """Return the occluder of a record as xyxy (4,), int64."""
+    box = record["bbox"]
+    x, y = int(box["x"]), int(box["y"])
+    return np.array([x, y, x + int(box["width"]), y + int(box["height"])])
+
+
+def _item(record: Mapping[str, Any]) -> CaptureItem:
+    name = record.get("image_file", "(no image_file)")
+    try:
+        object_name = record["object"] if "object" in record else f"{record['dot_shape']}s"
+        box = box_of(record) if record.get("bbox") else None
+        points = annotated_points(record)
+        hidden = _hidden(record, points, box)
+        return CaptureItem(
+            image_file=str(record["image_file"]),
+            object_name=object_name,
+            ground_truth=int(record["ground_truth"]),
+            box=box,
+            points=points,
+            hidden=hidden,
+            num_occluded=_num_occluded(record, hidden),
+            shape=record.get("shape"),
+            record=record,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"The record of {name} cannot be used: {error!r}.") from None
+
+
+def _hidden(
+    record: Mapping[str, Any], points: np.ndarray | None, box: np.ndarray | None
+) -> np.ndarray | None:
+    if "occluded" in record:
+        return np.array(record["occluded"], bool)
+    if points is None or box is None:
+        return None
+    return np.all((points >= box[:2]) & (points <= box[2:]), axis=1)
+
+
+def _num_occluded(record: Mapping[str, Any], hidden: np.ndarray | None) -> int | None:
+    if "num_occluded" in record:
+        return int(record["num_occluded"])
+    return None if hidden is None else int(hidden.sum())
+
 
 ORIGINAL, OCCLUDED, INPAINTED = "original", "occluded", "inpainted"
 
@@ -60,27 +235,6 @@ def open_split(folder: str | os.PathLike[str]) -> CaptureSplit:
     return CaptureSplit(Path(folder), tuple(read_items(Path(folder))))
 
 
-def write_synthetic(spec: SyntheticSpec, folder: str | os.PathLike[str]) -> CaptureSplit:
-    """Write both images of every configuration, then the metadata."""
-    records = list(make_records(spec))
-    if not records:
-        raise InputError("None of these patterns can be made of any of these numbers of objects.")
-    with progress_bar(len(records), "Drawing", unit="pair") as bar:
-        for record in records:
-            _write_pair(folder, record["image_file"], *render_pair(record))
-            bar.update()
-    write_metadata(folder, records)
-    return open_split(folder)
-
-
-def _write_pair(
-    folder: str | os.PathLike[str], name: str, original: np.ndarray, occluded: np.ndarray
-) -> None:
-    """Write both images of an item."""
-    for variant, image in ((ORIGINAL, original), (OCCLUDED, occluded)):
-        write_image(Path(folder) / variant / name, image)
-
-
 def write_metadata(folder: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> None:
     """Write the metadata of a split, one record a line."""
     lines = ",\n".join(json.dumps(record) for record in records)
@@ -90,14 +244,17 @@ def write_metadata(folder: str | os.PathLike[str], records: Iterable[Mapping[str
 def write_contact_sheet(
     split: CaptureSplit, path: str | os.PathLike[str], *, pairs: int = 40
 ) -> None:
-    """Draw ``pairs`` items, spread evenly over the split, into one image."""
+    """Draw ``pairs`` items, spread evenly over the split, each original beside occluded."""
+    from autoeval.report.embed import picture_rows
+    from autoeval.runtime.files import write_figure
+
     chosen = np.unique(np.linspace(0, len(split.items) - 1, pairs).round().astype(int))
-    items = [split.items[k] for k in chosen]
-    tiles = [
-        (item.image_file, split.read_image(item, ORIGINAL), split.read_image(item, OCCLUDED))
-        for item in items
-    ]
-    write_image(path, contact_sheet(tiles))
+    pictures = []
+    for item in (split.items[k] for k in chosen):
+        original, occluded = (split.read_image(item, variant) for variant in (ORIGINAL, OCCLUDED))
+        gap = np.full_like(original[:, : original.shape[1] // 20], 255)
+        pictures.append((np.hstack([original, gap, occluded]), item.image_file))
+    write_figure(path, picture_rows(pictures, f"{len(pictures)} of {len(split.items)} pairs"))
 
 
 def write_image(path: str | os.PathLike[str], image: np.ndarray) -> None:

@@ -6,14 +6,15 @@ A record holds the released keys (`image_file`, `ground_truth`, `shape`, `offset
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autoeval.counting.capture.records import box_of, box_record
 from autoeval.counting.capture.render import (
     clip_box,
     draw_objects,
@@ -22,7 +23,18 @@ from autoeval.counting.capture.render import (
     paint_box,
     touched,
 )
+from autoeval.counting.capture.split import (
+    OCCLUDED,
+    ORIGINAL,
+    CaptureSplit,
+    box_of,
+    box_record,
+    open_split,
+    write_image,
+    write_metadata,
+)
 from autoeval.errors import InputError
+from autoeval.runtime.progress import progress_bar
 
 DOT_SHAPES = {"dots": "circle", "boxes": "square"}
 Record = dict[str, Any]
@@ -282,3 +294,17 @@ def _rows_and_columns(n: int) -> tuple[int, int]:
 
 def _spread(count: int, span: float) -> np.ndarray:
     return 0.5 + span * (np.linspace(-0.5, 0.5, count) if count > 1 else np.zeros(1))
+
+
+def write_synthetic(spec: SyntheticSpec, folder: str | os.PathLike[str]) -> CaptureSplit:
+    """Write both images of every configuration, then the metadata."""
+    records = list(make_records(spec))
+    if not records:
+        raise InputError("None of these patterns can be made of any of these numbers of objects.")
+    with progress_bar(len(records), "Drawing", unit="pair") as bar:
+        for record in records:
+            for variant, image in zip((ORIGINAL, OCCLUDED), render_pair(record), strict=True):
+                write_image(Path(folder) / variant / record["image_file"], image)
+            bar.update()
+    write_metadata(folder, records)
+    return open_split(folder)

@@ -1,34 +1,211 @@
-"""Running a counter on a task, item by item; finished items are not run again."""
+"""Running a counter on a task, question by question; finished items are not run again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
-import cv2
 import numpy as np
 
-from autoeval.counting.capture.answering import (
-    Inpainter,
-    Query,
-    Row,
-    RunOptions,
-    answer,
-    make_queries,
+from autoeval.counting.capture.answers import (
+    Extraction,
+    extract_choice,
+    extract_confidence,
+    extract_count,
 )
-from autoeval.counting.capture.split import INPAINTED, CaptureSplit
-from autoeval.counting.capture.tasks import COUNT, CaptureTask, PromptBook
-from autoeval.counting.counters.base import TEXT, Counter
+from autoeval.counting.capture.render import Inpainter
+from autoeval.counting.capture.split import INPAINTED, OCCLUDED, CaptureItem, CaptureSplit
+from autoeval.counting.capture.tasks import (
+    CHOICE,
+    COUNT,
+    PATTERN_CHOICES,
+    CaptureTask,
+    PromptBook,
+    fact,
+)
+from autoeval.counting.counters import TEXT, Counter
 from autoeval.counting.journal import CellJournal
 from autoeval.counting.prompting import is_done, lock_of
+from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
+from autoeval.runtime import OK, SKIPPED
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.threads import as_done
 
+Row = dict[str, Any]
+Extractor = Callable[[str], Extraction]
+# Appendix C.1: from 1.0 down in steps of .1; the question is skipped after 0.
+BACKOFF = tuple(round(1 - k / 10, 1) for k in range(11))
+
+
+def answer(
+    split: CaptureSplit,
+    task: CaptureTask,
+    counter: Counter,
+    options: RunOptions,
+    turn: AbstractContextManager,
+    query: Query,
+) -> Row:
+    """Ask; an unreadable image, and what the counter raises, become the row's status.
+
+    The counter runs inside of ``turn``, the `autoeval.counting.prompting.lock_of` it, while images
+    are read outside of it.
+
+    Raises
+    ------
+    InputError
+        As raised by the counter: no other question can do better.
+    """
+    start = time.perf_counter()
+    row: Row = {
+        "key": query.key,
+        "image_file": query.item.image_file,
+        "task": task.name,
+        "sample": query.sample,
+        "model": counter.name,
+        "context": query.context,
+    }
+    try:
+        image = _shown(split, task, query.item, options)
+        with turn:
+            if TEXT in counter.capabilities:
+                row |= _spoken(counter, image, task, query, options)
+            else:
+                row |= _counted(counter, image, query)
+    except Exception as error:
+        if isinstance(error, InputError) and not isinstance(error, UnreadableImageError):
+            raise
+        row |= {"status": f"failed: {type(error).__name__}: {error}", "value": None}
+    return row | {"seconds": round(time.perf_counter() - start, 3)}
+
+
+def _shown(
+    split: CaptureSplit, task: CaptureTask, item: CaptureItem, options: RunOptions
+) -> np.ndarray:
+    if task.variant == INPAINTED and options.inpainter is not None and item.box is not None:
+        return options.inpainter(split.read_image(item, OCCLUDED), item.box)
+    return split.read_image(item, task.variant)
+
+
+def _spoken(
+    counter: Any, image: np.ndarray, task: CaptureTask, query: Query, options: RunOptions
+) -> Row:
+    """Ask until an answer can be read or the temperatures are used up."""
+    seed = zlib.crc32(query.key.encode()) if task.samples > 1 else None
+    attempts: list[dict[str, Any]] = []
+    for temperature in _temperatures_of(task, options):
+        given = {"temperature": temperature, "seed": seed}
+        given = {name: value for name, value in given.items() if value is not None}
+        text = counter.ask(image, query.question, **given)
+        attempts.append({"temperature": temperature, "text": text})
+        value, rule = _read(text, task, options.extractor)
+        if value is not None:
+            break
+    return {
+        "status": SKIPPED if value is None else OK,
+        "value": value,
+        "rule": rule,
+        "confidence": extract_confidence(text) if task.prompted_confidence else None,
+        "text": text,
+        "attempts": attempts[:-1],
+        "temperature": temperature,
+        "question": query.question,
+    }
+
+
+def _counted(counter: Counter, image: np.ndarray, query: Query) -> Row:
+    result = counter.count(image, query.question, query.context)
+    value = None if np.isnan(result.count) else float(result.count)
+    return {"status": result.status, "value": value, "warnings": list(result.warnings)}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a task is put.
+
+    Parameters
+    ----------
+    extractor : callable of str -> Extraction
+        Reads counts out of text.
+    temperatures : tuple of float or None
+        Tried in turn until an answer can be read; sampled tasks without a temperature use 1.
+    workers : int
+        Questions in work at once; a counter that is not ``concurrent`` answers one at a time.
+    inpainter : callable of (image, box) -> image, optional
+        Fills in the box (4,), xyxy, of an occluded image (H, W, 3) for the task ``inpainted``.
+    """
+
+    extractor: Extractor = extract_count
+    temperatures: tuple[float | None, ...] = (None,)
+    workers: int = 1
+    inpainter: Inpainter | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One question about one item.
+
+    Parameters
+    ----------
+    item : CaptureItem
+    sample : int
+        Which of several askings of the same question.
+    question : str
+        What a speaking counter is asked, or the name of the objects.
+    context : dict
+        Facts that the counter gets beyond image and question.
+    key : str
+        Equal for equal image, box, task, sample, question, counter and temperatures.
+    """
+
+    item: CaptureItem
+    sample: int
+    question: str
+    context: dict[str, Any]
+    key: str
+
+
+def make_queries(
+    split: CaptureSplit, task: CaptureTask, counter: Counter, book: PromptBook, options: RunOptions
+) -> Iterator[Query]:
+    """Yield every question of a task."""
+    speaks = TEXT in counter.capabilities
+    own = [] if speaks else list(getattr(counter, "needs", ()))
+    given = [task.oracle_fact] if task.oracle_fact else own
+    for item in task.items(split.items):
+        question = task.question(item, book) if speaks else item.object_name
+        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in given}
+        if not speaks:
+            context["image_id"] = item.image_file
+        box = None if item.box is None else item.box.tolist()
+        for sample in range(task.samples):
+            identity = [item.image_file, box, task.name, sample, question, counter.name]
+            content = json.dumps([*identity, list(_temperatures_of(task, options))])
+            key = hashlib.sha256(content.encode()).hexdigest()[:20]
+            yield Query(item, sample, question, context, key)
+
+
+def _temperatures_of(task: CaptureTask, options: RunOptions) -> tuple[float | None, ...]:
+    """Return the temperatures to try; several samples of one answer would say nothing at 0."""
+    return (1.0,) if task.samples > 1 and options.temperatures == (None,) else options.temperatures
+
+
+def _read(text: str, task: CaptureTask, extractor: Extractor) -> tuple[int | str | None, str]:
+    if task.kind == CHOICE:
+        choice = extract_choice(text, PATTERN_CHOICES)
+        return choice, "choice" if choice else "no choice"
+    found = extractor(text)
+    return found.value, found.rule
+
+
 MOST_FAILURES = 10  # in a row, before a run gives up
-_OPENCV = {"telea": cv2.INPAINT_TELEA, "navier-stokes": cv2.INPAINT_NS}
-_REACH = 5  # pixels around the box that OpenCV looks at
 
 
 @dataclass
@@ -106,7 +283,11 @@ def _check(task: CaptureTask, counter: Counter, options: RunOptions) -> None:
 
 
 def _plain(task: CaptureTask) -> bool:
-    return task.told is None and task.samples == 1 and task.name.startswith(("total", INPAINTED))
+    return (
+        task.oracle_fact is None
+        and task.samples == 1
+        and task.name.startswith(("total", INPAINTED))
+    )
 
 
 def _answers(
@@ -125,41 +306,3 @@ def _answers(
                 f"{failures} questions in a row failed, the last ({row['image_file']}) "
                 f"with {row['status']}. The same command goes on from here."
             )
-
-
-def load_inpainter(name: str) -> Inpainter:
-    """Return an inpainter.
-
-    Parameters
-    ----------
-    name : str
-        ``telea`` or ``navier-stokes`` for OpenCV's, which continue colours but no pattern and so
-        show what the hook does; or ``package.module.function`` of one's own, called with the image
-        (H, W, 3) uint8 BGR and the box (4,) xyxy, that returns the image without the box.
-
-    Raises
-    ------
-    InputError
-        If there is no such function.
-    """
-    if name in _OPENCV:
-        return lambda image, box: _opencv(image, box, _OPENCV[name])
-    from mmengine.utils import get_object_from_string
-
-    try:
-        found = get_object_from_string(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"No inpainter '{name}' ({error}): expected {', '.join(_OPENCV)} or "
-            "package.module.function."
-        ) from None
-    if not callable(found):
-        raise InputError(f"'{name}' cannot be called: expected a function of image and box.")
-    return found
-
-
-def _opencv(image: np.ndarray, box: np.ndarray, method: int) -> np.ndarray:
-    x0, y0, x1, y1 = box
-    mask = np.zeros(image.shape[:2], np.uint8)
-    mask[y0:y1, x0:x1] = 1
-    return cv2.inpaint(image, mask, _REACH, method)

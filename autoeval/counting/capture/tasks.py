@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from autoeval.counting.capture.records import CaptureItem
-from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL
-from autoeval.data.config_file import read_config
-from autoeval.data.shipped import shipped_config
+from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL, CaptureItem
+from autoeval.data.config_file import read_config, shipped_config
 from autoeval.errors import InputError
 
 COUNT, CHOICE = "count", "choice"
@@ -55,6 +54,7 @@ class PromptBook:
 
 
 Question = Callable[[CaptureItem, PromptBook], str]
+Truth = Callable[[CaptureItem], int | str | None]
 PATTERN_CHOICES = ("rectangle", "triangle", "circle")
 SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
 
@@ -73,7 +73,7 @@ class CaptureTask:
         The right answer; None where the metadata do not hold it, so the item has no such task.
     kind : {'count', 'choice'}
         Whether a number or a pattern is asked for.
-    told : str or None
+    oracle_fact : str or None
         Which fact of the item the question gives away; see `facts`.
     samples : int
         How often each question is asked.
@@ -84,9 +84,9 @@ class CaptureTask:
     name: str
     variant: str
     question: Question
-    truth: Callable[[CaptureItem], int | str | None]
+    truth: Truth
     kind: str = COUNT
-    told: str | None = None
+    oracle_fact: str | None = None
     samples: int = 1
     prompted_confidence: bool = False
 
@@ -96,33 +96,25 @@ class CaptureTask:
             item
             for item in items
             if self.truth(item) is not None
-            and (self.told is None or fact(item, self.told) is not None)
+            and (self.oracle_fact is None or fact(item, self.oracle_fact) is not None)
             and (self.variant != INPAINTED or item.box is not None)
         ]
+
+
+_ground_truth = attrgetter("ground_truth")
+
+
+def _total(variant: str) -> Question:
+    return lambda item, book: book.total(item, variant)
 
 
 def _confident(variant: str) -> Question:
     return lambda item, book: book.fill("confidence", item, question=book.total(item, variant))
 
 
-def _ground_truth(item: CaptureItem) -> int:
-    return item.ground_truth
-
-
-def _num_occluded(item: CaptureItem) -> int | None:
-    return item.num_occluded
-
-
-def _occluded_only(item: CaptureItem, book: PromptBook) -> str:
-    return book.fill("occluded_only", item)
-
-
-def _oracle(told: str, prompt: str) -> Question:
+def _oracle(name: str, prompt: str) -> Question:
     return lambda item, book: book.fill(
-        prompt,
-        item,
-        question=book.total(item, OCCLUDED),
-        coordinates=coordinates(fact(item, told)),
+        prompt, item, question=book.total(item, OCCLUDED), coordinates=coordinates(fact(item, name))
     )
 
 
@@ -134,49 +126,36 @@ def _shape(item: CaptureItem) -> str | None:
     return item.shape if item.shape in PATTERN_CHOICES else None
 
 
-def _total(variant: str) -> Question:
-    return lambda item, book: book.total(item, variant)
+def _both(
+    name: str, ask: Callable[[str], Question], truth: Truth = _ground_truth, **options: Any
+) -> list[CaptureTask]:
+    """Make a task on original and one on occluded images."""
+    variants = (ORIGINAL, OCCLUDED)
+    return [CaptureTask(f"{name}-{v}", v, ask(v), truth, **options) for v in variants]
+
+
+def _oracle_task(which: str) -> CaptureTask:
+    known = f"{which}_points"
+    ask = _oracle(known, f"oracle_{which}")
+    return CaptureTask(f"oracle-{which}", OCCLUDED, ask, _ground_truth, oracle_fact=known)
 
 
 TASKS = {
     task.name: task
     for task in (
-        CaptureTask("total-original", ORIGINAL, _total(ORIGINAL), _ground_truth),
-        CaptureTask("total-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth),
-        CaptureTask("occluded-only", OCCLUDED, _occluded_only, _num_occluded),
-        CaptureTask("pattern-original", ORIGINAL, _pattern, _shape, kind=CHOICE),
-        CaptureTask("pattern-occluded", OCCLUDED, _pattern, _shape, kind=CHOICE),
+        *_both("total", _total),
         CaptureTask(
-            "oracle-all",
+            "occluded-only",
             OCCLUDED,
-            _oracle("all_points", "oracle_all"),
-            _ground_truth,
-            told="all_points",
+            lambda item, book: book.fill("occluded_only", item),
+            attrgetter("num_occluded"),
         ),
-        CaptureTask(
-            "oracle-visible",
-            OCCLUDED,
-            _oracle("visible_points", "oracle_visible"),
-            _ground_truth,
-            told="visible_points",
-        ),
+        *_both("pattern", lambda variant: _pattern, _shape, kind=CHOICE),
+        _oracle_task("all"),
+        _oracle_task("visible"),
         CaptureTask("inpainted", INPAINTED, _total(ORIGINAL), _ground_truth),
-        CaptureTask(
-            "confidence-original",
-            ORIGINAL,
-            _confident(ORIGINAL),
-            _ground_truth,
-            prompted_confidence=True,
-        ),
-        CaptureTask(
-            "confidence-occluded",
-            OCCLUDED,
-            _confident(OCCLUDED),
-            _ground_truth,
-            prompted_confidence=True,
-        ),
-        CaptureTask("sampled-original", ORIGINAL, _total(ORIGINAL), _ground_truth, samples=SAMPLES),
-        CaptureTask("sampled-occluded", OCCLUDED, _total(OCCLUDED), _ground_truth, samples=SAMPLES),
+        *_both("confidence", _confident, prompted_confidence=True),
+        *_both("sampled", _total, samples=SAMPLES),
     )
 }
 SHIPPED = shipped_config("counting", "capture", "prompts.py")

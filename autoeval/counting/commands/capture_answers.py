@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.capture.answers import extract_count
-    from autoeval.counting.capture.answers.extraction_accuracy import read_cases, score_extractor
-    from autoeval.data.shipped import shipped_config
+    from autoeval.counting.capture.capture_measures import read_cases, score_extractor
+    from autoeval.data.config_file import shipped_config
     from autoeval.report.tables import format_cells, to_markdown
 
     cases = args.cases or shipped_config("counting", "capture", "answer_cases.json")

@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.capture.split import open_split
-    from autoeval.counting.capture.task_export import export_lmms_eval
     from autoeval.counting.capture.tasks import get_task, load_prompts
+    from autoeval.counting.lmms_eval_export import export_lmms_eval
 
     book = load_prompts(args.prompts, model=args.prompts_of)
     tasks = [get_task(name) for name in args.task]

@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.capture.split import write_contact_sheet, write_synthetic
-    from autoeval.counting.capture.synthetic import SyntheticSpec
+    from autoeval.counting.capture.split import write_contact_sheet
+    from autoeval.counting.capture.synthetic import SyntheticSpec, write_synthetic
 
     if args.size < 40:
         raise InputError(f"Expected --size of at least 40 pixels but got {args.size}.")

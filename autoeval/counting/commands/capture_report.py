@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.counting.commands.common_options import add_out
+from autoeval.counting.commands.common_options import add_work_dir
 from autoeval.errors import InputError
 
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="total-occluded",
         help="of answers in JSON lists, which do not say (default: %(default)s)",
     )
-    add_out(parser, "capture_report")
+    add_work_dir(parser, "capture_report")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     ]
     if not results:
         raise InputError(f"No answers in {', '.join(map(str, args.answers))}.")
-    written = write_report(split, results, args.out)
+    written = write_report(split, results, args.work_dir)
     print(to_terminal(format_cells(measures_table(results), FORMATS)))
     models = model_table(results)
     if len(models):

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from autoeval.counting.commands.common_options import (
     add_counter_options,
-    add_out,
     add_run_options,
+    add_work_dir,
     load_counters,
 )
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.counting.capture.answering import Extractor
+    from autoeval.counting.capture.task_run import Extractor
     from autoeval.counting.capture.tasks import PromptBook
 
 FAILURE = 1
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TASK",
         help=f"of {', '.join(TASKS)} (default: the two total ones)",
     )
-    add_out(parser, "capture")
+    add_work_dir(parser, "capture")
     parser.add_argument("--prompts", type=Path, metavar="FILE", help="default: as shipped")
     parser.add_argument(
         "--prompts-of", default="default", metavar="MODEL", help="whose published prompts to use"
@@ -66,9 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.capture.answering import BACKOFF, RunOptions
+    from autoeval.counting.capture.render import load_inpainter
     from autoeval.counting.capture.split import open_split
-    from autoeval.counting.capture.task_run import load_inpainter, run_task
+    from autoeval.counting.capture.task_run import BACKOFF, RunOptions, run_task
     from autoeval.counting.capture.tasks import get_task, load_prompts
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
 
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     )
     failed = 0
     for counter, settings in load_counters(args):
-        folder = args.out / folder_name(counter.name)
+        folder = args.work_dir / folder_name(counter.name)
         settings |= {"extractor": args.extractor, "inpainter": args.inpainter}
         check_same_run(folder / "settings.json", settings)
         for task in tasks:
@@ -102,8 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _extractor(path: str | None, book: PromptBook) -> Extractor:
-    from autoeval.counting.capture.answers import extract_count
-    from autoeval.counting.capture.answers.extract import ModelExtractor
+    from autoeval.counting.capture.answers import ModelExtractor, extract_count
     from autoeval.counting.counters.build import load_counter
     from autoeval.data.wording import listed
 

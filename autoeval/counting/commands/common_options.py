@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.detector_options import read_cfg_options
-from autoeval.counting.modes import DEFAULT_MODE, MODES
+from autoeval.counting import DEFAULT_MODE, MODES
 
 if TYPE_CHECKING:
-    from autoeval.counting.counters.base import Counter
+    from autoeval.counting.counters import Counter
 
 BATCH_SIZE = 8  # as in `autoeval.counting.prompting`
 
@@ -26,10 +26,10 @@ def add_mode(parser: Any, details: str = "") -> None:
     )
 
 
-def add_out(parser: argparse.ArgumentParser, default: str) -> None:
-    """Declare ``--out``, the folder that a command writes to."""
+def add_work_dir(parser: argparse.ArgumentParser, default: str) -> None:
+    """Declare ``--work-dir``, the folder that a command writes to."""
     parser.add_argument(
-        "--out",
+        "--work-dir",
         type=Path,
         default=Path(default),
         metavar="DIR",

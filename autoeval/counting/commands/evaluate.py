@@ -4,7 +4,7 @@ PRED is CSV or Parquet with id,target,pred (or id,target-pred,target,pred withou
 id,pred where --truth is given), or JSON of predicted points by image id, whose places are measured
 as well where the truth has points. Several files make a comparison on the images that all of them
 answered, unless they are --separate. Prints the table and writes CSV, JSON, figures and report.html
-into the folder --out.
+into the folder --work-dir.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.counting.commands.common_options import add_json, add_mode, add_out
-from autoeval.counting.modes import mode_line
+from autoeval.counting import mode_line
+from autoeval.counting.commands.common_options import add_json, add_mode, add_work_dir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
     add_json(parser)
-    add_out(parser, "count_evaluation")
+    add_work_dir(parser, "count_evaluation")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,12 +110,12 @@ def run(args: argparse.Namespace) -> int:
     comparison = compare_models(evaluations, **draws) if compared else None
     places = found.places(distances=args.match_distance, images=args.images)
     notes = [*found.notes, *_notes(args, counted)]
-    write_files(args.out, evaluations, comparison, notes, places)
+    write_files(args.work_dir, evaluations, comparison, notes, places)
     if args.json:
         print(evaluation_json(evaluations, comparison, notes, places))
         return 0
     _print(evaluations, comparison, notes, places)
-    print(f"\n{mode_line(args.mode)}\nReport: {args.out / PAGE}")
+    print(f"\n{mode_line(args.mode)}\nReport: {args.work_dir / PAGE}")
     return 0
 
 

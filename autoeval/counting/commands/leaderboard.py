@@ -2,13 +2,15 @@
 
 RUN is a folder that `autoeval count evaluate`, `count praco` or `count capture report` wrote, or
 NAME=FOLDER. Models that are called alike in several runs are one. Writes report.html, ranks.csv,
-leaderboard.csv and a figure for each run into the folder --out.
+leaderboard.csv and a figure for each run into the folder --work-dir.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+
+from autoeval.counting.commands.common_options import add_work_dir
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,13 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rank a run by the first of these that it has (default: pooled MAE, NMN, sMAPE, "
         "accuracy or MAE)",
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("leaderboard"),
-        metavar="DIR",
-        help="where to write (default: %(default)s)",
-    )
+    add_work_dir(parser, "leaderboard")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,13 +36,13 @@ def run(args: argparse.Namespace) -> int:
     named = [_named(text) for text in args.runs]
     folders, names = [folder for _, folder in named], [name for name, _ in named]
     standings = read_runs(folders, names, measures=args.measure)
-    leaderboard_page(standings).write_all(args.out)
+    leaderboard_page(standings).write_all(args.work_dir)
     table = overall(standings)
     formats = dict.fromkeys(table.columns[2:], "{:g}") | {"mean rank": "{:.2f}"}
     print(to_terminal(format_cells(table, formats)))
     for standing in standings:
         print(f"{standing.run} is ranked by {standing.measure}")
-    print(f"\nReport: {args.out / PAGE}")
+    print(f"\nReport: {args.work_dir / PAGE}")
     return 0
 
 

@@ -4,7 +4,7 @@ Counts every class in every image (negative-label test) and in pairs of images s
 (mosaic test). DATA is a folder in FSC-147's layout or with MUCCA's files, a COCO file or
 folder, or a config file that puts COCO files together. Results are kept one by one: the same
 command goes on where it was stopped. Writes tables, figures, the authors' CSV files and report.html
-into the folder --out. Predictions made elsewhere (--predictions) need no images.
+into the folder --work-dir. Predictions made elsewhere (--predictions) need no images.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import (
     add_counter_options,
     add_exclude,
     add_mode,
-    add_out,
     add_predictions,
     add_run_options,
+    add_work_dir,
     load_counters,
 )
-from autoeval.counting.modes import mode_line
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.counting.praco.data import CountingSet
-    from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
+    from autoeval.counting.praco.mosaic_run import MosaicRecipe
     from autoeval.counting.prompting import PromptedCounter
 
-# As in `mosaic_pairs`, which takes a second to import.
+# As in `mosaic_run`, which takes a second to import.
 LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
 
 
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--grid", type=int, default=2, metavar="D", help="tiles of localised measures: 2^D x 2^D"
     )
     how.add_argument("--n-resamples", type=int, default=1000, help="of the bootstrap")
-    add_out(parser, "praco")
+    add_work_dir(parser, "praco")
     add_run_options(parser, "images (and their mosaics)")
 
 
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     run_tests = _run_multi_class if args.multi_class else _run_both
     print(run_tests(args, counting_set))
     print(mode_line(args.mode))
-    print(f"\nReport: {args.out / PAGE}")
+    print(f"\nReport: {args.work_dir / PAGE}")
     return 0
 
 
@@ -113,7 +113,7 @@ def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
     from autoeval.counting.journal import folder_name
     from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
     from autoeval.counting.praco.data import single_class
-    from autoeval.counting.praco.outcome import write_outcome
+    from autoeval.counting.praco.evaluation_page import write_outcome
     from autoeval.counting.praco.praco_charts import choose_mosaics, mosaic_panels
     from autoeval.counting.prompting import check_names
 
@@ -121,7 +121,7 @@ def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
     recipes = _pairs(args, counting_set)
     results, panels = [], {}
     for prompted, settings in _prompted_counters(args):
-        folder = args.out / folder_name(prompted.counter.name)
+        folder = args.work_dir / folder_name(prompted.counter.name)
         result = evaluate_counter(
             prompted,
             counting_set,
@@ -140,7 +140,7 @@ def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
         for model, path in _of_files(args, counting_set)
     ]
     check_names([result.name for result in results])
-    return write_outcome(args.out, results, counting_set, panels, n_resamples=args.n_resamples)
+    return write_outcome(args.work_dir, results, counting_set, panels, n_resamples=args.n_resamples)
 
 
 def _prompted_counters(args: argparse.Namespace) -> list[tuple[PromptedCounter, dict]]:
@@ -154,7 +154,7 @@ def _prompted_counters(args: argparse.Namespace) -> list[tuple[PromptedCounter, 
 
 
 def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRecipe]:
-    from autoeval.counting.praco.mosaic_pairs import all_pairs, draw_pairs, read_pairs, write_pairs
+    from autoeval.counting.praco.mosaic_run import all_pairs, draw_pairs, read_pairs, write_pairs
 
     if args.pairs == "none" or not args.counter:
         return []
@@ -166,7 +166,7 @@ def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRe
         recipes = all_pairs(counting_set, layout=args.layout)
     else:
         recipes = read_pairs(args.pairs, counting_set)
-    write_pairs(args.out / "mosaic_pairs.csv", recipes)
+    write_pairs(args.work_dir / "mosaic_pairs.csv", recipes)
     return recipes
 
 
@@ -187,12 +187,12 @@ def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[tuple
 
 def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str:
     from autoeval.counting.journal import folder_name
+    from autoeval.counting.praco.evaluation_page import write_plus_plus
     from autoeval.counting.praco.multi_class import (
         evaluate_multi_class,
         evaluate_multi_class_file,
         with_objects,
     )
-    from autoeval.counting.praco.outcome import write_plus_plus
     from autoeval.counting.prompting import check_names
 
     counting_set = with_objects(counting_set).first(args.limit)
@@ -201,7 +201,7 @@ def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str
         evaluate_multi_class(
             prompted,
             counting_set,
-            args.out / folder_name(prompted.counter.name),
+            args.work_dir / folder_name(prompted.counter.name),
             settings=settings,
             **options,
         )
@@ -212,4 +212,4 @@ def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str
         for model, path in _of_files(args, counting_set)
     ]
     check_names([result.name for result in results])
-    return write_plus_plus(args.out, results, counting_set, n_resamples=args.n_resamples)
+    return write_plus_plus(args.work_dir, results, counting_set, n_resamples=args.n_resamples)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from autoeval.counting.commands.common_options import add_exclude, add_out, positive
+from autoeval.counting.commands.common_options import add_exclude, add_work_dir, positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-root", metavar="DIR", help="folder with the data of a config file")
     parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
     add_exclude(parser)
-    add_out(parser, "praco_tasks")
+    add_work_dir(parser, "praco_tasks")
     parser.add_argument("--question", metavar="TEXT", help="template; {} is the class")
     parser.add_argument("--limit", type=positive, metavar="N", help="the first N images only")
     parser.add_argument("--max-tokens", type=int, default=256, metavar="N", help="of a reply")
@@ -26,20 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.lmms_eval_export import QUESTION, export_praco
     from autoeval.counting.praco.data import single_class
     from autoeval.counting.praco.data_kind import load_counting_set
-    from autoeval.counting.praco.negative_export import QUESTION, export_praco
-    from autoeval.counting.praco.outcome import data_notes
+    from autoeval.counting.praco.evaluation_page import data_notes
 
     counting_set = load_counting_set(
         args.data, split=args.split, data_root=args.data_root, exclude=args.exclude
     )
     counting_set = single_class(counting_set).first(args.limit)
     question = QUESTION if args.question is None else args.question
-    name = export_praco(counting_set, args.out, question=question, max_tokens=args.max_tokens)
+    name = export_praco(counting_set, args.work_dir, question=question, max_tokens=args.max_tokens)
     n_images, n_classes = len(counting_set.kept), len(counting_set.classes)
     print(f"{n_images * n_classes} questions: {n_images} images, {n_classes} classes")
     for note in data_notes(counting_set):
         print(f"note: {note}")
-    print(f"lmms-eval --include_path {args.out} --tasks {name}")
+    print(f"lmms-eval --include_path {args.work_dir} --tasks {name}")
     return 0

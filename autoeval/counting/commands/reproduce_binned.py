@@ -11,9 +11,10 @@ maps/DATASET/IMAGE.npy in --data-root.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
+from autoeval.counting.commands.reproduce_options import add_reproduce_options, reproduce
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section
@@ -29,39 +30,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.reproduce.count_files import FORM, find_count_files
     from autoeval.counting.reproduce.printed_binned import (
+        FORM,
         ablation_table,
         binned_table,
+        bins_table,
+        find_count_files,
+        game_table,
         pooled_figures,
         tper_figure,
     )
-    from autoeval.counting.reproduce.printed_bins import bins_table, game_table
-    from autoeval.data.paper_tables import read_paper
+    from autoeval.data.config_file import read_paper
 
-    tables, figures, downloads = wanted(args, PAPER)
     printed = read_paper(PAPER, [POOLED])[0][POOLED]
     files = find_count_files(args.predictions, (row.partition(" ")[2] for row in printed["rows"]))
     own, problems = pooled_figures(files, mode=args.mode)
-    sections: list[Section] = []
-    missing: dict[str, list[str]] = {}
-    for name, entry in tables.items():
-        lacking: list[str] = []
+
+    def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
         if name == BINS:
-            table, lacking = bins_table(name, entry, args.data_root)
-        elif name == GAME:
-            table, lacking = game_table(
-                name, entry, args.data_root, args.predictions, mode=args.mode
-            )
-        elif name == POOLED:
-            table = binned_table(name, entry, own, mode=args.mode, notes=problems)
-            lacking = [] if files else [f"No predictions: expected files {FORM}."]
-        else:
-            table = ablation_table(name, entry, own, mode=args.mode)
-            lacking = [entry["missing"]]
-        sections.append(table)
-        missing[f"table {name}"] = lacking
-    for name, entry in figures.items():
-        figure, missing[f"figure {name}"] = tper_figure(name, entry, files, mode=args.mode)
-        sections.append(figure)
-    return deliver(args, "Binned counting, printed and own", sections, missing, downloads)
+            return bins_table(name, entry, args.data_root)
+        if name == GAME:
+            return game_table(name, entry, args.data_root, args.predictions, mode=args.mode)
+        if name == POOLED:
+            found = binned_table(name, entry, own, mode=args.mode, notes=problems)
+            return found, [] if files else [f"No predictions: expected files {FORM}."]
+        return ablation_table(name, entry, own, mode=args.mode), [entry["missing"]]
+
+    return reproduce(
+        args,
+        PAPER,
+        "Binned counting, printed and own",
+        table=table,
+        figure=lambda name, entry: tper_figure(name, entry, files, mode=args.mode),
+    )

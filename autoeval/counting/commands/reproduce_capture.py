@@ -12,9 +12,10 @@ formulas and the authors' code agree: --mode changes nothing.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
+from autoeval.counting.commands.reproduce_options import add_reproduce_options, reproduce
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section
@@ -26,34 +27,33 @@ STATISTICS = "1"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_reproduce_options(
-        parser,
-        PAPER,
-        tables="1 (the data), 2 to 7",
-        figures="3 (objects), 4 (occluded objects)",
+        parser, PAPER, tables="1 (the data), 2 to 7", figures="3 (objects), 4 (occluded objects)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.reproduce.capture_data import (
+    from autoeval.counting.reproduce.printed_capture import (
         histogram_figure,
+        model_table,
+        read_all_answers,
         read_capture_data,
         statistics_table,
     )
-    from autoeval.counting.reproduce.printed_capture import model_table, read_all_answers
 
-    tables, figures, downloads = wanted(args, PAPER)
     data = read_capture_data(args.data_root)
     answers = read_all_answers(args.predictions)
-    sections: list[Section] = []
-    missing = {"data": data.missing}
-    for name, entry in tables.items():
+
+    def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
         if name == STATISTICS:
-            sections.append(statistics_table(name, entry, data))
-        else:
-            table, missing[f"table {name}"] = model_table(name, entry, data, answers)
-            sections.append(table)
-    for name, entry in figures.items():
-        figure, missing[f"figure {name}"] = histogram_figure(name, entry, data)
-        sections.append(figure)
-    return deliver(args, "CAPTURe, printed and own", sections, missing, downloads)
+            return statistics_table(name, entry, data), []
+        return model_table(name, entry, data, answers)
+
+    return reproduce(
+        args,
+        PAPER,
+        "CAPTURe, printed and own",
+        table=table,
+        figure=lambda name, entry: histogram_figure(name, entry, data),
+        missing={"data": data.missing},
+    )

@@ -1,22 +1,22 @@
-"""What the commands have in common that put printed figures of counting beside our own."""
+"""Options and output of the commands that compare printed figures of counting with our own."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from autoeval.counting.commands.common_options import (
     add_json,
     add_mode,
-    add_out,
     add_predictions,
+    add_work_dir,
 )
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section
 
-Entries = Mapping[str, Mapping[str, Any]]
+Make = Callable[[str, Mapping[str, Any]], "tuple[Section, Sequence[str]]"]
 
 
 def add_reproduce_options(
@@ -44,37 +44,53 @@ def add_reproduce_options(
     parser.add_argument("--data-root", metavar="DIR", help="the data, see above")
     add_predictions(parser, "see above")
     add_mode(parser)
-    add_out(parser, f"reproduce_{paper}")
+    add_work_dir(parser, f"reproduce_{paper}")
     add_json(parser)
 
 
-def wanted(args: argparse.Namespace, paper: str) -> tuple[Entries, Entries, Mapping[str, str]]:
-    """Read the tables and figures that were asked for, and where their data are had."""
-    from autoeval.data.paper_tables import read_paper
-
-    figures: Entries = {}
-    if getattr(args, "figure", []):
-        figures, _ = read_paper(paper, args.figure, kind="figure")
-    tables, downloads = read_paper(paper, args.table)
-    return ({} if figures and not args.table else tables), figures, downloads
-
-
-def deliver(
+def reproduce(
     args: argparse.Namespace,
+    paper: str,
     title: str,
-    sections: Sequence[Section],
-    missing: Mapping[str, Sequence[str]],
-    downloads: Mapping[str, str],
+    *,
+    table: Make,
+    figure: Make,
+    missing: Mapping[str, Sequence[str]] | None = None,
 ) -> int:
-    """Print sections with the mode and what is missing; write page, tables and figures."""
+    """Make what was asked for, print it with what is missing, and write page and files.
+
+    Parameters
+    ----------
+    args : Namespace
+        With the options of `add_reproduce_options`.
+    paper : str
+        Name of the file in ``configs/papers``.
+    title : str
+    table, figure : callable of (name, entry) -> (Section, list of str)
+        Make one of either kind from its entry in that file, and say what it lacks.
+    missing : mapping of str to sequence of str, optional
+        What else is missing.
+    """
     from autoeval.counting.filed_page import PAGE, write_sections
     from autoeval.counting.reproduce.printed_grid import ModeSection
+    from autoeval.data.config_file import read_paper
     from autoeval.report.sections import Remarks, Report, printed_text
 
-    lacking = [f"{name}: {text}" for name, texts in missing.items() for text in texts]
-    sources = [f"Get the {what} from {where}" for what, where in downloads.items()]
-    remarks = Remarks("missing", "What is missing", [*lacking, *(sources if lacking else [])])
-    report = Report(title, [ModeSection(args.mode), *sections, remarks])
-    write_sections(report, args.out)
-    print(printed_text(report, [args.out / PAGE, args.out], as_json=args.json))
+    numbers = getattr(args, "figure", [])
+    tables, downloads = read_paper(paper, args.table)
+    figures = read_paper(paper, numbers, kind="figure")[0] if numbers else {}
+    if figures and not args.table:
+        tables = {}
+    sections: list[Section] = [ModeSection(args.mode)]
+    texts = [f"{name}: {text}" for name, lacking in (missing or {}).items() for text in lacking]
+    for kind, entries, make in (("table", tables, table), ("figure", figures, figure)):
+        for name, entry in entries.items():
+            section, lacking = make(name, entry)
+            sections.append(section)
+            texts += [f"{kind} {name}: {text}" for text in lacking]
+    if texts:
+        texts += [f"Get the {what} from {where}" for what, where in downloads.items()]
+    report = Report(title, [*sections, Remarks("missing", "What is missing", texts)])
+    write_sections(report, args.work_dir)
+    print(printed_text(report, [args.work_dir / PAGE, args.work_dir], as_json=args.json))
     return 0

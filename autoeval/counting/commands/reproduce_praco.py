@@ -9,11 +9,11 @@ settings: DAVE_thr_0.17, DAVE_thr_0.10, DAVE_mod_thr_0.17 and DAVE_mod_thr_0.10.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from autoeval.counting.commands.common_options import add_exclude
-from autoeval.counting.commands.reproduce_options import add_reproduce_options, deliver, wanted
+from autoeval.counting.commands.reproduce_options import add_reproduce_options, reproduce
 
 if TYPE_CHECKING:
     from autoeval.counting.reproduce.printed_praco import PracoModels
@@ -40,36 +40,31 @@ def run(args: argparse.Namespace) -> int:
         drift_figure,
         negative_class_figure,
         praco_table,
+        read_models,
     )
-    from autoeval.data.paper_tables import read_paper
+    from autoeval.data.config_file import read_paper
 
-    tables, figures, downloads = wanted(args, PAPER)
-    sections: list[Section] = []
-    missing = {}
-    for name, entry in tables.items():
-        models = _models(args, entry)
-        sections.append(praco_table(name, entry, models, mode=args.mode))
-        missing[f"table {name}"] = models.missing
     known = read_paper(PAPER, [MAIN])[0][MAIN]["rows"]
-    for name, entry in figures.items():
-        models = _models(args, {"rows": known, **entry})
+
+    def models(entry: Mapping[str, Any]) -> PracoModels:
+        return read_models(
+            args.data_root,
+            args.predictions,
+            entry["split"],
+            known=entry.get("rows", known),
+            by_folder=entry.get("by_folder"),
+            exclude=args.exclude,
+            mode=args.mode,
+        )
+
+    def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
+        found = models(entry)
+        return praco_table(name, entry, found, mode=args.mode), found.missing
+
+    def figure(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
+        found = models(entry)
         if "classes" in entry:
-            sections.append(negative_class_figure(name, entry, models))
-        else:
-            sections.append(drift_figure(name, entry, models, mode=args.mode))
-        missing[f"figure {name}"] = models.missing
-    return deliver(args, "PrACo, printed and own", sections, missing, downloads)
+            return negative_class_figure(name, entry, found), found.missing
+        return drift_figure(name, entry, found, mode=args.mode), found.missing
 
-
-def _models(args: argparse.Namespace, entry: Mapping[str, Any]) -> PracoModels:
-    from autoeval.counting.reproduce.printed_praco import read_models
-
-    return read_models(
-        args.data_root,
-        args.predictions,
-        entry["split"],
-        known=entry["rows"],
-        by_folder=entry.get("by_folder"),
-        exclude=args.exclude,
-        mode=args.mode,
-    )
+    return reproduce(args, PAPER, "PrACo, printed and own", table=table, figure=figure)

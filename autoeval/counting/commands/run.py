@@ -1,6 +1,6 @@
 """Count in every image with any counter, and write predictions for `autoeval count evaluate`.
 
-Results are kept one by one in OUT/COUNTER: the same command goes on where it was stopped, and asks
+Results are kept one by one in DIR/COUNTER: the same command goes on where it was stopped, and asks
 again only what failed. Writes predictions.csv (id, pred, status) and, where the counter says where
 it counts, points.json.
 """
@@ -8,11 +8,11 @@ it counts, points.json.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from autoeval.counting.commands.common_options import (
     add_counter_options,
     add_run_options,
+    add_work_dir,
     load_counters,
 )
 
@@ -38,20 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "of one kind of object pass it over (default: %(default)s)",
     )
     add_run_options(parser, "images")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("counts"),
-        metavar="OUT",
-        help="where to write (default: %(default)s)",
-    )
+    add_work_dir(parser, "counts")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
-    from autoeval.counting.prompting import PromptedCounter
-    from autoeval.counting.running import count_images, write_counts
+    from autoeval.counting.prompting import PromptedCounter, count_images, write_counts
     from autoeval.data.find_images import find_images
     from autoeval.data.wording import listed
 
@@ -60,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"note: {note}")
     images, failures = found.images[: args.limit], 0
     for counter, settings in load_counters(args):
-        folder = args.out / folder_name(counter.name)
+        folder = args.work_dir / folder_name(counter.name)
         check_same_run(folder / "run.json", {**settings, "prompt": args.prompt})
         journal = CellJournal(folder / "answers.jsonl", ["image"])
         prompted = PromptedCounter(counter, workers=args.workers, batch_size=args.batch_size)

@@ -9,7 +9,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from autoeval.counting.counters.base import Counter
+from autoeval.counting.capture.answers import extract_count
+from autoeval.counting.counters import Counter
+from autoeval.counting.counters.adapters import TextCounter, TransformersAsk
+from autoeval.counting.counters.endpoint import EndpointAsk
 from autoeval.data.config_file import read_config
 from autoeval.errors import InputError
 
@@ -144,8 +147,11 @@ def open_vocabulary(
         If transformers is not installed, there are no weights, or a file cannot be used.
     """
     from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
-    from autoeval.detectors.building.checkpoints import find_checkpoint, read_checkpoint
-    from autoeval.detectors.building.weights import load_weights
+    from autoeval.detectors.building.checkpoints import (
+        find_checkpoint,
+        load_weights,
+        read_checkpoint,
+    )
     from autoeval.detectors.loading import build_model, read_config
 
     if importlib.util.find_spec("transformers") is None:
@@ -175,3 +181,19 @@ def _find(dotted: str, path: str | os.PathLike[str]) -> Any:
     if not callable(found):
         raise InputError(f"{path}: {dotted!r} cannot be called: expected a class or a function.")
     return found
+
+
+def endpoint(url: str, model: str, *, name: str | None = None, **options: Any) -> TextCounter:
+    """Make a counter of a model behind an OpenAI-compatible endpoint; see `EndpointAsk`."""
+    return TextCounter(EndpointAsk(url, model, **options), parse, name=name or model)
+
+
+def local_model(model: str, *, name: str | None = None, **options: Any) -> TextCounter:
+    """Make a counter of a model that ``transformers`` runs here; see `TransformersAsk`."""
+    return TextCounter(TransformersAsk(model, **options), parse, name=name or model)
+
+
+def parse(answer: str) -> float | None:
+    """Read the count out of an answer by `extract_count`."""
+    value = extract_count(answer).value
+    return None if value is None else float(value)

@@ -121,10 +121,7 @@ def _content(image: np.ndarray | None, prompt: str) -> list[dict[str, Any]]:
     if image is None:
         return [text]
     picture = base64.b64encode(cv2.imencode(".png", image)[1].tobytes()).decode()
-    return [
-        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}},
-        text,
-    ]
+    return [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}, text]
 
 
 class EndpointError(RuntimeError):

@@ -1,4 +1,4 @@
-"""A detector as a counter, and the merging of its categories."""
+"""Detectors of known categories as counters, and the category that a prompt names."""
 
 from __future__ import annotations
 
@@ -9,10 +9,79 @@ from typing import Any, Protocol
 import numpy as np
 
 from autoeval.boxes import box_iou
-from autoeval.counting.counters.base import COUNT, POINTS, CountResult
-from autoeval.counting.counters.vocabulary import find_category
+from autoeval.counting.counters import COUNT, POINTS, CountResult
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
+
+IRREGULAR = {
+    "people": "person",
+    "persons": "person",
+    "men": "man",
+    "women": "woman",
+    "children": "child",
+    "mice": "mouse",
+    "geese": "goose",
+    "teeth": "tooth",
+    "feet": "foot",
+    "oxen": "ox",
+}
+ENDINGS = (("ies", "y"), ("ves", "f"), ("ves", "fe"), ("es", ""), ("s", ""))
+
+
+def find_category(prompt: str, categories: Sequence[str]) -> int:
+    """Find the category that a prompt names.
+
+    Parameters
+    ----------
+    prompt : str
+        Name of a class in singular or plural, any case; ``_`` and ``-`` stand for spaces.
+    categories : sequence of str
+        Names to choose from.
+
+    Returns
+    -------
+    int
+        Index into ``categories``.
+
+    Raises
+    ------
+    InputError
+        If no category fits, or several do and none is equal to the prompt.
+
+    Examples
+    --------
+    >>> categories = ("person", "bus", "knife", "skis", "wine glass")
+    >>> [find_category(p, categories) for p in ("People", "buses", "knives", "ski", "wine-glasses")]
+    [0, 1, 2, 3, 4]
+    """
+    names = [_plain(name) for name in categories]
+    wanted = _plain(prompt)
+    if wanted in names:
+        return names.index(wanted)
+    fitting = [i for i, name in enumerate(names) if _forms(name) & _forms(wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        several = ", ".join(categories[i] for i in fitting)
+        raise InputError(f"The prompt '{prompt}' could mean {several}: say which.")
+    raise InputError(
+        f"The detector has no category for the prompt '{prompt}'. It knows: {', '.join(categories)}"
+    )
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.lower().replace("_", " ").replace("-", " ").split())
+
+
+def _forms(name: str) -> set[str]:
+    *rest, last = name.split() or [""]
+    singular = {last, IRREGULAR.get(last, last)}
+    singular |= {
+        last[: -len(ending)] + instead
+        for ending, instead in ENDINGS
+        if last.endswith(ending) and len(last) > len(ending) + 1
+    }
+    return {" ".join([*rest, form]) for form in singular}
 
 
 class ObservingDetector(Protocol):
@@ -31,6 +100,8 @@ class ObservingDetector(Protocol):
 class DetectorCounter:
     """Counts the boxes of one category; one pass of the detector serves all prompts on an image.
 
+    A result that may have been cut off at the detector's limit of boxes says so in its warnings.
+
     Parameters
     ----------
     detector : ObservingDetector
@@ -39,25 +110,17 @@ class DetectorCounter:
         A box counts where its score exceeds this.
     name : str
         Identifies the counter in result files.
-    max_per_img : int, optional
-        Most boxes the detector gives for one image, over all categories; by default read from its
-        settings. A result that may have been cut off there says so in `CountResult.warnings`.
     """
 
     capabilities = frozenset({COUNT, POINTS})
 
     def __init__(
-        self,
-        detector: ObservingDetector,
-        *,
-        score_thr: float = 0.3,
-        name: str = "detector",
-        max_per_img: int | None = None,
+        self, detector: ObservingDetector, *, score_thr: float = 0.3, name: str = "detector"
     ) -> None:
         self.detector = detector
         self.score_thr = score_thr
         self.name = name
-        self.max_per_img = box_limit(detector.settings) if max_per_img is None else max_per_img
+        self.max_per_img = box_limit(detector.settings)
 
     def count(
         self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None

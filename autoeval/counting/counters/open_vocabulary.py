@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from mmengine.config import Config
 
-from autoeval.counting.counters.base import COUNT, POINTS, CountResult
+from autoeval.counting.counters import COUNT, POINTS, CountResult
 from autoeval.counting.counters.mmdet import result_of_boxes
 from autoeval.detections import Detections
 from autoeval.errors import InputError
@@ -53,7 +53,7 @@ class OpenVocabularyCounter:
         score_thr: float = 0.3,
         name: str = "open_vocabulary",
     ) -> None:
-        from autoeval.detectors.inputs.preprocessing import Preprocessor
+        from autoeval.detectors.preprocessing import Preprocessor
 
         if not hasattr(model, "language_model"):
             raise InputError(
@@ -86,7 +86,7 @@ class OpenVocabularyCounter:
         self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
     ) -> list[CountResult]:
         """Count what each prompt names."""
-        from autoeval.detectors.inputs.preprocessing import collate
+        from autoeval.detectors.preprocessing import collate
 
         inputs, samples = collate(self.model, [self._preprocess(image)])
         samples[0].set_metainfo({"text": tuple(prompts), "custom_entities": True})

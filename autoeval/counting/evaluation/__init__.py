@@ -2,12 +2,5 @@
 
 from autoeval.counting.evaluation.compare import CountComparison, compare_models
 from autoeval.counting.evaluation.model_measures import CountEvaluation, evaluate_counts
-from autoeval.counting.evaluation.streaming import CountScore
 
-__all__ = [
-    "CountComparison",
-    "CountEvaluation",
-    "CountScore",
-    "compare_models",
-    "evaluate_counts",
-]
+__all__ = ["CountComparison", "CountEvaluation", "compare_models", "evaluate_counts"]

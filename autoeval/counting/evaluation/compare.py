@@ -12,7 +12,7 @@ import pandas as pd
 
 from autoeval.counting.evaluation.model_measures import CountEvaluation
 from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_mean
-from autoeval.counting.measures.overall import as_pairs
+from autoeval.counting.measures.count_errors import as_pairs
 from autoeval.errors import InputError
 
 TIE, ONE_IMAGE = "tie", "one image"
@@ -122,14 +122,7 @@ class PairedComparison:
 
 
 def compare_paired(
-    target: Any,
-    pred_a: Any,
-    pred_b: Any,
-    images: Sequence[Any] | np.ndarray | None = None,
-    *,
-    level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    target: Any, pred_a: Any, pred_b: Any, *, n_resamples: int = 1000, seed: int = 0
 ) -> PairedComparison:
     """Compare two models image by image.
 
@@ -137,9 +130,7 @@ def compare_paired(
     ----------
     target, pred_a, pred_b : array-like of shape (N,)
         True counts and those of the two models.
-    images : sequence of length N, optional
-        Image of each row, for the bootstrap; by default each row is its own.
-    level, n_resamples, seed
+    n_resamples, seed
         See `autoeval.counting.measures.bootstrap.bootstrap_intervals`.
 
     Raises
@@ -158,13 +149,8 @@ def compare_paired(
     target, pred_a = as_pairs(target, pred_a)
     _, pred_b = as_pairs(target, pred_b)
     difference = np.abs(pred_a - target) - np.abs(pred_b - target)
-    interval = bootstrap_mean(
-        difference,
-        np.arange(len(target)) if images is None else images,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
+    images = np.arange(len(target))
+    interval = bootstrap_mean(difference, images, n_resamples=n_resamples, seed=seed)
     p_value = float(wilcoxon(difference).pvalue) if difference.any() else 1.0
     better, worse = int((difference < 0).sum()), int((difference > 0).sum())
     return PairedComparison(interval, p_value, better, worse, len(target) - better - worse)

@@ -1,4 +1,4 @@
-"""The evaluation of counts as tables, files and a page."""
+"""The evaluation of counts as tables, charts, files and a page."""
 
 from __future__ import annotations
 
@@ -8,15 +8,174 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.scale import SymmetricalLogScale
 
-from autoeval.counting.evaluation.bin_charts import MOST_PANELS, plot_bins, plot_scatter, plot_tper
 from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_caution
 from autoeval.counting.filed_page import FiledPage, merged_notes
+from autoeval.counting.measures.tper import TperCurve
 from autoeval.report.tables import number_text
 from autoeval.runtime.files import write_text
+
+MOST_PANELS = 6
+MANY_MARKS = 2000  # from there on the marks of a scatter plot are drawn as one picture
+
+
+def plot_bins(
+    evaluations: Sequence[CountEvaluation], comparison: CountComparison | None = None
+) -> Figure:
+    """Draw mean and standard deviation of |error| in each bin, a bar a model.
+
+    Of several models the better one of each bin has its mark below the bars.
+    """
+    table = evaluations[0].table
+    figure = Figure(figsize=(max(7.0, 0.55 * len(table) + 2.5), 6.2), layout="constrained")
+    axes = figure.subplots(2, 1, sharex=True)
+    _draw_bars(axes[0], evaluations, "mean")
+    _draw_bars(axes[1], evaluations, "std")
+    axes[0].set_ylabel("mean of |error|")
+    axes[1].set_ylabel("std of |error|")
+    if comparison is not None:
+        _mark_winners(axes[0], evaluations, comparison.per_bin["winner"])
+        _mark_winners(axes[1], evaluations, comparison.per_bin["winner of std"])
+    names = [f"{name}\nn = {n}" for name, n in zip(table["bin"], table["n"], strict=True)]
+    axes[1].set_xticks(range(len(table)), names, rotation=60, ha="right", fontsize=8)
+    axes[1].tick_params(axis="x", length=0, pad=10)
+    axes[1].set_xlabel("bin of the true count")
+    # Above the axes, where it hides no bar.
+    beside = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+    axes[0].legend(**beside, frameon=False, fontsize=9, ncols=min(len(evaluations), 3))
+    return figure
+
+
+def plot_tper(
+    curves: Sequence[tuple[str, TperCurve]],
+    *,
+    unit: str = "error, percent of the true count",
+    scale: float = 100,
+) -> Figure:
+    """Draw the share of images beyond each error; areas and numbers in the legend.
+
+    ``unit`` is that of the thresholds times ``scale``.
+    """
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for k, (name, curve) in enumerate(curves):
+        label = f"{label_text(name)}, AUC {curve.auc:.3f}, n = {curve.n_images}"
+        axes.plot(scale * curve.thresholds, curve.ratio, color=_color(k), lw=2, label=label)
+    axes.set(xlim=(0, 100), ylim=(0, 1.02), ylabel="share of images at or beyond")
+    axes.set_xlabel(unit)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
+    """Draw predicted against true counts on logarithmic axes, a panel a model."""
+    shown = evaluations[:MOST_PANELS]
+    columns = min(len(shown), 3)
+    rows = -(-len(shown) // columns)
+    figure = Figure(figsize=(1 + 4.2 * columns, 4.4 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    top = max(max(e.counted.target.max(), e.counted.pred.max(), 1.0) for e in shown)
+    low = min(0.0, *(e.counted.pred.min() for e in shown))
+    many = sum(len(e.counted) for e in shown) > MANY_MARKS
+    for k, (axes, evaluation) in enumerate(zip(panels, shown, strict=False)):
+        target, pred = evaluation.counted.target, evaluation.counted.pred
+        marks = {"marker": "o", "ms": 14**0.5, "mew": 0, "alpha": 0.5, "rasterized": many}
+        axes.plot(target, pred, ls="", color=_color(k), **marks)
+        axes.plot([0, 1.2 * top], [0, 1.2 * top], color="0.3", lw=1)
+        axes.set_title(f"{label_text(evaluation.name)}, n = {len(target)}", fontsize=10)
+        axes.set(xlabel="true count", ylabel="predicted count")
+        _count_axis(axes, "x", -0.3, 1.3 * top)
+        _count_axis(axes, "y", 1.3 * low - 0.3, 1.3 * top)
+        axes.grid(alpha=0.3)
+    for axes in panels[len(shown) :]:
+        axes.remove()
+    return figure
+
+
+def count_ticks(low: float, high: float) -> list[float]:
+    """Choose at most seven round counts to mark on an axis that is logarithmic above 1.
+
+    Examples
+    --------
+    >>> count_ticks(0, 40), count_ticks(0, 3000)
+    ([0, 1, 2, 5, 10, 20], [0, 1, 10, 100, 1000])
+    >>> count_ticks(-50, 20)
+    [-10, -1, 0, 1, 10]
+    """
+    for every, steps in ((1, (1, 2, 5)), (1, (1, 5)), *((k, (1,)) for k in range(1, 16))):
+        values = [s * 10**k for k in range(0, 16, every) for s in steps]
+        below = [-value for value in reversed(values) if value <= -low]
+        found = [*below, 0, *(value for value in values if value <= high)]
+        if len(found) <= 7:
+            break
+    return found
+
+
+def label_text(name: str) -> str:
+    r"""Make a name safe as a chart's text: no formula begins, and no legend leaves it out.
+
+    Examples
+    --------
+    >>> label_text("_a$b")
+    ' _a\\$b'
+    """
+    escaped = name.replace("$", r"\$")
+    return f" {escaped}" if escaped.startswith("_") else escaped
+
+
+def _count_axis(axes: Axes, axis: str, low: float, high: float) -> None:
+    """Scale the axis ``"x"`` or ``"y"`` by ratio above 1 and mark round counts on it."""
+    ticks = count_ticks(low, high)
+    options: dict[str, Any] = {
+        f"{axis}scale": SymmetricalLogScale(None, linthresh=1),
+        f"{axis}ticks": ticks,
+        f"{axis}ticklabels": [f"{tick:g}" for tick in ticks],
+        f"{axis}lim": (low, high),
+    }
+    axes.set(**options)
+
+
+def _draw_bars(axes: Axes, evaluations: Sequence[CountEvaluation], statistic: str) -> None:
+    width = 0.8 / len(evaluations)
+    for k, evaluation in enumerate(evaluations):
+        heights = evaluation.table[statistic].to_numpy()
+        at = np.arange(len(heights)) + (k - (len(evaluations) - 1) / 2) * width
+        axes.bar(at, heights, width, color=_color(k), label=label_text(evaluation.name))
+    highest = max(evaluation.table[statistic].max() for evaluation in evaluations)
+    _count_axis(axes, "y", 0, 1.3 * max(highest, 1.0))
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+
+
+def _mark_winners(
+    axes: Axes, evaluations: Sequence[CountEvaluation], winners: Sequence[str]
+) -> None:
+    names = [evaluation.name for evaluation in evaluations]
+    for position, winner in enumerate(winners):
+        if winner in names:
+            axes.plot(
+                position,
+                -0.03,
+                marker="s",
+                ms=6,
+                color=_color(names.index(winner)),
+                clip_on=False,
+                transform=axes.get_xaxis_transform(),
+            )
+
+
+def _color(k: int) -> tuple[float, ...]:
+    return mpl.colormaps["tab10"](k % 10)
+
 
 SHOWN = ("pooled MAE", "pooled std", "MAE", "std", "RMSE", "bias", "MAPE", "sMAPE")
 

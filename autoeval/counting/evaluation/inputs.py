@@ -16,7 +16,7 @@ from autoeval.counting.evaluation.localisation import (
     read_point_predictions,
 )
 from autoeval.counting.predictions import CountPredictions, align, predicted_ids, read_predictions
-from autoeval.counting.truth import GroundTruth, has_categories, read_truth
+from autoeval.counting.true_counts import GroundTruth, has_categories, read_truth
 from autoeval.errors import InputError
 
 OF_RUNS = ("predictions", "points")  # what `autoeval count run` calls its files

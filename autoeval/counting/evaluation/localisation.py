@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.predictions import CountPredictions, join_truth, odd_predictions
-from autoeval.counting.truth import GroundTruth
+from autoeval.counting.true_counts import GroundTruth
 from autoeval.data.image_header import image_size
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed

@@ -41,11 +41,10 @@ def bootstrap_intervals(
     statistics: Callable[[np.ndarray], Mapping[str, float]],
     images: Sequence[Any] | np.ndarray,
     *,
-    level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, MeasureInterval]:
-    """Percentile bootstrap intervals, clustered by image.
+    """Return 95 % percentile bootstrap intervals, clustered by image.
 
     Images are drawn with replacement and bring all their rows, because the errors of several
     prompts on one image depend on each other. A single image says nothing about others: its
@@ -57,8 +56,6 @@ def bootstrap_intervals(
         Values of the rows with the given indices, which may repeat.
     images : sequence of length N
         Image of each row.
-    level : float
-        Share of the resamples inside the interval.
     n_resamples : int
         Number of resamples; those where a statistic is NaN do not enter its interval.
     seed : int
@@ -85,7 +82,7 @@ def bootstrap_intervals(
             drawn.append(statistics(draw(rng)))
             bar.update()
     own = statistics(np.arange(len(images)))
-    return percentiles(own, pd.DataFrame(drawn), level=level, n_images=len(draw.sizes))
+    return percentiles(own, pd.DataFrame(drawn), n_images=len(draw.sizes))
 
 
 def _check_draws(n_rows: int, n_resamples: int) -> None:
@@ -97,15 +94,11 @@ def _check_draws(n_rows: int, n_resamples: int) -> None:
 
 
 def percentiles(
-    own: Mapping[str, float],
-    drawn: Mapping[str, np.ndarray] | pd.DataFrame,
-    *,
-    level: float,
-    n_images: int,
+    own: Mapping[str, float], drawn: Mapping[str, np.ndarray] | pd.DataFrame, *, n_images: int
 ) -> dict[str, MeasureInterval]:
     """Make intervals of the values of resamples (R,), by measure; NaN of a single image."""
     table = pd.DataFrame(drawn, dtype=np.float64)
-    ends = table.quantile([(1 - level) / 2, (1 + level) / 2])
+    ends = table.quantile([0.025, 0.975])
     if n_images < 2:
         ends[:] = np.nan
     return {
@@ -136,11 +129,10 @@ def bootstrap_sums(
     images: Sequence[Any] | np.ndarray,
     *,
     groups: np.ndarray | None = None,
-    level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, MeasureInterval]:
-    """Percentile bootstrap intervals, clustered by image, of functions of sums over rows.
+    """Return 95 % percentile bootstrap intervals, clustered by image, of functions of sums.
 
     A resample is the number of times that each image is drawn: the sums of all columns are one
     product of these numbers with the values, where `bootstrap_intervals` copies the drawn rows for
@@ -157,8 +149,8 @@ def bootstrap_sums(
         Image of each row.
     groups : ndarray of shape (N,), int64, optional
         Group of each row, from 0 to G - 1; by default there is one.
-    level, n_resamples, seed
-        See `autoeval.counting.measures.bootstrap.bootstrap_intervals`.
+    n_resamples, seed
+        See `bootstrap_intervals`.
 
     Raises
     ------
@@ -195,7 +187,7 @@ def bootstrap_sums(
     found = measures(sums)
     own = {name: float(of_all[0]) for name, of_all in found.items()}
     drawn_values = {name: of_all[1:] for name, of_all in found.items()}
-    return percentiles(own, drawn_values, level=level, n_images=n_images)
+    return percentiles(own, drawn_values, n_images=n_images)
 
 
 def bootstrap_mean(

@@ -146,10 +146,10 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else float("nan")
 
 
-def neighbour_distance(points: np.ndarray, size: tuple[int, int], k: int = 3) -> np.ndarray:
-    """Mean distance of each true point to its k nearest others.
+def neighbour_distance(points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return the mean distance (N,) of each true point (N, 2) to its three nearest others.
 
-    With fewer than k others, the mean is over those there are; a point alone in its image gets the
+    With fewer others, the mean is over those there are; a point alone in its image gets the
     image's diagonal.
 
     Parameters
@@ -158,17 +158,11 @@ def neighbour_distance(points: np.ndarray, size: tuple[int, int], k: int = 3) ->
         As xy, pixels.
     size : tuple of int
         Height and width of the image in pixels.
-    k : int
-        Number of neighbours.
-
-    Returns
-    -------
-    ndarray of shape (N,), float64
     """
     points = np.asarray(points, np.float64).reshape(-1, 2)
     if len(points) < 2:
         return np.full(len(points), np.hypot(*size))
-    distances = KDTree(points).query(points, min(k + 1, len(points)))[0]
+    distances = KDTree(points).query(points, min(4, len(points)))[0]
     return distances[:, 1:].mean(axis=1)
 
 

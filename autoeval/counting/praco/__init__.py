@@ -1,9 +1,8 @@
 """PrACo: whether a counter that is asked in words understands what it is asked for."""
 
-from autoeval.counting.praco.comparing import compare
 from autoeval.counting.praco.data import CountedImage, CountingSet, single_class
-from autoeval.counting.praco.mosaic_pairs import MosaicRecipe, all_pairs, draw_pairs
-from autoeval.counting.praco.result import PracoResult
+from autoeval.counting.praco.mosaic_run import MosaicRecipe, all_pairs, draw_pairs
+from autoeval.counting.praco.result import PracoResult, compare
 
 __all__ = [
     "CountedImage",

@@ -3,25 +3,158 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from autoeval.counting.journal import CellJournal, check_same_run
-from autoeval.counting.praco.data import CountingSet
+from autoeval.counting.counters import CountResult
+from autoeval.counting.journal import Cell, CellJournal, check_same_run
+from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.mosaic import locates
-from autoeval.counting.praco.mosaic_pairs import MosaicRecipe
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
-from autoeval.counting.praco.mosaic_run import counts_only, run_mosaic_test
-from autoeval.counting.praco.negative_run import KEY as NEGATIVE_KEY
-from autoeval.counting.praco.negative_run import Tiles, count_matrix, run_negative_test
+from autoeval.counting.praco.mosaic_run import MosaicRecipe, counts_only, run_mosaic_test
 from autoeval.counting.praco.released_csv import read_released, write_released
 from autoeval.counting.praco.result import PracoResult
-from autoeval.counting.prompting import PromptedCounter
+from autoeval.counting.prompting import (
+    CountRequest,
+    PromptedCounter,
+    is_done,
+    number,
+    result_fields,
+)
+from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.runtime import FAILED
 from autoeval.runtime.files import atomic_path
+from autoeval.runtime.progress import announced_bar
+
+KEY = ("image", "class")
+Tiles = Callable[..., list[float]]
+
+
+def run_negative_test(
+    prompted: PromptedCounter,
+    counting_set: CountingSet,
+    journal: CellJournal,
+    *,
+    tiles: Tiles | None = None,
+) -> pd.DataFrame:
+    """Count every class in every measured image, without the results in the journal.
+
+    Parameters
+    ----------
+    prompted : PromptedCounter
+        All classes of an image go to its counter at once.
+    counting_set : CountingSet
+        Excluded images are not counted in.
+    journal : CellJournal
+        With the key `KEY`; receives the results of an image as soon as they are there.
+    tiles : callable of (result, height, width) -> list of float, optional
+        Further numbers to keep of each result (see `autoeval.counting.praco.mosaic`).
+
+    Returns
+    -------
+    DataFrame
+        ``image``, ``class``, ``count`` (NaN where there is none), ``status`` and what else the
+        cells hold, in the order of the set.
+
+    Raises
+    ------
+    InputError
+        If the counter failed on every prompt.
+    """
+    cells = journal.read()
+    kept = counting_set.kept
+    wanted = {
+        image.image_id: [
+            name
+            for name in counting_set.classes
+            if (image.image_id, name) not in cells or not is_done(cells[image.image_id, name])
+        ]
+        for image in kept
+    }
+    waiting = [image for image in kept if wanted[image.image_id]]
+    total, items = sum(map(len, wanted.values())), f"prompts on {len(waiting)} images"
+    count = partial(_count, prompted, wanted, tiles)
+    with (
+        journal.writer() as write,
+        announced_bar(total, "Negative labels", items=items, unit="prompt") as bar,
+    ):
+        for fresh in prompted.parts(count, waiting):
+            write(fresh)
+            cells.update({(cell["image"], cell["class"]): cell for cell in fresh})
+            bar.update(len(fresh))
+    table = _table(cells, counting_set)
+    if table["status"].str.startswith(FAILED).all():
+        raise InputError(
+            f"The counter {prompted.counter.name} failed on all {len(table)} prompts; the first: "
+            f"{table['status'].iloc[0]}."
+        )
+    return table
+
+
+def _count(
+    prompted: PromptedCounter,
+    wanted: Mapping[str, list[str]],
+    tiles: Tiles | None,
+    images: Sequence[CountedImage],
+) -> list[Cell]:
+    unread: list[Cell] = []
+    requests = []
+    for image in images:
+        classes = wanted[image.image_id]
+        try:
+            true_class = ", ".join(image.points)  # one, or all of an image of several
+            requests.append(
+                CountRequest(read_image(image.path), classes, image.image_id, true_class)
+            )
+        except UnreadableImageError as error:
+            status = f"{FAILED}: {error.reason}"
+            unread += [
+                {"image": image.image_id, "class": name, "count": None, "status": status}
+                for name in classes
+            ]
+    results = prompted.count(requests)
+    return unread + [
+        _cell(prompted, request, name, result, tiles)
+        for request, of_image in zip(requests, results, strict=True)
+        for name, result in zip(request.classes, of_image, strict=True)
+    ]
+
+
+def _cell(
+    prompted: PromptedCounter,
+    request: CountRequest,
+    name: str,
+    result: CountResult,
+    tiles: Tiles | None,
+) -> Cell:
+    cell: Cell = {"image": request.image_id, "class": name, "count": number(result.count)}
+    cell |= result_fields(result, prompted.privileged(request.true_class))
+    if tiles is not None and is_done(cell):
+        cell["tiles"] = tiles(result, *request.image.shape[:2])
+    return cell
+
+
+def _table(cells: dict[tuple, Cell], counting_set: CountingSet) -> pd.DataFrame:
+    rows = [
+        cells[image.image_id, name] for image in counting_set.kept for name in counting_set.classes
+    ]
+    table = pd.DataFrame(rows)
+    return table.assign(count=table["count"].astype(np.float64))
+
+
+def count_matrix(table: pd.DataFrame, counting_set: CountingSet) -> pd.DataFrame:
+    """Arrange the counts of `run_negative_test` as images (rows) by classes (columns)."""
+    matrix = table.pivot(index="image", columns="class", values="count")
+    ids = [image.image_id for image in counting_set.kept]
+    matrix = matrix.reindex(index=ids, columns=list(counting_set.classes))
+    return matrix.rename_axis(index="image_id", columns=None)
 
 
 def evaluate_counter(
@@ -81,7 +214,7 @@ def count_negatives(
     """Run the negative-label test in a folder and keep its table; see `run_negative_test`."""
     prompts = {"prompt": prompted.prompt, "reference": prompted.reference}
     check_same_run(folder / "run.json", {**settings, **prompts})
-    journal = CellJournal(folder / "negative.jsonl", NEGATIVE_KEY)
+    journal = CellJournal(folder / "negative.jsonl", KEY)
     table = run_negative_test(prompted, counting_set, journal, tiles=tiles)
     with atomic_path(folder / "negative.parquet") as temporary:
         table.to_parquet(temporary, index=False)
@@ -89,11 +222,7 @@ def count_negatives(
 
 
 def evaluate_files(
-    folder: str | os.PathLike[str],
-    model: str,
-    counting_set: CountingSet,
-    *,
-    mode: str = "paper",
+    folder: str | os.PathLike[str], model: str, counting_set: CountingSet, *, mode: str = "paper"
 ) -> PracoResult:
     """Measure predictions made elsewhere on the images they have; see `read_released`."""
     found = read_released(folder, model, counting_set)

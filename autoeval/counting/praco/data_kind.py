@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet, read_exclusions
-from autoeval.counting.praco.fsc147 import is_fsc147, load_fsc147
-from autoeval.counting.praco.mucca import is_mucca, load_mucca
+from autoeval.counting.praco.published_sets import is_fsc147, is_mucca, load_fsc147, load_mucca
 from autoeval.data.coco import image_path, read_coco
 from autoeval.data.config_file import read_config
 from autoeval.data.labels.content import LabelSet
@@ -154,6 +153,7 @@ def load_coco_classes(
     seen: dict[str, None] = {}
     for part in parts:
         content = read_coco(part.ann_file)
+        problems += content.problems
         mapping = _mapping(part, content)
         seen.update(dict.fromkeys(mapping.values()))
         images += _images(part, content, mapping, problems, need_images)
@@ -189,7 +189,7 @@ def _images(
         category = mapping.get(box.category, box.category)
         points[box.image_id].setdefault(category, []).append((x + width / 2, y + height / 2))
     crowded = {box.image_id for box in content.boxes if box.iscrowd}
-    folder = Path(part.img_dir)
+    folder, prefix = Path(part.img_dir), f"{part.name}/" if part.name else ""
     entries = [
         (im, image_path(folder, im.file_name)) for im in content.images if im.file_name in wanted
     ]
@@ -199,7 +199,7 @@ def _images(
         if names:
             problems.append(f"images {what}, left out: {len(names)} ({listed(names)})")
     return [
-        CountedImage(_image_id(part, im.file_name), path, _arrays(points[im.image_id]), im.size)
+        CountedImage(prefix + im.file_name, path, _arrays(points[im.image_id]), im.size)
         for im, path in entries
         if im.image_id not in crowded and (path.is_file() or not need_images)
     ]
@@ -213,10 +213,6 @@ def _wanted(part: CocoPart, content: LabelSet) -> set[str]:
     if unknown:
         raise InputError(f"{part.ann_file} has no images {listed(unknown)}, which are to be kept.")
     return set(part.keep)
-
-
-def _image_id(part: CocoPart, file_name: str) -> str:
-    return f"{part.name}/{file_name}" if part.name else file_name
 
 
 def _arrays(points: Mapping[str, list]) -> dict[str, np.ndarray]:

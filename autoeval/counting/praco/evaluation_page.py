@@ -1,9 +1,10 @@
-"""The report pages of PrACo and PrACo++."""
+"""What a run of PrACo or PrACo++ writes: page, figures, tables, and text for the terminal."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,22 +12,27 @@ from matplotlib.figure import Figure
 
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.journal import folder_name
-from autoeval.counting.measures.bootstrap import MeasureInterval
-from autoeval.counting.praco.comparing import MEASURES
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.plus_plus import PlusPlusResult
 from autoeval.counting.praco.praco_charts import SIDE, confusion_chart, drift_chart
 from autoeval.counting.praco.praco_measures import confusion, drift
 from autoeval.counting.praco.result import (
     FORMATS,
+    MEASURES,
+    Measured,
     PracoResult,
     class_table,
+    compare,
     difference_table,
+    image_table,
     interval_table,
+    intervals_of,
     measures_table,
     undefined_table,
 )
 from autoeval.data.wording import listed
+from autoeval.report.tables import format_cells, to_terminal
+from autoeval.runtime.files import write_table
 
 Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]
 ABOUT = (
@@ -60,38 +66,95 @@ EVERY_CLASS = {
 }
 
 
-def praco_page(
+def write_outcome(
+    folder: Path,
     results: Sequence[PracoResult],
     counting_set: CountingSet,
-    *,
-    intervals: Mapping[str, Mapping[str, MeasureInterval]],
-    differences: pd.DataFrame,
     panels: Panels,
-    notes: Sequence[str] = (),
-) -> FiledPage:
-    """Build the page."""
-    mode = results[0].mode
+    *,
+    n_resamples: int = 1000,
+) -> str:
+    """Write ``report.html`` with its figures and tables, and the tables of each model.
+
+    Returns the text for the terminal.
+    """
+    for result in results:
+        own = folder / folder_name(result.name)
+        write_table(own / "per_image.csv", image_table(result))
+        write_table(own / "per_class.csv", class_table(result).reset_index())
+    said = [*data_notes(counting_set), *merged_notes((r.name, r.notes) for r in results)]
     page = FiledPage(f"PrACo on {counting_set.name}")
     for result in results:
         page.add_headline(result.name, *_headline(result.measures()))
-    page.add_warnings([*notes, *merged_notes((r.name, r.notes) for r in results)])
-    page.add_text(_data_text(counting_set), *ABOUT, MODES[mode])
+    page.add_warnings(said)
+    page.add_text(_data_text(counting_set), *ABOUT, MODES[results[0].mode])
     table = measures_table(results)
     shown = table[["model", *MEASURES]]
     page.file_table("measures", table, "Measures", shown=shown, formats=FORMATS)
-    caption = "With 95 % intervals: bootstrap over images"
-    page.file_table("intervals", interval_table(intervals), caption, sortable=False)
-    if len(differences):
-        shown = difference_table(differences)
-        caption = "Differences on the same images with 95 % intervals: paired bootstrap"
-        page.file_table("differences", differences, caption, shown=shown, sortable=False)
+    _add_intervals(page, results, n_resamples)
     caption = "Cells that are undefined or were changed"
     page.file_table("undefined", undefined_table(results), caption)
     _add_charts(page, results)
     for name, pictures in panels.items():
         caption = f"Mosaics, {name}: the lowest precisions, then a spread over all others"
         page.add_thumbnails(pictures, caption, side=SIDE)
-    return page
+    page.write_all(folder)
+    return _text(format_cells(table, FORMATS), said)
+
+
+def write_plus_plus(
+    folder: Path,
+    results: Sequence[PlusPlusResult],
+    counting_set: CountingSet,
+    *,
+    n_resamples: int = 1000,
+) -> str:
+    """Do the same for PrACo++; the parameters are those of `write_outcome`."""
+    for result in results:
+        own = folder / folder_name(result.name)
+        write_table(own / "per_image.csv", result.by_image.reset_index())
+        write_table(own / "per_class.csv", result.by_class())
+        if result.localised is not None:
+            write_table(own / "localised.csv", result.localised)
+    said = [*data_notes(counting_set), *_full_images(counting_set, results[0].mode)]
+    said += merged_notes((r.name, r.notes) for r in results)
+    measures = pd.DataFrame([{"model": r.name, **r.measures()} for r in results])
+    page = FiledPage(f"PrACo++ on {counting_set.name}")
+    for name, found in measures.set_index("model").iterrows():
+        note = f"macro; PCCN {found['PCCN one at a time']:.1f} %, MAE {found['MAE macro']:.2f}"
+        page.add_headline(str(name), f"NMN {found['NMN macro']:.3f}", note)
+    page.add_warnings(said)
+    n = [len(image.points) for image in counting_set.kept]
+    page.add_text(
+        f"{len(n)} images of {min(n)} to {max(n)} classes each (on average {np.mean(n):.1f}); "
+        f"{len(counting_set.classes)} prompts.",
+        *ABOUT_PLUS_PLUS,
+    )
+    page.tables["measures"] = measures
+    _add_intervals(page, results, n_resamples)
+    for result in results:
+        page.add_heading(result.name)
+        table = result.by_class()
+        page.file_figure(
+            f"classes_{folder_name(result.name)}",
+            _class_chart(table),
+            "Right: error where the class is there. Left: what is counted where it is not.",
+        )
+        page.add_table(table, "By class")
+    page.write_all(folder)
+    columns = measures.set_index("model").T.rename_axis("measure", axis=0).reset_index()
+    return _text(format_cells(columns, {r.name: "{:.3f}" for r in results}), said)
+
+
+def _add_intervals(page: FiledPage, results: Sequence[Measured], n_resamples: int) -> None:
+    intervals = {r.name: intervals_of(r, n_resamples=n_resamples) for r in results}
+    caption = "With 95 % intervals: bootstrap over images"
+    page.file_table("intervals", interval_table(intervals), caption, sortable=False)
+    differences = compare(results, n_resamples=n_resamples)
+    if len(differences):
+        shown = difference_table(differences)
+        caption = "Differences on the same images with 95 % intervals: paired bootstrap"
+        page.file_table("differences", differences, caption, shown=shown, sortable=False)
 
 
 def _headline(found: Mapping[str, float]) -> tuple[str, str]:
@@ -139,61 +202,13 @@ def _add_charts(page: FiledPage, results: Sequence[PracoResult]) -> None:
         )
 
 
-def table_of_measures(results: Sequence[PlusPlusResult]) -> pd.DataFrame:
-    """One row for each model."""
-    return pd.DataFrame([{"model": result.name, **result.measures()} for result in results])
-
-
-def notes_on(counting_set: CountingSet, mode: str) -> list[str]:
+def _full_images(counting_set: CountingSet, mode: str) -> list[str]:
     """Say which images hold every class, and what becomes of them."""
     classes = set(counting_set.classes)
     full = [image.image_id for image in counting_set.kept if classes <= set(image.points)]
     if not full:
         return []
     return [f"{len(full)} images hold every class ({listed(full)}): {EVERY_CLASS[mode]}"]
-
-
-def plus_plus_page(
-    results: Sequence[PlusPlusResult],
-    counting_set: CountingSet,
-    *,
-    intervals: Mapping[str, Mapping[str, MeasureInterval]],
-    differences: pd.DataFrame,
-    notes: Sequence[str] = (),
-) -> FiledPage:
-    """Build the page; the parameters are those of `evaluation_page.praco_page`."""
-    page = FiledPage(f"PrACo++ on {counting_set.name}")
-    for result in results:
-        found = result.measures()
-        page.add_headline(
-            result.name,
-            f"NMN {found['NMN macro']:.3f}",
-            f"macro; PCCN {found['PCCN one at a time']:.1f} %, MAE {found['MAE macro']:.2f}",
-        )
-    page.add_warnings([*notes, *merged_notes((r.name, r.notes) for r in results)])
-    n = [len(image.points) for image in counting_set.kept]
-    page.add_text(
-        f"{len(n)} images of {min(n)} to {max(n)} classes each (on average {np.mean(n):.1f}); "
-        f"{len(counting_set.classes)} prompts.",
-        *ABOUT_PLUS_PLUS,
-    )
-    page.tables["measures"] = table_of_measures(results)
-    caption = "With 95 % intervals: bootstrap over images"
-    page.file_table("intervals", interval_table(intervals), caption, sortable=False)
-    if len(differences):
-        caption = "Differences on the same images with 95 % intervals: paired bootstrap"
-        shown = difference_table(differences)
-        page.file_table("differences", differences, caption, shown=shown, sortable=False)
-    for result in results:
-        page.add_heading(result.name)
-        table = result.by_class()
-        page.file_figure(
-            f"classes_{folder_name(result.name)}",
-            _class_chart(table),
-            "Right: error where the class is there. Left: what is counted where it is not.",
-        )
-        page.add_table(table, "By class")
-    return page
 
 
 def _class_chart(table: pd.DataFrame) -> Figure:
@@ -212,3 +227,18 @@ def _class_chart(table: pd.DataFrame) -> Figure:
     axes.set_axisbelow(True)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=8)
     return figure
+
+
+def data_notes(counting_set: CountingSet) -> list[str]:
+    """Say what was left out of a set, and why."""
+    reasons = pd.Series(dict(counting_set.excluded), dtype=object)
+    excluded = [
+        f"excluded, {reason}: {len(ids)} images ({', '.join(map(str, ids[:5]))}"
+        + (", ...)" if len(ids) > 5 else ")")
+        for reason, ids in reasons.groupby(reasons).groups.items()
+    ]
+    return [*counting_set.problems, *excluded]
+
+
+def _text(table: pd.DataFrame, notes: Sequence[str]) -> str:
+    return "\n".join([to_terminal(table), *(f"note: {note}" for note in notes)])

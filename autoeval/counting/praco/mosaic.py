@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from autoeval.counting.counters.base import DENSITY, POINTS, Counter, CountResult
+from autoeval.counting.counters import DENSITY, POINTS, Counter, CountResult
 from autoeval.counting.measures.game import tile_edges
 from autoeval.errors import InputError
 

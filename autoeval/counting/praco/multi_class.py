@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.counters.base import CountResult
-from autoeval.counting.praco.both_tests import count_negatives, failures
+from autoeval.counting.counters import CountResult
+from autoeval.counting.praco.both_tests import count_matrix, count_negatives, failures
 from autoeval.counting.praco.data import NO_OBJECT, CountedImage, CountingSet
 from autoeval.counting.praco.mosaic import localised, locates, tile_counts, tiles_of_points
-from autoeval.counting.praco.negative_run import count_matrix
 from autoeval.counting.praco.plus_plus import PlusPlusResult, plus_plus_by_image
 from autoeval.counting.praco.released_csv import read_counts
 from autoeval.counting.prompting import PromptedCounter
@@ -70,12 +69,7 @@ def evaluate_multi_class(
 
 
 def evaluate_multi_class_file(
-    path: Path,
-    model: str,
-    counting_set: CountingSet,
-    *,
-    divisions: int = 2,
-    mode: str = "paper",
+    path: Path, model: str, counting_set: CountingSet, *, divisions: int = 2, mode: str = "paper"
 ) -> PlusPlusResult:
     """Measure predictions made elsewhere on the images that they have.
 

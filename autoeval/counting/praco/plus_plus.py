@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.measures.binned import check_mode
-from autoeval.counting.praco.comparing import take
+from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.praco.praco_measures import aligned
+from autoeval.counting.praco.result import take
 
 LOCALISED = ("TP", "FP", "MAE", "precision", "recall", "f1")
 Columns = Mapping[str, np.ndarray]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import cv2
 import numpy as np
@@ -11,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic import halves, stack
 from autoeval.counting.prompting import CountRequest, PromptedCounter
@@ -91,11 +90,7 @@ def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
 
 
 def mosaic_panels(
-    prompted: PromptedCounter,
-    counting_set: CountingSet,
-    chosen: pd.DataFrame,
-    *,
-    read: Callable[[Path], np.ndarray] = read_image,
+    prompted: PromptedCounter, counting_set: CountingSet, chosen: pd.DataFrame
 ) -> list[tuple[np.ndarray, str]]:
     """Count in mosaics again and draw the results.
 
@@ -107,7 +102,7 @@ def mosaic_panels(
     paths = counting_set.paths
     panels = []
     for row in chosen.itertuples():
-        top, bottom = (read(paths[name]) for name in (row.positive, row.negative))
+        top, bottom = (read_image(paths[name]) for name in (row.positive, row.negative))
         mosaic, seam = stack(top, bottom, row.layout)
         name = f"{row.positive} above {row.negative}"
         wanted = row.positive_class

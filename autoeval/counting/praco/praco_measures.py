@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.measures.binned import check_mode
+from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.praco.mosaic import localised
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -53,7 +53,7 @@ def negative_by_image(
     check_mode(mode)
     values = aligned(counts, truth)
     g = truth["count"].to_numpy(np.float64)
-    own = _own_column(counts, truth)
+    own = counts.columns.get_indexer(pd.Index(truth["category"]))
     is_own = np.arange(values.shape[1]) == own[:, None]
     positive = values[is_own]
     negative = np.where(is_own, np.nan, values)
@@ -137,10 +137,6 @@ def aligned(counts: pd.DataFrame, truth: pd.DataFrame) -> np.ndarray:
             "divide: exclude them."
         )
     return counts.loc[truth.index].to_numpy(np.float64)
-
-
-def _own_column(counts: pd.DataFrame, truth: pd.DataFrame) -> np.ndarray:
-    return counts.columns.get_indexer(pd.Index(truth["category"]))
 
 
 def _divide(total: np.ndarray, n: np.ndarray) -> np.ndarray:

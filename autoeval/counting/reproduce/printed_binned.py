@@ -1,25 +1,32 @@
-"""Tables II, IV, V and figures 10, 11 of the paper on binned counting."""
+"""Tables II to V, the bins, and figures 10 and 11 of the paper on binned counting."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from autoeval.counting.binning.paper import published_bins
-from autoeval.counting.measures.binned import bin_table, pooled
-from autoeval.counting.measures.overall import absolute_error
+from autoeval.counting.binning.paper import PUBLISHED, published_bins, released_bins
+from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
+from autoeval.counting.measures.game import GameScore
 from autoeval.counting.measures.tper import TperCurve, tper_curve
-from autoeval.counting.reproduce.count_files import SCHEMES, CountFile
+from autoeval.counting.predictions import read_predictions
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,
     Own,
     beside,
     not_as_printed,
+    printed_name,
     rows_at_hand,
 )
+from autoeval.counting.true_counts import read_truth
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.printed_beside import Beside
@@ -27,6 +34,56 @@ from autoeval.report.sections import Part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PathLike = str | os.PathLike[str]
+SCHEMES = {"rs": "RS", "rr": "RR", "unbinned": "no binning"}
+FORM = "DATASET_unbinned_tar_pred_error.txt (or rr, rs)"
+_NAME = re.compile(rf"({'|'.join(PUBLISHED)})_({'|'.join(SCHEMES)})(_.+)?\.(txt|csv|parquet)")
+
+
+@dataclass(frozen=True)
+class CountFile:
+    """Predicted counts of one network.
+
+    Parameters
+    ----------
+    model : str
+        As printed, where print has it.
+    dataset : str
+        Key of `PUBLISHED`.
+    scheme : str
+        Key of `SCHEMES`.
+    path : Path
+    """
+
+    model: str
+    dataset: str
+    scheme: str
+    path: Path
+
+    def read(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return true and predicted counts (N,) of the images that have a prediction."""
+        found = read_predictions(self.path)
+        return found.target[found.answered], found.pred[found.answered]
+
+
+def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list[CountFile]:
+    """Find the files of all networks in folders and the folders within them."""
+    known = dict.fromkeys(models)
+    return [
+        CountFile(_model(path, Path(folder), known, match), match[1], match[2], path)
+        for folder in folders
+        for path in [*sorted(Path(folder).glob("*")), *sorted(Path(folder).glob("*/*"))]
+        if (match := _NAME.fullmatch(path.name))
+    ]
+
+
+def _model(path: Path, folder: Path, known: dict[str, None], match: re.Match[str]) -> str:
+    name = printed_name(path.parent.name.removesuffix("_txt"), known)
+    if path.parent != folder or name in known:
+        return name
+    return "BL" if match[3] else "DM-Count"
+
 
 CONVENTIONS = {"paper": "paper", "released": "absolute_released"}
 UNITS = {"paper": "multiples of the true count", "released": "objects"}
@@ -173,19 +230,133 @@ def _tables(name: str, curves: Mapping[str, TperCurve]) -> list[Part]:
 
 
 def _draw(curves: Mapping[str, TperCurve], unit: str) -> Figure:
-    from matplotlib.figure import Figure
+    from autoeval.counting.evaluation.evaluation_report import plot_tper
 
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for label, curve in curves.items():
-        axes.plot(curve.thresholds, curve.ratio, lw=2, label=f"{label}, AUC {curve.auc:.2f}")
-    axes.set(xlim=(0, 100), ylim=(0, 1.02), xlabel=f"θ, {unit}")
-    axes.set_ylabel("share of images with an error of at least θ")
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize=9)
-    return figure
+    return plot_tper(list(curves.items()), unit=f"θ, {unit}", scale=1)
 
 
 def _is_in(entry: Mapping[str, Any], file: CountFile) -> bool:
     models = entry.get("models", [file.model])
     return file.model in models and file.dataset in entry.get("datasets", [file.dataset])
+
+
+LEVELS = (1, 2, 3)
+TILES = {"paper": "exact", "released": "floor_step"}
+MAPS = "maps"
+
+
+def bins_table(
+    name: str, entry: Mapping[str, Any], folder: PathLike | None
+) -> tuple[Beside, list[str]]:
+    """Bin the true counts of training images, and compare edges."""
+    rows, missing, notes = [], [], []
+    for dataset, printed in entry["edges"].items():
+        path = None if folder is None else Path(folder) / f"Train_{dataset}.txt"
+        own = tuple[float, ...]()
+        if path is None or not path.is_file():
+            missing.append(f"{dataset.upper()}: no Train_{dataset}.txt")
+        else:
+            try:
+                own = _edges(path, entry["gamma"])
+            except InputError as error:
+                notes.append(f"{dataset.upper()} is left out: {error}")
+        rows += _edge_rows(dataset.upper(), printed, own)
+    there = len(entry["edges"]) - len(missing) - len(notes)
+    marks = f"{there} of {len(entry['edges'])} data sets" if missing or notes else ""
+    table = pd.DataFrame(rows).assign(decimals=1)
+    section = Beside(
+        f"table_{name}", entry["title"], table, marks=not_as_printed(marks), notes=notes
+    )
+    return section, missing
+
+
+def _edges(path: Path, gamma: float) -> tuple[float, ...]:
+    counts = np.array(list(read_truth(path).counts.values()))
+    return released_bins(int(np.floor(counts.min())), int(np.ceil(counts.max())), gamma).edges
+
+
+def _edge_rows(
+    dataset: str, printed: Sequence[float], own: Sequence[float]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "edge": str(k),
+            "column": dataset,
+            "printed": printed[k] if k < len(printed) else np.nan,
+            "own": own[k] if k < len(own) else np.nan,
+        }
+        for k in range(max(len(printed), len(own)))
+    ]
+
+
+def game_table(
+    name: str,
+    entry: Mapping[str, Any],
+    truth: PathLike | None,
+    folders: Sequence[PathLike],
+    *,
+    mode: str = "paper",
+) -> tuple[Beside, list[str]]:
+    """Measure density maps tile by tile.
+
+    Parameters
+    ----------
+    name : str
+    entry : mapping
+        The table in ``configs/papers/binned.py``.
+    truth : path-like, optional
+        Folder with the true maps, ``maps/DATASET/IMAGE.npy``.
+    folders : sequence of path-like
+        With predicted maps of the same shape, ``MODEL/maps/DATASET_SCHEME/IMAGE.npy`` (scheme
+        ``unbinned``, ``rr`` or ``rs``).
+    mode : {"paper", "released"}
+        Tiles with even edges, or steps of side // 2^L as in the authors' code.
+    """
+    own: dict[tuple[str, str], float] = {}
+    notes: list[str] = []
+    for row in entry["rows"]:
+        dataset, _, model = row.partition(" ")
+        for scheme, label in SCHEMES.items():
+            inside = Path(model, MAPS, f"{dataset.lower()}_{scheme}")
+            found = [
+                Path(folder) / inside for folder in folders if (Path(folder) / inside).is_dir()
+            ]
+            if truth is None or not found:
+                continue
+            try:
+                score = _score(Path(truth, MAPS, dataset.lower()), found[0], TILES[mode])
+            except InputError as error:
+                notes.append(f"{inside} is left out: {error}")
+                continue
+            for level, *values in score.compute().itertuples(index=False):
+                for measure, value in zip(("mean", "std"), values, strict=True):
+                    own[row, f"L={level} {label} {measure}"] = value
+    marks = not_as_printed(rows_at_hand(entry, {row for row, _ in own}))
+    table = beside(
+        name, entry, own, row="data set and model", marks=marks, notes=notes, only_own=True
+    )
+    return table, [] if own else ["No density maps: expected MODEL/maps/DATASET_SCHEME/*.npy."]
+
+
+def _score(truth: Path, predicted: Path, rule: str) -> GameScore:
+    names = {path.name for path in truth.glob("*.npy")}
+    others = {path.name for path in predicted.glob("*.npy")}
+    if not names or names != others:
+        raise InputError(
+            f"Expected the same images in {truth} ({len(names)}) and {predicted} ({len(others)}) "
+            f"but they differ by {listed(sorted(names ^ others)) or 'nothing: both are empty'}."
+        )
+    score = GameScore(LEVELS, rule)
+    for each in sorted(names):
+        score.update(each, _map(truth / each), _map(predicted / each))
+    return score
+
+
+def _map(path: Path) -> np.ndarray:
+    try:
+        found = np.load(path).astype(np.float64)
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot read the density map {path}: {error}.") from None
+    if found.ndim != 2:
+        raise InputError(f"Expected {path} to hold a map (H, W) but got the shape {found.shape}.")
+    return found

@@ -1,26 +1,208 @@
-"""Tables 2 to 7 of CAPTURe from files of answers."""
+"""CAPTURe's metadata (Table 1, figures 3 and 4), and its tables 2 to 7 from files of answers."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from autoeval.counting.capture.capture_measures import measure
+from autoeval.counting.capture.real import with_points
 from autoeval.counting.capture.results import TaskResult, collect, read_answers
-from autoeval.counting.capture.split import CaptureSplit
+from autoeval.counting.capture.split import CaptureItem, CaptureSplit, read_records, to_items
 from autoeval.counting.capture.tasks import TASKS, get_task
 from autoeval.counting.filed_page import merged_notes
-from autoeval.counting.reproduce.capture_data import MEASURED, CaptureData
-from autoeval.counting.reproduce.printed_grid import beside, not_as_printed, printed_name
+from autoeval.counting.reproduce.printed_grid import (
+    DrawnFigure,
+    beside,
+    not_as_printed,
+    printed_name,
+)
+from autoeval.counting.true_counts import read_truth
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
 from autoeval.report.printed_beside import Beside
+from autoeval.report.sections import Part
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PathLike = str | os.PathLike[str]
+REAL, SYNTHETIC = "real", "synthetic"
+# The items that are measured, and those set aside for validation, which are part of the statistics.
+MEASURED = {REAL: "real_metadata.json", SYNTHETIC: "synthetic_metadata.json"}
+ASIDE = {REAL: "real_validation_metadata.json", SYNTHETIC: "synthetic_validation_metadata.json"}
+ANNOTATIONS, SPLIT_FILE = "annotation_FSC147_384.json", "Train_Test_Val_FSC_147.json"
+
+_UNRELEASED = ASIDE[SYNTHETIC]
+
+
+@dataclass(frozen=True)
+class CaptureData:
+    """What a folder holds of CAPTURe's metadata.
+
+    Parameters
+    ----------
+    items : mapping of str to sequence of CaptureItem
+        By the name of the metadata file.
+    test_images : frozenset of str or None
+        FSC-147's test split; None where its file is not there.
+    missing : sequence of str
+    notes : sequence of str
+        Where the metadata and FSC-147 differ.
+    """
+
+    items: Mapping[str, Sequence[CaptureItem]] = field(default_factory=dict)
+    test_images: frozenset[str] | None = None
+    missing: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+    def of(self, split: str) -> list[CaptureItem]:
+        """Return measured and validation items of a split."""
+        return [item for files in (MEASURED, ASIDE) for item in self.items.get(files[split], ())]
+
+
+def read_capture_data(folder: PathLike | None) -> CaptureData:
+    """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it.
+
+    Raises
+    ------
+    InputError
+        If a file is there but broken.
+    """
+    names = [*MEASURED.values(), *ASIDE.values()]
+    wanted = [name for name in (*names, ANNOTATIONS, SPLIT_FILE) if name != _UNRELEASED]
+    if folder is None:
+        return CaptureData(missing=[f"{name} is not there" for name in wanted])
+    folder = Path(folder)
+    missing = [f"{name} is not there" for name in wanted if not (folder / name).is_file()]
+    points = read_truth(folder / ANNOTATIONS) if (folder / ANNOTATIONS).is_file() else None
+    items, notes = {}, []
+    for name in names:
+        if (folder / name).is_file():
+            records = read_records(folder / name)
+            if points is not None and name in (MEASURED[REAL], ASIDE[REAL]):
+                records, problems = with_points(records, points)
+                notes += problems
+            items[name] = to_items(records)
+    return CaptureData(items, _test_images(folder / SPLIT_FILE), missing, notes)
+
+
+def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> Beside:
+    """Count images, kinds of object, and objects, over measured and validation items (Table 1).
+
+    The images of FSC-147's test split are counted among the measured items, which the paper's
+    comparison with CountGD is on.
+    """
+    own: dict[tuple[str, str], float] = {}
+    counts, notes = [], []
+    for column, split in enumerate((REAL, SYNTHETIC)):
+        found = data.of(split)
+        printed = int(entry["rows"]["images"][column])
+        if found:
+            own |= {(row, split): value for row, value in _statistics(split, found).items()}
+            notes += _without_occluded(split, found)
+        if len(found) != printed:
+            counts.append(f"{len(found)} of {printed} {split} images")
+    measured = data.items.get(MEASURED[REAL])
+    if measured and data.test_images is not None:
+        of_test = sum(item.image_file in data.test_images for item in measured)
+        own["images of FSC-147's test split", REAL] = of_test
+    notes += [f"{len(data.notes)} differences from FSC-147: {listed(data.notes)}"] * bool(
+        data.notes
+    )
+    marks = not_as_printed(*counts)
+    return beside(name, entry, own, row="statistic", marks=marks, notes=notes)
+
+
+def histogram_figure(
+    name: str, entry: Mapping[str, Any], data: CaptureData
+) -> tuple[DrawnFigure, list[str]]:
+    """Count images by their number of objects, or of occluded ones (figures 3 and 4)."""
+    items = data.of(entry["split"])
+    read = (i.ground_truth if entry["value"] == "objects" else i.num_occluded for i in items)
+    values = np.array([value for value in read if value is not None])
+    tables, notes = [], []
+    if len(values):
+        low, high = entry["usual"]
+        share = np.mean((values >= low) & (values <= high))
+        notes.append(
+            f"{100 * share:.1f} % of {len(values)} images have {low} to {high} {entry['value']}; "
+            f"the fewest are {values.min()}, the most {values.max()}; "
+            f"the most objects in an image are {max(i.ground_truth for i in items)}."
+        )
+        table = _bars(values, entry["step"], entry["last"], entry["value"])
+        tables = [Part(f"figure_{name}", table)]
+    figure = DrawnFigure(
+        f"figure_{name}",
+        entry["title"],
+        entry["words"],
+        tables,
+        partial(_draw, tables, entry["value"]),
+        notes=notes,
+    )
+    return figure, [] if tables else [f"no {entry['value']} of {entry['split']} items"]
+
+
+def _bars(values: np.ndarray, step: int, last: int, name: str) -> pd.DataFrame:
+    """Count values by ranges of `step` integers; those from `last` on share one."""
+    starts = np.arange(0, last + 1, step)
+    counts = np.bincount(np.minimum(values, last) // step, minlength=len(starts))
+    labels = [str(s) if step == 1 else f"{s} to {s + step - 1}" for s in starts[:-1]]
+    return pd.DataFrame({name: [*labels, f"{last} or more"], "images": counts})
+
+
+def _draw(tables: Sequence[Part], name: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    table = tables[0].table
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    axes = figure.subplots()
+    axes.bar(range(len(table)), table["images"])
+    axes.set_xticks(range(len(table)), table[name], rotation=60)
+    axes.set(xlabel=name, ylabel="images")
+    return figure
+
+
+def _statistics(split: str, items: Sequence[CaptureItem]) -> dict[str, float]:
+    occluded = [item.num_occluded for item in items if item.num_occluded is not None]
+    key = "dot_shape" if split == SYNTHETIC else "object"
+    return {
+        "images": len(items),
+        "object types": len({item.record.get(key) for item in items}),
+        "occluded objects, mean": float(np.mean(occluded)) if occluded else np.nan,
+        "objects, mean": float(np.mean([item.ground_truth for item in items])),
+    }
+
+
+def _without_occluded(split: str, items: Sequence[CaptureItem]) -> list[str]:
+    names = [item.image_file for item in items if item.num_occluded is None]
+    if not names:
+        return []
+    return [
+        f"{split}: images without points, which the mean of occluded objects leaves out: "
+        f"{len(names)} ({listed(names)})"
+    ]
+
+
+def _test_images(path: Path) -> frozenset[str] | None:
+    if not path.is_file():
+        return None
+    try:
+        return frozenset(json.loads(path.read_text(encoding="utf-8"))["test"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"Expected the splits of FSC-147 in {path}: {error!r}.") from None
+
 
 BACKOFF = "back-off"
-PathLike = str | os.PathLike[str]
 Rows = list[dict[str, Any]]
 Key = tuple[str, str, str, bool]
 """Split, model, task, and whether the answers were asked for with a back-off."""

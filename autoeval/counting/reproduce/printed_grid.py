@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.modes import mode_line
+from autoeval.counting import mode_line
 from autoeval.report.page import Page
 from autoeval.report.printed_beside import Beside
 from autoeval.report.sections import Part, Section

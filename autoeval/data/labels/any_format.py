@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from autoeval.data.archives import refuse_archive
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.coco_folder import COCO
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.voc import VOC
 from autoeval.data.labels.yolo import YOLO
-from autoeval.data.layouts.registry import LAYOUTS
+from autoeval.data.layouts import LAYOUTS
+from autoeval.data.walking import refuse_archive
 from autoeval.errors import InputError
 
 FORMATS: dict[str, LabelFormat] = {fmt.name: fmt for fmt in (COCO, YOLO, VOC, *LAYOUTS)}

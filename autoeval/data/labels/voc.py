@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from autoeval.data.bad_items import BadItems
 from autoeval.data.image_header import image_size
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.beside import folder_of_images, holds_images, pair_up, without_size
@@ -53,22 +54,30 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     Raises
     ------
     InputError
-        If a file is malformed, or there is no such split.
+        If most files or objects are malformed (a few are left out), or there is no such split.
     """
     labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", others=frozenset())
     wanted = None if split is None else _split(labels.parent, split)
     images, objects, unknown = [], [], []
+    files, bad = BadItems("", "label files"), BadItems("", "objects", "{item}: {fault}")
     for name, file in pairs.labelled.items():
         if wanted is not None and Path(name).stem not in wanted:
             continue
-        root = parse_xml(file, _ROOT)
+        root = None
+        with files.item(printable(file)):
+            root = parse_xml(file, _ROOT)
+        if root is None:
+            continue
         size = _size(root) or image_size(pairs.img_dir / name)
         if size is None:
             unknown.append(printable(name))
             continue
         images.append(LabelledImage(printable(name), name, size))
-        objects += [_object(file, printable(name), entry) for entry in root.findall("object")]
+        for entry in root.findall("object"):
+            with bad.item(printable(file)):
+                objects.append(_object(file, printable(name), entry))
+    left_out = (*files.problems(), *bad.problems())
     first = 0 if any(min(thing.corners[:2]) < 1 for thing in objects) else 1
     return LabelSet(
         path,
@@ -77,7 +86,7 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         tuple(_box(thing, first) for thing in objects),
         pairs.img_dir,
         tuple(map(printable, pairs.unlabelled)),
-        (*pairs.problems, *_problems(unknown, first)),
+        (*pairs.problems, *left_out, *_problems(unknown, first)),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from autoeval.data.bad_items import BadItems
 from autoeval.data.image_header import image_size
 from autoeval.data.labels.base import LabelFormat
 from autoeval.data.labels.beside import folder_of_images, pair_up, without_size
@@ -43,23 +44,29 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     Raises
     ------
     InputError
-        If a line is malformed, naming file and line.
+        If most lines or files are malformed, naming file and line; a few are left out.
     """
     labels = path.parent if path.is_file() else path
     names = find_names(labels)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".txt", others=_NO_LABELS)
     images, boxes, unknown, hulls = [], [], [], 0
+    bad, texts = BadItems("", "lines of labels", "{item}: {fault}"), BadItems("", "label files")
     for name, file in pairs.labelled.items():
         size = image_size(pairs.img_dir / name)
         if size is None:
             unknown.append(printable(name))
             continue
         image = LabelledImage(printable(name), name, size)
-        images.append(image)
-        for number, numbers in _lines(file, names):
-            hulls += len(numbers) > _BOX - 1
-            boxes.append(_box(image, number, numbers, names))
-    problems = [*pairs.problems, *_problems(unknown, hulls, names)]
+        with texts.item(printable(file)):
+            lines = list(_lines(file))
+            images.append(image)
+            for k, words in lines:
+                with bad.item(f"{printable(file)}, line {k}"):
+                    number, numbers = _parsed(words, names)
+                    hulls += len(numbers) > _BOX - 1
+                    boxes.append(_box(image, number, numbers, names))
+    left_out = (*texts.problems(), *bad.problems())
+    problems = [*pairs.problems, *left_out, *_problems(unknown, hulls, names)]
     return LabelSet(
         path,
         tuple(images),
@@ -71,17 +78,15 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     )
 
 
-def _lines(file: Path, names: YoloNames) -> Iterator[tuple[int, list[float]]]:
+def _lines(file: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the words of each line that is not empty."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{printable(file)} is not a text file.") from None
     for k, line in enumerate(text.splitlines(), 1):
         if line.strip():
-            try:
-                yield _parsed(line.split(), names)
-            except (ValueError, OverflowError) as error:
-                raise InputError(f"{printable(file)}, line {k}: {error}.") from None
+            yield k, line.split()
 
 
 def _parsed(words: list[str], names: YoloNames) -> tuple[int, list[float]]:
@@ -137,8 +142,8 @@ def _recognises(path: Path) -> bool:
 
 def _looks_right(file: Path) -> bool:
     try:
-        return next(_lines(file, YoloNames({})), None) is not None
-    except InputError:
+        return next((_parsed(words, YoloNames({})) for _, words in _lines(file)), None) is not None
+    except (ValueError, OverflowError):
         return False
 
 

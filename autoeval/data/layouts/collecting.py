@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from autoeval.data.bad_items import MALFORMED, BadItems, fault
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.image_header import image_size
 from autoeval.data.labels.beside import without_size
 from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+
+_FORM = "{item}: not as %s publishes it ({fault})"
+
+
+@contextmanager
+def reading(path: Path, layout: str) -> Iterator[None]:
+    """Name file and layout in an `InputError` for whatever is malformed in the body."""
+    try:
+        yield
+    except InputError:
+        raise
+    except MALFORMED as error:
+        what = (_FORM % layout).format(item=printable(path), fault=fault(error))
+        raise InputError(f"{what}.") from error
+
+
+def unread(layout: str, what: str) -> BadItems:
+    """Count the label files, frames or lines that are not as a layout publishes them."""
+    return BadItems("", what, _FORM % layout)
+
 
 Box = tuple[float, float, float, float]
 

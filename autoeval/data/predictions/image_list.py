@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from autoeval.data.coco import read_coco
+from autoeval.data.coco import read_coco_images
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.image_header import image_size
 from autoeval.data.labels.content import LabelledImage
@@ -15,7 +15,9 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
 
-def read_image_list(path: str | os.PathLike[str]) -> tuple[LabelledImage, ...]:
+def read_image_list(
+    path: str | os.PathLike[str], problems: list[str] | None = None
+) -> tuple[LabelledImage, ...]:
     """List images; none is opened.
 
     Parameters
@@ -23,6 +25,8 @@ def read_image_list(path: str | os.PathLike[str]) -> tuple[LabelledImage, ...]:
     path : path-like
         A text file with a file name or an id a line (those that begin with # are comments), a COCO
         JSON file, whose annotations are not read, or a folder of images.
+    problems : list of str, optional
+        Takes which entries of a JSON file are malformed and left out; without it they are refused.
 
     Raises
     ------
@@ -35,7 +39,7 @@ def read_image_list(path: str | os.PathLike[str]) -> tuple[LabelledImage, ...]:
             LabelledImage(file.image_id, file.image_id, None) for file in load_image_folder(path)
         )
     if path.suffix.lower() == ".json":
-        return read_coco(path).images
+        return read_coco_images(path, problems)
     names = _lines(path)
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice or not names:

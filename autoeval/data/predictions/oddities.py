@@ -1,4 +1,4 @@
-"""What a predictions file should not look like: other coordinates, or two detectors in one."""
+"""What predictions should not look like: other coordinates, two detectors, gaps, copies."""
 
 from __future__ import annotations
 
@@ -103,3 +103,110 @@ def _on_another(read: Predictions, rows: np.ndarray) -> int:
     boxes = read.boxes[rows].astype(np.float64)
     first, second, _ = overlapping_pairs(boxes, group, boxes, group, least=SAME_OBJECT)
     return len(np.unique(first[first != second]))
+
+
+LOW_FLOOR = 0.05
+SOME, MANY = 0.03, 1 / 3
+
+
+def check_coverage(
+    found: Predictions, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
+) -> tuple[str, ...]:
+    r"""Warn where more images are without a box than a detector leaves empty.
+
+    With scores from near 0 on, a detector finds something in nearly every image, and where it does
+    not, it finds a single box in others. With :math:`n_0` of n images without a box and :math:`n_1`
+    with one, the excess is :math:`n_0 - 2 n_1`.
+
+    Parameters
+    ----------
+    found : Predictions
+    images : ndarray of shape (n,), int
+        Images that should have been seen, as indices.
+    name : str
+        Of the file, for messages.
+    what : str
+        What the images are called.
+    refuse : bool
+        Whether an excess of more than a third is an error.
+
+    Returns
+    -------
+    tuple of str
+        One warning where the excess is more than 3 % and scores begin at .05 or less.
+
+    Raises
+    ------
+    InputError
+        With `refuse`.
+    """
+    if not len(found) or found.floor > np.float32(LOW_FLOOR):
+        return ()
+    n_boxes = np.bincount(found.image, minlength=len(found.images))[images]
+    n_empty, n_single = (int(np.count_nonzero(n_boxes == k)) for k in (0, 1))
+    excess = n_empty - 2 * n_single
+    if excess <= SOME * len(images):
+        return ()
+    warning = (
+        f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
+        f"{found.floor:.2g}: was the detector run on all of them? Those that it has not seen count "
+        "as if it had found nothing there"
+    )
+    if refuse and excess > MANY * len(images):
+        raise InputError(
+            f"{warning[0].upper()}{warning[1:]}. Run it on all, or give the labels of those that "
+            "it has seen; if it has seen them all, pass --truncated to go on."
+        )
+    return (warning,)
+
+
+ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio
+
+
+def copies(found: Predictions) -> np.ndarray:
+    """Find images whose boxes, words and scores are those of an earlier image.
+
+    Parameters
+    ----------
+    found : Predictions
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        Numbers of the later images. Images without a box are no copies: nothing tells them apart.
+    """
+    alike = _with_a_like(found)
+    found = found.where(alike[found.image])
+    order = np.lexsort((*found.boxes.T, found.label, found.scores, found.image))
+    columns = (found.boxes[order], found.scores[order, None], found.label[order, None])
+    rows = np.concatenate([part.astype(np.float64) for part in columns], axis=1)
+    ends = np.searchsorted(found.image[order], np.arange(len(found.images) + 1))
+    seen: dict[bytes, int] = {}
+    later = []
+    for k in np.flatnonzero(alike).tolist():
+        content = rows[ends[k] : ends[k + 1]].tobytes()
+        if seen.setdefault(content, k) != k:
+            later.append(k)
+    return np.array(later, np.int64)
+
+
+def _with_a_like(found: Predictions) -> np.ndarray:
+    """Find the images whose sum over boxes of a hash occurs twice: all copies, and hardly others.
+
+    Returns
+    -------
+    ndarray of shape (M,), bool
+    """
+    total = np.zeros(len(found.images), np.uint64)
+    for start in range(0, len(found), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        hashed = found.label[part].astype(np.uint64)
+        for column in (*found.boxes[part].T, found.scores[part]):
+            hashed = (hashed ^ np.ascontiguousarray(column).view(np.uint32)) * ODD
+            hashed ^= hashed >> SHIFT
+        np.add.at(total, found.image[part], hashed * ODD)
+    some = np.zeros(len(total), bool)
+    some[found.image] = True
+    _, place, times = np.unique(total[some], return_inverse=True, return_counts=True)
+    some[some] = times[place] > 1
+    return some

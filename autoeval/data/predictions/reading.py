@@ -1,4 +1,4 @@
-"""Reading a predictions file of any detector: COCO results, JSON lines, Parquet."""
+"""Reading a predictions file of any detector: COCO results, JSON lines, Parquet, text files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,59 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.box_columns import Predictions
 from autoeval.data.predictions.category_words import find_words, numbering_conflict
 from autoeval.data.predictions.entries import Entries, read_entries
-from autoeval.data.predictions.file_formats import Content, read_columns
+from autoeval.data.predictions.file_formats import Content, read_columns, read_text_folder
 from autoeval.data.predictions.half_size import within_images
 from autoeval.data.predictions.matching_images import Named, place_images
 from autoeval.data.predictions.oddities import oddities
-from autoeval.data.predictions.text_folder import read_text_folder
+from autoeval.errors import InputError
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+
+
+def file_of(place: str, folder: Path) -> Path:
+    """Return the one predictions file of a place that a folder holds, at any depth.
+
+    Parameters
+    ----------
+    place : str
+    folder : Path
+        With ``PLACE.json``, or another of `SUFFIXES`.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or several.
+    """
+    files = sorted(path for suffix in SUFFIXES for path in folder.rglob(f"{place}{suffix}"))
+    if len(files) != 1:
+        raise InputError(
+            f"Expected one file {place}.json (or {', '.join(SUFFIXES[1:])}) under {folder}, with a "
+            f"second detector's boxes, but found {len(files)}."
+        )
+    return files[0]
+
+
+def files_by_place(folder: Path) -> dict[str, Path]:
+    """Return the predictions files that lie in a folder, by the name of their place.
+
+    Raises
+    ------
+    InputError
+        If there are two of one place.
+    """
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
+        if suffix is None:
+            continue
+        place = path.name.removesuffix(suffix)
+        if place in found:
+            raise InputError(
+                f"{folder} holds two files of {place}: {found[place].name} and {path.name}. "
+                "Expected one."
+            )
+        found[place] = path
+    return found
 
 
 def read_predictions(
@@ -68,7 +116,7 @@ def read_predictions(
         content = Content(read_text_folder(path, images, list(numbers or {})))
     else:
         content = read_columns(path)
-    columns, own, given = content
+    columns, own, given, problems = content
     entries = read_entries(path, columns)
     if images is None and own is not None:
         images, where = own, "its own list of images"
@@ -82,7 +130,7 @@ def read_predictions(
         entries.boxes,
         entries.scores,
         words.numbers,
-        entries.problems + lost,
+        problems + entries.problems + lost,
         numbering_conflict(path, given, numbers or {}) if _by_number(entries) else (),
         int(np.count_nonzero(place < 0)),
     )

@@ -19,14 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sample",
         type=Path,
         metavar="DIR",
-        help="write a small sample of labels and predictions instead, as in docs/sample",
+        help="write a small sample of labels and predictions instead",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Render, score, fit, estimate, compare."""
     if args.sample:
-        from autoeval.demo.sample import write_sample
+        from autoeval.demo.showing import write_sample
 
         print(*write_sample(args.sample), sep="\n")
         return 0

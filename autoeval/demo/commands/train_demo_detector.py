@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.data.shipped import shipped_config
+from autoeval.data.config_file import shipped_config
 
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")
 CHECKPOINT = Path("configs/detectors/roadworld_nano.pth")
@@ -41,9 +41,8 @@ def run(args: argparse.Namespace) -> int:
     """Train, export, judge, report."""
     import torch
 
-    from autoeval.demo.detector_page import describe_training, measure_all
     from autoeval.demo.roadworld import DETECTOR
-    from autoeval.demo.training import read_training_log
+    from autoeval.demo.training import describe_training, measure_all, read_training_log
     from autoeval.detectors import load_detector
     from autoeval.runtime.files import write_text
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from autoeval.demo.roadworld import props
-from autoeval.demo.roadworld.camera import Camera
 from autoeval.demo.roadworld.environments import Environment, Light, draw_light
 from autoeval.demo.roadworld.ground import CONCRETE, DIRT, GRASS, Road
-from autoeval.demo.roadworld.panels import Panels
+from autoeval.demo.roadworld.panels import Camera, Panels
 from autoeval.demo.roadworld.traffic import Vehicle, draw_traffic
 
 WIDTH, LINES = 320, 192

@@ -7,10 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from autoeval.demo.roadworld.camera import Camera
 from autoeval.demo.roadworld.environments import Environment
 from autoeval.demo.roadworld.ground import Road
-from autoeval.demo.roadworld.panels import Panels
+from autoeval.demo.roadworld.panels import Camera, Panels
 from autoeval.demo.roadworld.vehicles import MODELS, random_paint, vehicle_panels
 
 KINDS = ("sedan", "hatchback", "suv", "van", "bus", "truck")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoeval.data.shipped import or_shipped, shipped_config
+from autoeval.data.config_file import or_shipped, shipped_config
 from autoeval.errors import InputError
 
 

@@ -118,3 +118,10 @@ def _check(model: BaseDetector, config: Config) -> None:
             "detector within it there, or use its predictions."
         )
     ops.check_needs(model)
+
+
+def fill_registries() -> None:
+    """Register every model, data set, hook and loop of mmdet, and make its scope the default."""
+    from mmdet.utils import register_all_modules
+
+    register_all_modules()

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from autoeval.detectors.capturing.watching import Doubts
-from autoeval.detectors.capturing.wrapping import wrapped, wrapped_everywhere
+from autoeval.detectors.capturing.wrapping import Doubts, wrapped, wrapped_everywhere
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector

@@ -13,8 +13,6 @@ from autoeval.errors import InputError
 
 Layer = Callable[[Tensor], Tensor]
 
-FAMILIES = ("resnet", "swin", "mobilenet_v2", "csp")
-
 
 @dataclass(frozen=True)
 class HookPoints:
@@ -114,7 +112,7 @@ class StagedBackbone:
         tuple of Tensor
             Features for the neck.
         dict of int to Prefix
-            To go on from; see `autoeval.detectors.forward.branches.branches`.
+            To go on from; see `autoeval.detectors.forward.passes.branches`.
         """
         x, prefixes = images, {}
         features: list[Tensor] = []
@@ -162,8 +160,7 @@ def register_splitter(*forwards: Callable) -> Callable[[Splitter], Splitter]:
 
 def split_backbone(backbone: nn.Module) -> StagedBackbone | None:
     """Split a backbone into layers, or return None where its family is not known."""
-    for family in FAMILIES:
-        import_module(f"autoeval.detectors.backbones.{family}")
+    import_module("autoeval.detectors.backbones")
     splitter = SPLITTERS.get(type(backbone).forward)
     return splitter(backbone) if splitter else None
 
@@ -174,9 +171,7 @@ def whole(x: Tensor) -> Tensor:
 
 
 def chain_of_modules(
-    stem: Sequence[Layer],
-    stages: Sequence[Sequence[nn.Module]],
-    taps: Sequence[int],
+    stem: Sequence[Layer], stages: Sequence[Sequence[nn.Module]], taps: Sequence[int]
 ) -> StagedBackbone:
     """Make a chain of modules in which every stage's output is the next one's input.
 

@@ -16,56 +16,30 @@ from typing import Any, NoReturn
 
 from torch import nn
 
-from autoeval.detectors.ops import (
-    carafe,
-    deform_conv,
-    deform_roi_pool,
-    focal_loss,
-    hard_nms,
-    masked_conv,
-    ms_deform_attn,
-    overlaps,
-    roi_align,
-    soft_nms,
-    softmax_focal_loss,
-)
-from autoeval.detectors.ops.needs import MissingOperator
-from autoeval.detectors.ops.needs import check_needs as _check_needs
-from autoeval.detectors.ops.torchvision import torchvision_ops
+from autoeval.detectors.ops import carafe, deform_conv, focal_loss, nms, roi_align
+from autoeval.detectors.ops.support import MissingOperator, torchvision_ops
+from autoeval.detectors.ops.support import check_needs as _check_needs
 
 __all__ = ["FUNCTIONS", "MissingOperator", "check_needs", "register", "torchvision_ops"]
 
 NAME = "mmcv._ext"
 
 FUNCTIONS: dict[str, Callable] = {
-    function.__name__: function
-    for function in (
-        carafe.carafe_backward,
-        carafe.carafe_forward,
-        carafe.carafe_naive_backward,
-        carafe.carafe_naive_forward,
-        deform_conv.deform_conv_backward_input,
-        deform_conv.deform_conv_backward_parameters,
-        deform_conv.deform_conv_forward,
-        deform_conv.modulated_deform_conv_backward,
-        deform_conv.modulated_deform_conv_forward,
-        deform_roi_pool.deform_roi_pool_backward,
-        deform_roi_pool.deform_roi_pool_forward,
-        focal_loss.sigmoid_focal_loss_backward,
-        focal_loss.sigmoid_focal_loss_forward,
-        hard_nms.nms,
-        masked_conv.masked_col2im_forward,
-        masked_conv.masked_im2col_forward,
-        ms_deform_attn.ms_deform_attn_backward,
-        ms_deform_attn.ms_deform_attn_forward,
-        overlaps.bbox_overlaps,
-        overlaps.nms_match,
-        roi_align.roi_align_backward,
-        roi_align.roi_align_forward,
-        soft_nms.softnms,
-        softmax_focal_loss.softmax_focal_loss_backward,
-        softmax_focal_loss.softmax_focal_loss_forward,
+    name: getattr(module, name)
+    for module, names in (
+        (carafe, ("carafe_backward", "carafe_forward")),
+        (carafe, ("carafe_naive_backward", "carafe_naive_forward")),
+        (carafe, ("ms_deform_attn_backward", "ms_deform_attn_forward")),
+        (deform_conv, ("deform_conv_backward_input", "deform_conv_backward_parameters")),
+        (deform_conv, ("deform_conv_forward", "masked_col2im_forward", "masked_im2col_forward")),
+        (deform_conv, ("modulated_deform_conv_backward", "modulated_deform_conv_forward")),
+        (focal_loss, ("sigmoid_focal_loss_backward", "sigmoid_focal_loss_forward")),
+        (focal_loss, ("softmax_focal_loss_backward", "softmax_focal_loss_forward")),
+        (nms, ("bbox_overlaps", "nms", "nms_match", "softnms")),
+        (roi_align, ("deform_roi_pool_backward", "deform_roi_pool_forward")),
+        (roi_align, ("roi_align_backward", "roi_align_forward")),
     )
+    for name in names
 }
 
 
@@ -112,7 +86,7 @@ def _refusal(name: str) -> Callable:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise MissingOperator(
             f"The operator {name} needs mmcv's compiled extension, and this mmcv has none: compile "
-            "mmcv (docs/mmdet-without-compiling.md), or choose a model without it."
+            "mmcv (docs/how-to/mmdet-without-compiling.md), or choose a model without it."
         )
 
     refuse.__name__ = name

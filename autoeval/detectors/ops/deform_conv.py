@@ -1,4 +1,4 @@
-"""Deformable convolution, plain and modulated.
+"""Deformable convolution, plain and modulated, and convolution at chosen places.
 
 Each output reads its kernel's places shifted by offsets of its own, and, modulated, weighs what it
 reads there: ``y(p) = sum_k w_k · m_k(p) · x(p + p_k + Δ_k(p))``, bilinear in ``x``, which is 0
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import unfold
 
-from autoeval.detectors.ops.bilinear import sample
-from autoeval.detectors.ops.gradients import at_least_float, gradients
+from autoeval.detectors.ops.support import at_least_float, gradients, sample
 
 
 @dataclass(frozen=True)
@@ -242,3 +242,44 @@ def _first(values: Tensor, size: tuple[int, int]) -> Tensor:
     n, places = values.shape[:2]
     needed = places * size[0] * size[1]
     return values.flatten(1)[:, :needed].reshape(n, places, *size)
+
+
+def masked_im2col_forward(
+    features: Tensor,
+    mask_h_idx: Tensor,
+    mask_w_idx: Tensor,
+    data_col: Tensor,
+    *,
+    kernel_h: int,
+    kernel_w: int,
+    pad_h: int,
+    pad_w: int,
+) -> None:
+    """Write what the kernel reads at M places into ``data_col``.
+
+    Parameters
+    ----------
+    features : Tensor of shape (1, C, H, W)
+    mask_h_idx, mask_w_idx : Tensor of shape (M,), int64
+        Row and column of each place in the output.
+    data_col : Tensor of shape (C * kernel_h * kernel_w, M)
+    kernel_h, kernel_w, pad_h, pad_w : int
+        Of a convolution with stride 1.
+    """
+    width = features.shape[3] + 2 * pad_w - kernel_w + 1
+    columns = unfold(features, (kernel_h, kernel_w), padding=(pad_h, pad_w))[0]
+    data_col.copy_(columns[:, mask_h_idx * width + mask_w_idx])
+
+
+def masked_col2im_forward(
+    col: Tensor,
+    mask_h_idx: Tensor,
+    mask_w_idx: Tensor,
+    im: Tensor,
+    *,
+    height: int,
+    width: int,
+    channels: int,
+) -> None:
+    """Write the results (channels, M) to their places in ``im`` (1, channels, height, width)."""
+    im[0, :, mask_h_idx, mask_w_idx] = col

@@ -1,6 +1,7 @@
-"""Sigmoid focal loss and its gradient.
+"""Focal losses of sigmoids and of a softmax over classes, and their gradients.
 
-Lin et al., "Focal Loss for Dense Object Detection", 2017, equation 5.
+Lin et al., "Focal Loss for Dense Object Detection", 2017, equation 5; the loss of a row of the
+softmax whose class has probability p is ``-alpha (1 - p)^gamma log p``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from autoeval.detectors.ops.needs import MissingOperator
+from autoeval.detectors.ops.support import MissingOperator
 
 
 def sigmoid_focal_loss_forward(
@@ -61,3 +62,57 @@ def _positive(input: Tensor, target: Tensor, weight: Tensor) -> Tensor:
             "pass `weight=None` or compile mmcv."
         )
     return target[:, None] == torch.arange(input.shape[1], device=input.device)
+
+
+def softmax_focal_loss_forward(
+    softmax: Tensor, target: Tensor, weight: Tensor, output: Tensor, *, gamma: float, alpha: float
+) -> None:
+    """Write the loss of every row into ``output``.
+
+    Parameters
+    ----------
+    softmax : Tensor of shape (N, C)
+        Probabilities.
+    target : Tensor of shape (N,), int64
+        Class of each row; a negative one makes the loss 0.
+    weight : Tensor of shape (C,) or (0,)
+        Factor on the loss of each class, if any.
+    output : Tensor of shape (N,)
+    gamma, alpha : float
+        Focusing exponent and common factor.
+    """
+    p = _of_target(softmax, target)
+    output.copy_(-alpha * (1 - p) ** gamma * _log(p) * _factor(target, weight, p))
+
+
+def softmax_focal_loss_backward(
+    softmax: Tensor,
+    target: Tensor,
+    weight: Tensor,
+    buff: Tensor,
+    grad_input: Tensor,
+    *,
+    gamma: float,
+    alpha: float,
+) -> None:
+    """Write the derivative of every loss by the logits of its row into ``grad_input`` (N, C)."""
+    p = _of_target(softmax, target)
+    steep = gamma * p * (1 - p) ** (gamma - 1) * _log(p) - (1 - p) ** gamma
+    buff.copy_(alpha * steep * _factor(target, weight, p))
+    classes = torch.arange(softmax.shape[1], device=softmax.device)
+    hit = (target[:, None] == classes).to(softmax.dtype)
+    grad_input.copy_(buff[:, None] * (hit - softmax))
+
+
+def _of_target(softmax: Tensor, target: Tensor) -> Tensor:
+    return softmax.gather(1, target.clamp(min=0)[:, None])[:, 0]
+
+
+def _log(p: Tensor) -> Tensor:
+    return p.clamp(min=torch.finfo(p.dtype).tiny).log()
+
+
+def _factor(target: Tensor, weight: Tensor, like: Tensor) -> Tensor:
+    """Return what multiplies each row's loss, 0 for rows without a class."""
+    factor = weight[target.clamp(min=0)] if weight.numel() else torch.ones_like(like)
+    return factor * (target >= 0)

@@ -24,9 +24,7 @@ from autoeval.estimation.observation.pieces import pieces
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
 from autoeval.metasets.sample_set import FileSamples, Sample
-from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.executors.local import LocalExecutor
-from autoeval.runtime.job import Advance, Job
+from autoeval.runtime.job import Advance, Executor, Job, LocalExecutor
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.store import RowStore

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from autoeval.data.file_stamp import path_stamp
+from autoeval.data.film import time_blocks
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.images import UnreadableImageError
-from autoeval.data.time_blocks import time_blocks
-from autoeval.data.unlabelled import UnlabelledImage
+from autoeval.data.same_files import path_stamp
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples
-from autoeval.runtime.ahead import Ahead
+from autoeval.runtime.threads import Ahead
 
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.data.predictions.of_place import file_of
+from autoeval.data.predictions.reading import file_of
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError

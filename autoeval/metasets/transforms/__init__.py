@@ -1,8 +1,7 @@
 """Transforms that turn a seed set's images into new ones, labels along with them."""
 
 from autoeval.metasets.transforms.base import Transform, TransformStep, apply_step, get_transform
-from autoeval.metasets.transforms.blur import BLUR
-from autoeval.metasets.transforms.digital import DIGITAL, NOISE
+from autoeval.metasets.transforms.degradations import BLUR, DIGITAL, NOISE
 from autoeval.metasets.transforms.imgaug_mix import RELEASED_MIX
 from autoeval.metasets.transforms.photometric import PHOTOMETRIC, ROTATE, rotate_boxes
 from autoeval.metasets.transforms.weather import WEATHER

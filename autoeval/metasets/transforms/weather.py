@@ -8,8 +8,8 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
-from autoeval.metasets.transforms.blur import streak
-from autoeval.metasets.transforms.corruption import register_corruption, rows, to_bytes
+from autoeval.metasets.transforms.base import register_corruption, rows, to_bytes
+from autoeval.metasets.transforms.degradations import streak
 
 GREY_FACTOR, GREY_OFFSET = 1.5, 128
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
+from autoeval.data.config_file import shipped_config
 from autoeval.data.json_file import read_json
-from autoeval.data.shipped import shipped_config
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.condition import AMOUNTS, CONDITION, SCORES, condition, image_moves
 from autoeval.monitoring.changes.image_numbers import MEANINGS, novelty
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.runtime.writers import write_json
+from autoeval.runtime.files import write_json
 
 LEAST_LEVEL = 0.05  # a site estimated at nothing may still have something to lose
 SHIPPED = ("changes", "yolox_nano.json")

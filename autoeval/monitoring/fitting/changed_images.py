@@ -14,17 +14,16 @@ from autoeval.detections import Detections
 from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.metasets.config import MetaSetConfig
-from autoeval.metasets.recipe import Recipe, draw_recipes, own_images
+from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes, own_images
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.transforms import TransformStep
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.observing.signals import image_signals
 from autoeval.monitoring.site_records import CameraImage, record_of, row_of
+from autoeval.runtime import OK
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
-from autoeval.runtime.states import OK
 from autoeval.runtime.store import RowStore
 
 TRUE_BOXES, TRUE_LABELS, TRUE_CROWDS = "true/boxes", "true/labels", "true/crowds"

@@ -22,8 +22,8 @@ from autoeval.estimation.site_boxes import SiteBoxes, columns_of
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.monitoring.times.clock import Clock
+from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
-from autoeval.runtime.writers import write_json
 
 READ = "files_read.json"
 IN_BATCH = 4096  # images a file of the store

@@ -27,8 +27,7 @@ from autoeval.monitoring.observing.site_images import (
 )
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.monitoring.times.clock import Clock
-from autoeval.runtime.executors.base import Executor
-from autoeval.runtime.job import Advance, Job
+from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.shards import Shards, Undivided
 

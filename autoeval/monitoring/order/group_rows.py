@@ -16,7 +16,8 @@ from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.site_records import SIGNAL, CameraImage, RecordStore
 from autoeval.monitoring.times.periods import FOLDER, WHOLE, in_time, periods
-from autoeval.runtime.writers import write_table
+from autoeval.runtime.files import write_table
+from autoeval.scores.calibrated import WEIGHT
 
 SCORED = "scores.parquet"
 KEY = ["group", "period", "digest"]
@@ -124,8 +125,8 @@ def score_group(
     -------
     dict
         ``n_images``, ``n_boxes``, ``n_images/CATEGORY`` (those that it is found on), the features
-        (``score/category`` for several categories; of a single one ``category`` is the name), and
-        ``signal/NAME``, the mean of each signal.
+        (``score/category`` for several categories; of a single one ``category`` is the name) with
+        the weights of targets at a threshold, and ``signal/NAME``, the mean of each signal.
     """
     seen = list(records)
     boxes = SiteBoxes.of_evidence([record.evidence() for record in seen], categories)
@@ -134,10 +135,12 @@ def score_group(
     rows = [of.row() for of in scores]
     row: dict[str, Any] = {"n_images": len(seen), "n_boxes": len(boxes.clean)}
     row |= {f"n_images/{of['category']}": of["n_images"] for of in rows}
+    weights = [name for name in rows[0] if name.startswith(WEIGHT)] if rows else []
+    names = (*features, *weights)
     if len(rows) == 1:
-        row |= {"category": categories[0]} | {name: rows[0][name] for name in features}
+        row |= {"category": categories[0]} | {name: rows[0][name] for name in names}
     else:
-        row |= {f"{name}/{of['category']}": of[name] for of in rows for name in features}
+        row |= {f"{name}/{of['category']}": of[name] for of in rows for name in names}
     signals = pd.DataFrame([dict(record.signals) for record in seen]).mean()
     return row | {f"{SIGNAL}{name}": value for name, value in signals.items()}
 

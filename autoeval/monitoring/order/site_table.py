@@ -12,16 +12,20 @@ import pandas as pd
 from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
+from autoeval.estimation.regressions import Regression
 from autoeval.estimation.score_range import unseen_warning
 from autoeval.estimation.warnings import estimate_warnings
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.site_records import CameraImage, RecordStore
 from autoeval.monitoring.times.periods import WHOLE
 from autoeval.regression import PredictionInterval
+from autoeval.scores.calibrated import WEIGHT
 from autoeval.scores.registry import revisions
+from autoeval.targets import points_at
 
 ESTIMATED = ["estimate", "lower", "upper", "raw"]
 DRAWS = 4000
+FALSE_ALARMS = "false_alarms@"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +72,7 @@ def site_table(
     by: str = "folder",
     k: int = 3,
     seed: int = 0,
+    score_thr: float | None = None,
 ) -> SiteTable:
     """Estimate the accuracy at every site of a store, and put the sites in order.
 
@@ -88,21 +93,27 @@ def site_table(
         How many count as the worst.
     seed : int
         Of the draws behind the probabilities.
+    score_thr : float, optional
+        Estimate recall and false alarms an image there, too: columns ``recall@0.3``,
+        ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``.
     """
     regression = estimator.regression_
     assert isinstance(regression, BayesianRegression)
+    points = () if score_thr is None else points_at(score_thr)[:2]
+    regressions = [estimator.regression_of(name) for name in points]
+    features = tuple(
+        dict.fromkeys(name for of in (regression, *regressions) for name in of.features_)
+    )
     score = partial(
         score_group,
         categories=tuple(categories),
-        features=regression.features_,
+        features=features,
         calibration=estimator.calibration_,
         score_thr=estimator.score_thr,
     )
     level_of = partial(_level, regression, score)
     calibration = estimator.calibration_ and estimator.calibration_.to_dict()
-    made_with = repr(
-        (regression.features_, calibration, categories, estimator.score_thr, revisions())
-    )
+    made_with = repr((features, calibration, categories, estimator.score_thr, revisions()))
     rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
         return SiteTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k, level_of)
@@ -114,6 +125,8 @@ def site_table(
         drawn = _sites(regression, whole, unseen or {}).draw(draws=DRAWS, seed=seed)
     order = {"rank": ranks(drawn.mean(axis=0)), "p_worst": among_worst(drawn, k)}
     rows = rows.join(estimates).join(pd.DataFrame(order, index=whole.index))
+    if score_thr is not None:
+        rows = rows.join(_at_threshold(regressions, known, points, unseen or {}))
     rows = rows.assign(warnings=rows["warnings"].fillna(""))
     return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of)
 
@@ -139,6 +152,25 @@ def _estimated(
         for of, row in zip(intervals, rows.to_dict("records"), strict=True)
     ]
     return pd.DataFrame(values, index=rows.index, columns=[*ESTIMATED, "warnings"])
+
+
+def _at_threshold(
+    regressions: Sequence[Regression],
+    rows: pd.DataFrame,
+    points: Sequence[str],
+    unseen: Mapping[str, float],
+) -> pd.DataFrame:
+    """Estimate recall with its interval, and false alarms an image: boxes less true positives."""
+    precision, recall = (_sites(of, rows, unseen).predict() for of in regressions)  # type: ignore[arg-type]
+    boxes = rows[[name for name in rows if str(name).startswith(f"{WEIGHT}{points[0]}")]]
+    an_image = boxes.fillna(0).sum(axis=1) / rows["n_images"]
+    false = an_image * (1 - np.array([of.value for of in precision]))
+    ends = {"": "value", "_lower": "lower", "_upper": "upper"}
+    found = {
+        f"{points[1]}{end}": [getattr(of, name) for of in recall] for end, name in ends.items()
+    }
+    alarms = {f"{FALSE_ALARMS}{points[1].partition('@')[2]}": false.where(an_image > 0, 0.0)}
+    return pd.DataFrame(found | alarms, index=rows.index)
 
 
 def _warnings(
@@ -171,7 +203,7 @@ def _sites(
     regression: BayesianRegression, rows: pd.DataFrame, unseen: Mapping[str, float]
 ) -> NewSites:
     """Set rows side by side, by their scores alone."""
-    read = ("n_images", *regression.features_)
+    read = ("n_images", f"{WEIGHT}{regression.target}", *regression.features_)
     scores = [name for name in rows if str(name).partition("/")[0] in read]
     if "category" in rows:
         scores.append("category")

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from autoeval.data.exif_time import exif_time
+from autoeval.data.image_header import exif_time
 from autoeval.errors import InputError
 
 AUTO, EXIF, FILE = "auto", "exif", "file"

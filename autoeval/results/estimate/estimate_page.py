@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.evaluation import worse_than_constant
+from autoeval.estimation.operating_curve import expected_curve
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.page import Page
 from autoeval.report.sections import Report, Section
@@ -17,10 +18,12 @@ from autoeval.report.tables import counted
 from autoeval.results.estimate.about import About
 from autoeval.results.estimate.answer import Answer, ByCategory, LabelledPairs, star
 from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
+from autoeval.results.estimate.reliability_diagram import ReliabilityDiagram
 from autoeval.results.estimate.score_scatter import LEFT_OUT, ScoreScatter, scores_to_plot
+from autoeval.results.estimate.threshold_curve import ThresholdCurve
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import MissingScores, WhatWasRun, facts, time_table
-from autoeval.targets import find_target
+from autoeval.targets import OperatingPoint, find_target
 
 
 def estimate_page(
@@ -82,9 +85,11 @@ def estimate_page(
         Warnings(estimate, results),
         LeftOut(problems, unreadable),
         AtAGlance(results),
+        ReliabilityDiagram(fit.reliability if fit else None),
         ScoreScatter(title, plotted, target, at),
         UnseenSources(results, _known_error(estimator), by_category=by_category),
         ByCategory(estimate.per_category if estimate else {}, target),
+        *_curve(estimator, estimate),
     ]
     if site:
         sections += [LeastCertainExamples(site), LeastStableExamples(site)]
@@ -94,6 +99,15 @@ def estimate_page(
         sections.append(MissingScores(regression.features_, _from_files(estimator)))
     sections.append(WhatWasRun(facts(estimator, detector, estimate), plotted, target, times))
     return Report(title, sections)
+
+
+def _curve(estimator: AccuracyEstimator, estimate: Estimate | None) -> Iterator[Section]:
+    """Yield the curve over all thresholds, where precision, recall and F1 at one are wanted."""
+    names = (estimate.target, *estimate.beside) if estimate and estimate.site else ()
+    point = next(filter(None, map(OperatingPoint.of, names)), None)
+    if point is not None and estimate is not None:
+        curve = expected_curve(estimator, estimate, point.iou)
+        yield ThresholdCurve(curve, point.score_thr)
 
 
 def _from_files(estimator: AccuracyEstimator) -> bool:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.images import UnreadableImageError
-from autoeval.data.unlabelled import UnlabelledImage
 from autoeval.detections import Detections
 from autoeval.estimation.observation.least_stable import UnstableImage
 from autoeval.estimation.site import Site

@@ -12,12 +12,11 @@ from matplotlib.figure import Figure
 
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.methods import make_method
-from autoeval.report.chart import ScatterChart
-from autoeval.report.curves import figure_of
+from autoeval.estimation.score_columns import feature_columns
+from autoeval.report.interactive import ScatterChart
 from autoeval.report.page import Page
-from autoeval.report.scatter import RegressionBand, plot_scatter
+from autoeval.report.plots import RegressionBand, figure_of, plot_scatter
 from autoeval.report.sections import Section
-from autoeval.studies.score_columns import feature_columns
 from autoeval.targets import TARGETS, Target, find_target
 
 LEFT_OUT = "held-out estimate"

@@ -11,7 +11,7 @@ import pandas as pd
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.score_range import CONFIDENT, SCORE_THR
-from autoeval.runtime.writers import write_json, write_table
+from autoeval.runtime.files import write_json, write_table
 
 
 def export(folder: Path, estimate: Estimate) -> list[Path]:

@@ -16,15 +16,15 @@ from autoeval.results.method_comparison import formats_of, method_table, source_
 from autoeval.targets import Target, find_target
 
 ABOUT_R2 = (
-    "R² in this table is one minus the squared error of the held-out estimates over the spread of "
-    "the truth, on the own images of the sources: it is below 0 where their mean would do better. "
-    "‘score R²’, and the R² beside the plot, are squared correlations over the sample sets: they "
-    "say how straight the line is, not how far off the estimates are."
+    "R² in this table is 1 - (mean squared error of the held-out estimates) / (variance of the "
+    "true values), on the sources' own images; it is negative where their mean has less error. "
+    "‘score R²’ and the R² in the plot are squared correlations over the sample sets: they measure "
+    "how linear the relation is, not the error of the estimates."
 )
 
 BY_CATEGORY = (
-    "Groups of categories were left out in turn, of one site: the errors at other sites are larger "
-    "(docs/results/predictions.md)."
+    "The groups of this cross-validation are categories of one site: errors at other sites are "
+    "larger (docs/results/predictions.md)."
 )
 
 
@@ -48,9 +48,9 @@ class AtAGlance(Section):
         target = find_target(self.held_out[0].target)
         error, beside = (target.text(s["mean_absolute_error"]) for s in (used, last))
         by = f"{target.unit}, by ‘{used['method']}’"
-        page.add_headline("Mean error on unseen sources", error, by)
+        page.add_headline("MAE on held-out sources", error, by)
         if last["method"] == BASELINE != used["method"]:
-            page.add_headline("The same for a constant", beside, "which ignores the images")
+            page.add_headline("MAE of the baseline", beside, "the mean of the training sources")
         if used["coverage"] == used["coverage"]:
             n_sources = len(self.held_out[0].per_source)
             note = f"of {n_sources} held-out sources; mean width {target.text(used['width'])}"
@@ -87,14 +87,14 @@ class UnseenSources(Section):
         methods, sources = self.parts()
         methods.show(page, f"Methods over all held-out sources, in {unit}")
         page.add_text(ABOUT_R2)
-        sources.show(page, f"Each source left out in turn, in {unit}", n_footer=1)
+        sources.show(page, f"Estimates of held-out sources, in {unit}", n_footer=1)
 
     def text(self) -> str:
         """Return both tables, or why there are none."""
         if not self.held_out:
             return self.why_none
         target = find_target(self.held_out[0].target)
-        head = f"Each source left out in turn ({target.name}, in {target.unit}):"
+        head = f"Cross-validation, one group of sources held out ({target.name}, in {target.unit}):"
         methods, sources = self.parts()
         shown = [to_terminal(format_cells(p.for_people, p.formats)) for p in (sources, methods)]
         return "\n\n".join([head, *shown, *([BY_CATEGORY] if self.by_category else [])])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
+from autoeval.results.estimate.about import About
 
 ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
 
@@ -169,10 +172,12 @@ class Shrinking(Section):
         return [("shrinking", figure)]
 
 
-def label_report(estimate: LabelledEstimate, title: str = "Estimate with labels") -> Report:
-    """Compose the estimate with labels."""
-    sections = (Recommended, Shrinking, EveryEstimator, EveryCategory)
-    return Report(title, [section(estimate) for section in sections])
+def label_report(
+    estimate: LabelledEstimate, given: Mapping[str, str] = MappingProxyType({})
+) -> Report:
+    """Compose the estimate with labels; `given` is what the page is about."""
+    more = [section(estimate) for section in (Shrinking, EveryEstimator, EveryCategory)]
+    return Report("Estimate with labels", [Recommended(estimate), About(given), *more])
 
 
 def _part(name: str, table: pd.DataFrame) -> Part:

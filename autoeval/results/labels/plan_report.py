@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import USUAL_SIZES
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
+from autoeval.results.estimate.about import About
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,9 @@ class WidthToExpect(Section):
         return {"half_width": self.table().to_dict("records")}
 
 
-def plan_report(plan: LabelPlan) -> Report:
-    """Compose the page of a plan."""
-    return Report("Images to label", [WhatToLabel(plan), WidthToExpect(plan)])
+def plan_report(plan: LabelPlan, given: Mapping[str, str] = MappingProxyType({})) -> Report:
+    """Compose the page of a plan; `given` is what it is about."""
+    return Report("Images to label", [WhatToLabel(plan), About(given), WidthToExpect(plan)])
 
 
 def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[str]:

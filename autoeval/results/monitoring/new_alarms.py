@@ -14,7 +14,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.monitoring.watched import Watched
-from autoeval.runtime.writers import write_json
+from autoeval.runtime.files import write_json
 
 SENT = "alarms_sent.json"
 SENT_COLUMNS = (

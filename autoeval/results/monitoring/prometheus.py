@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from autoeval.monitoring.order.site_table import FALSE_ALARMS
+
 GAUGES = {
     "estimate": ("estimate", "Estimated accuracy of the detector at the site, 0 to 1."),
     "lower": ("estimate_lower", "Lower end of its interval."),
@@ -37,6 +39,13 @@ def prometheus_text(sites: pd.DataFrame, *, target: str, finished_s: float) -> s
         if column in sites:
             lines += [f"# HELP {PREFIX}{name} {meaning}", f"# TYPE {PREFIX}{name} gauge"]
             lines += _samples(PREFIX + name, sites["group"], sites[column], target)
+    for column in (of for of in sites if str(of).startswith((FALSE_ALARMS, "recall@"))):
+        measure, _, rest = column.partition("@")
+        threshold, _, end = rest.partition("_")
+        name = PREFIX + "_".join(filter(None, (measure, end)))
+        meaning = "False alarms an image" if column.startswith(FALSE_ALARMS) else "Estimated recall"
+        lines += [f"# HELP {name} {meaning} at a score threshold.", f"# TYPE {name} gauge"]
+        lines += _samples(name, sites["group"], sites[column], f"{measure}@{threshold}")
     return "\n".join(lines) + "\n"
 
 

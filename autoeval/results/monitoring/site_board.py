@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.monitoring.order.site_table import FALSE_ALARMS
 from autoeval.monitoring.times.periods import FORMS
 from autoeval.monitoring.watched import ALARM, Watched
-from autoeval.report.board import Board, BoardItem
+from autoeval.report.interactive import Board, BoardItem
 from autoeval.report.tables import counted
 from autoeval.targets import Target, find_target
 
@@ -54,6 +55,18 @@ def change_text(row: Mapping[str, Any], target: Target) -> str:
     return f"{size}{since}"
 
 
+def at_threshold(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield recall and false alarms, where they are estimated at a threshold."""
+    for name in (name for name in row if name.startswith(FALSE_ALARMS)):
+        recall = f"recall@{name.removeprefix(FALSE_ALARMS)}"
+        if not pd.isna(row[recall]):
+            ends = (row[f"{recall}{end}"] for end in ("_lower", "_upper"))
+            text = find_target(recall).text
+            yield f"{recall} {text(row[recall])}, interval {' to '.join(map(text, ends))}"
+        if not pd.isna(row[name]):
+            yield f"false alarms an image over {name.removeprefix(FALSE_ALARMS)}: {row[name]:.2f}"
+
+
 def _item(
     row: Mapping[str, Any], watched: Watched, target: Target, pictures: Pictures, most: int
 ) -> BoardItem:
@@ -86,6 +99,7 @@ def _facts(row: Mapping[str, Any], watched: Watched, target: Target) -> Iterator
     if not pd.isna(row["lower"]):
         interval = f"{target.text(row['lower'])} to {target.text(row['upper'])}"
         yield f"{target.name} {target.text(row['estimate'])}, interval {interval}"
+    yield from at_threshold(row)
     if not pd.isna(row["first"]):
         yield f"images from {row['first']:%Y-%m-%d %H:%M} to {row['last']:%Y-%m-%d %H:%M}"
     if row["n_unreadable"]:

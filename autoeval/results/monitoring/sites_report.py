@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
 from autoeval.data.wording import listed
+from autoeval.monitoring.order.site_table import FALSE_ALARMS
 from autoeval.monitoring.watched import Watched
-from autoeval.report.board import Board
+from autoeval.report.interactive import Board
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.report.tables import counted, format_cells, to_terminal
+from autoeval.results.estimate.about import About
 from autoeval.results.monitoring.new_alarms import plain_rows
 from autoeval.results.monitoring.site_board import change_text
 from autoeval.targets import find_target
@@ -27,7 +30,10 @@ CAPTION = (
 
 
 def sites_report(
-    watched: Watched, board: Board, candidate: tuple[pd.DataFrame, tuple[str, ...]] | None = None
+    watched: Watched,
+    board: Board,
+    given: Mapping[str, str] = MappingProxyType({}),
+    candidate: tuple[pd.DataFrame, tuple[str, ...]] | None = None,
 ) -> Report:
     """Compose the report.
 
@@ -36,6 +42,8 @@ def sites_report(
     watched : Watched
     board : Board
         From `autoeval.results.monitoring.site_board.site_board`.
+    given : mapping of str to str
+        What the page is about.
     candidate : tuple, optional
         Another detector at these sites: what `compare_at_sites` returns.
     """
@@ -50,6 +58,7 @@ def sites_report(
             Missing(watched.missing),
             RunWarnings(watched.problems),
             HowSeen(watched),
+            About(given),
         ],
     )
 
@@ -184,6 +193,7 @@ class Order(Section):
                     else "–",
                     f"among the {k} worst": _percent(row["p_worst"]),
                     "worse than the next": _percent(worse),
+                    **_at_threshold(row),
                     "against its baseline": change_text(row, target),
                 }
             )
@@ -255,6 +265,17 @@ class HowSeen(Section):
             f"{counted(n_images, 'image')} of {counted(len(sites), 'site')}, "
             f"{self.watched.n_new} of them new in this run; times from: {clocks or 'nothing'}."
         )
+
+
+def _at_threshold(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return recall and false alarms an image, where they are estimated at a threshold."""
+    shown = {}
+    for name in (name for name in row if name.startswith(FALSE_ALARMS)):
+        recall = f"recall@{name.removeprefix(FALSE_ALARMS)}"
+        known = not pd.isna(row[recall])
+        shown[recall] = find_target(recall).text(row[recall]) if known else "–"
+        shown["false alarms an image"] = "–" if pd.isna(row[name]) else f"{row[name]:.2f}"
+    return shown
 
 
 def _percent(value: float) -> str:

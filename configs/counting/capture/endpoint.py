@@ -2,7 +2,7 @@
 # the environment variable that key_variable names, and from nowhere else. For example
 # --cfg-options counter.url=https://api.openai.com/v1 counter.model=gpt-4o
 counter = dict(
-    type="autoeval.counting.capture.counters.endpoint",
+    type="autoeval.counting.counters.build.endpoint",
     url="http://localhost:8000/v1",
     model="Qwen/Qwen2-VL-7B-Instruct",
     max_tokens=8192,

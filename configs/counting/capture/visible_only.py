@@ -1,2 +1,2 @@
 # A perfect count of the objects that the box does not touch.
-counter = dict(type="autoeval.counting.capture.baselines.VisibleOnly")
+counter = dict(type="autoeval.counting.counters.adapters.VisibleOnly")

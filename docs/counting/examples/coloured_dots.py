@@ -18,7 +18,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 
 CLASSES = {"red dots": (60, 60, 220), "green dots": (70, 170, 60), "blue dots": (210, 120, 50)}
 IMAGES, SIDE, RADIUS = 60, 256, 5

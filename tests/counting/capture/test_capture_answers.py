@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from autoeval.counting.capture.answer_numbers import words_to_number
 from autoeval.counting.capture.answers import (
     Extraction,
+    ModelExtractor,
     extract_choice,
     extract_confidence,
     extract_count,
 )
-from autoeval.counting.capture.answers.extract import ModelExtractor
-from autoeval.counting.capture.answers.extraction_accuracy import read_cases, score_extractor
-from autoeval.counting.capture.answers.mentions import words_to_number
+from autoeval.counting.capture.capture_measures import read_cases, score_extractor
 from autoeval.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -37,7 +37,7 @@ def capture(*words):
 
 def test_help_of_every_command(capsys):
     names = [name for name in COMMANDS if name.startswith("count capture")]
-    assert len(names) == 7
+    assert len(names) == 6
     for name in names:
         with pytest.raises(SystemExit) as ended:
             main([*name.split(), "--help"])
@@ -70,12 +70,12 @@ def test_bad_options_are_explained(tmp_path, capsys, options, message):
 
 def test_run_and_report_a_baseline(split, tmp_path, capsys):
     config = CONFIGS / "visible_only.py"
-    words = ("run", split, "--counter", config, "--out", tmp_path / "answers")
+    words = ("run", split, "--counter", config, "--work-dir", tmp_path / "answers")
     assert capture(*words) == 0
     assert "visible-only, total-occluded: 50 answered" in capsys.readouterr().out
     assert capture(*words) == 0
     assert "0 answered, 0 skipped, 0 failed, 50 from before" in capsys.readouterr().out
-    assert capture("report", split, tmp_path / "answers", "--out", tmp_path / "report") == 0
+    assert capture("report", split, tmp_path / "answers", "--work-dir", tmp_path / "report") == 0
     table = pd.read_csv(tmp_path / "report/measures.csv").set_index("task")
     assert table.loc["total-original", "sMAPE"] == 0
     items = open_split(split).items
@@ -88,7 +88,7 @@ def test_run_and_report_a_baseline(split, tmp_path, capsys):
 
 def test_settings_of_a_model_must_not_change_within_a_folder(split, tmp_path, capsys, serve):
     server = serve(ok("6"))
-    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--out", tmp_path]
+    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--work-dir", tmp_path]
     words += ["--task", "pattern-occluded", "--cfg-options", f"counter.url={server.url}"]
     assert capture(*words) == 0
     assert capture(*words, "counter.max_tokens=5") == 2
@@ -99,10 +99,10 @@ def test_settings_of_a_model_must_not_change_within_a_folder(split, tmp_path, ca
 
 def test_a_limited_run_goes_on_and_workers_change_no_answer(split, tmp_path, capsys):
     words = ["run", split, "--counter", CONFIGS / "visible_only.py", "--task", "total-occluded"]
-    assert capture(*words, "--out", tmp_path / "one") == 0
-    assert capture(*words, "--out", tmp_path / "many", "--limit", 7, "--workers", 4) == 0
+    assert capture(*words, "--work-dir", tmp_path / "one") == 0
+    assert capture(*words, "--work-dir", tmp_path / "many", "--limit", 7, "--workers", 4) == 0
     assert "7 answered" in capsys.readouterr().out
-    assert capture(*words, "--out", tmp_path / "many", "--workers", 4) == 0
+    assert capture(*words, "--work-dir", tmp_path / "many", "--workers", 4) == 0
     assert "43 answered, 0 skipped, 0 failed, 7 from before" in capsys.readouterr().out
     tables = []
     for folder in ("one", "many"):
@@ -114,7 +114,16 @@ def test_a_limited_run_goes_on_and_workers_change_no_answer(split, tmp_path, cap
 
 def test_failed_questions_give_status_1(split, tmp_path, capsys, serve):
     server = serve((400, {}, {"error": "no"}), ok("6"))
-    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--out", tmp_path, "--workers", 3]
+    words = [
+        "run",
+        split,
+        "--counter",
+        CONFIGS / "endpoint.py",
+        "--work-dir",
+        tmp_path,
+        "--workers",
+        3,
+    ]
     words += ["--task", "total-occluded", "--cfg-options", f"counter.url={server.url}"]
     assert capture(*words) == 1
     shown = capsys.readouterr().out
@@ -127,10 +136,10 @@ def test_a_model_may_read_the_answers(split, tmp_path, serve):
     speaker, reader = serve(ok("a good many")), serve(ok("6"))
     config = tmp_path / "reader.py"
     config.write_text(
-        'counter = dict(type="autoeval.counting.capture.counters.endpoint", '
+        'counter = dict(type="autoeval.counting.counters.build.endpoint", '
         f'url="{reader.url}", model="reader")\n'
     )
-    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--out", tmp_path]
+    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--work-dir", tmp_path]
     words += ["--task", "total-occluded", "--extractor", config]
     assert capture(*words, "--cfg-options", f"counter.url={speaker.url}") == 0
     (answers,) = tmp_path.rglob("total-occluded.jsonl")
@@ -155,7 +164,7 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(split, tmp_path, serve):
 
     server = serve(until_killed)
     command = [sys.executable, "-m", "autoeval.cli", "count", "capture", "run", str(split)]
-    command += ["--counter", str(CONFIGS / "endpoint.py"), "--out", str(tmp_path)]
+    command += ["--counter", str(CONFIGS / "endpoint.py"), "--work-dir", str(tmp_path)]
     command += ["--task", "total-occluded", "--cfg-options", f"counter.url={server.url}"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 60
@@ -179,7 +188,7 @@ def test_report_names_what_is_wrong_with_foreign_answers(split, tmp_path, capsys
     records = [{"image_file": i.image_file, "results": 6} for i in items[:48]]
     records += [dict(records[0], results=5), {"image_file": "elsewhere.png", "results": 1}]
     (tmp_path / "model.json").write_text(json.dumps(records))
-    words = ("report", split, tmp_path / "model.json", "--out", tmp_path / "report")
+    words = ("report", split, tmp_path / "model.json", "--work-dir", tmp_path / "report")
     assert capture(*words) == 0
     shown = capsys.readouterr().out
     assert f"1 items answered more than once, the last counts: {items[0].image_file}" in shown
@@ -206,10 +215,6 @@ def test_build_real_prints_its_problems(tmp_path, capsys):
     assert capture(*words, "--metadata", tmp_path / "meta.json") == 0
     shown = capsys.readouterr().out
     assert shown.startswith("1 pairs in") and "2.jpg: left out" in shown
-    grid = [[x, y] for x in range(10, 80, 10) for y in range(10, 60, 10)]
-    (tmp_path / "points.json").write_text(json.dumps({"1.jpg": {"points": grid}}))
-    assert capture(*words, "--points", tmp_path / "points.json", "--object", "pins") == 0
-    assert open_split(tmp_path / "out").items[0].object_name == "pins"
     assert capture(*words, "--metadata", tmp_path / "absent.json") == 2
 
 
@@ -245,11 +250,3 @@ def test_exported_tasks_hold_images_questions_and_answers(split, tmp_path, capsy
     exec((tmp_path / "utils.py").read_text(), namespace)
     assert namespace["process_count"](rows[0], ["6"])["smape"] == 0
     assert capture("export", split, tmp_path, "--task", "sampled-occluded") == 2
-
-
-def test_baselines_are_written_as_markdown(tmp_path, shared, capsys):
-    released = shared / "golden/capture/synthetic_metadata.json"
-    out = tmp_path / "table.md"
-    assert capture("baselines", "--every", 1000, "--released", released, "--out", out) == 0
-    text = out.read_text()
-    assert text.count("\n## ") == 8 and "| visible-only |" in text and "GPT-4o" in text

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from stub_endpoint import KEY, ok
 
+from autoeval.counting.counters.adapters import TextCounter, TransformersAsk
 from autoeval.counting.counters.endpoint import EndpointAsk, EndpointError, JsonPoster
-from autoeval.counting.counters.text import TextCounter, TransformersAsk
 from autoeval.errors import InputError
 
 IMAGE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)

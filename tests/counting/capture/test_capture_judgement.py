@@ -3,17 +3,13 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from test_capture_results import NAMES, ROWS, make_split, row
 
-from autoeval import cli
-from autoeval.counting.capture.baselines import PatternCompletion
 from autoeval.counting.capture.capture_measures import by_factor, measure, model_difference
 from autoeval.counting.capture.real import build_real
 from autoeval.counting.capture.results import collect, read_answers
 from autoeval.counting.capture.run_page import factor_chart
-from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
 from autoeval.counting.capture.tasks import get_task
 from autoeval.errors import InputError
 
@@ -81,36 +77,6 @@ def test_one_item_has_no_interval(split):
     assert table["n"].tolist() == [2, 1, 1]
     assert table["low"].isna().tolist() == [False, True, True]
     factor_chart([table], "num_occluded").canvas.draw()
-
-
-def test_counters_without_a_model_take_the_default_tasks(tmp_path, monkeypatch, capsys):
-    """Original images have no box: what is visible is all there is."""
-    monkeypatch.chdir(tmp_path)
-    argv = ["--counts", "6", "--patterns", "circle", "--fit-canvas"]
-    assert cli.main(["count", "capture", "generate", "split", *argv]) == 0
-    for k, centres in enumerate(("detected", "oracle")):
-        name = "autoeval.counting.capture.baselines.PatternCompletion"
-        (tmp_path / f"{k}.py").write_text(f"counter = dict(type={name!r}, centres={centres!r})")
-        run = ["count", "capture", "run", "split", "--counter", f"{k}.py", "--out", "answers"]
-        assert cli.main(run) == 0, capsys.readouterr()
-    assert cli.main(["count", "capture", "report", "split", "answers", "--out", "report"]) == 0
-    table = pd.read_csv("report/measures.csv").set_index(["model", "task"])["sMAPE"]
-    for model in ("completion-detected", "completion-oracle"):
-        assert table[model, "total-original"] == 0
-    models = pd.read_csv("report/models.csv")
-    assert sorted(models["task"]) == ["total-occluded", "total-original"]
-    assert "Model against model" in (tmp_path / "report" / "report.html").read_text()
-
-
-def test_an_image_with_nothing_in_it_is_a_failed_answer():
-    white = np.full((200, 200, 3), 255, np.uint8)
-    found = PatternCompletion(centres="detected").count(white, "dots")
-    assert np.isnan(found.count) and found.status.startswith("failed: Expected an image with col")
-    [record] = list(make_records(SyntheticSpec(counts=(6,), patterns=("circle",))))[:1]
-    with pytest.raises(InputError, match="needs 'visible_points'"):
-        PatternCompletion().count(render_pair(record)[0], "dots", {"box": None})
-    with pytest.raises(InputError, match="'box' and 'radius'"):
-        PatternCompletion().count(white, "dots", {"visible_points": [[1, 1]]})
 
 
 def test_the_published_real_split_takes_points_of_fsc147(tmp_path):

@@ -6,14 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.capture.baselines import (
-    IN_CANVAS,
-    answer_all,
-    by_pattern,
-    column,
-    released_answers,
-    summarise,
-)
 from autoeval.counting.capture.capture_measures import (
     by_factor,
     confusion,
@@ -22,8 +14,6 @@ from autoeval.counting.capture.capture_measures import (
     published_table,
     reliability,
 )
-from autoeval.counting.capture.lmms_eval_task import process_choice, process_count
-from autoeval.counting.capture.records import read_items, to_items
 from autoeval.counting.capture.results import collect, group_rows, read_answers
 from autoeval.counting.capture.run_page import (
     capture_page,
@@ -32,10 +22,10 @@ from autoeval.counting.capture.run_page import (
     reliability_chart,
     write_report,
 )
-from autoeval.counting.capture.split import CaptureSplit
-from autoeval.counting.capture.synthetic import SyntheticSpec
+from autoeval.counting.capture.split import CaptureSplit, to_items
 from autoeval.counting.capture.tasks import get_task
-from autoeval.counting.measures.overall import smape
+from autoeval.counting.lmms_eval_tasks import process_choice, process_count
+from autoeval.counting.measures.count_errors import smape
 from autoeval.errors import InputError
 
 NAMES = ("a.png", "b.png", "c.png", "d.png")
@@ -258,26 +248,6 @@ def test_harness_scores_are_the_measures(split):
     assert process_count({"target": "0"}, ["0"])["smape"] == smape([0], [0]) == 0
     doc = {"target": "circle", "choices": "rectangle, triangle, circle"}
     assert process_choice(doc, ["A ring."]) == {"exact": 1.0, "skipped": 0.0}
-
-
-def test_baselines_come_near_to_a_perfect_count_and_far_from_counting_what_is_visible():
-    answers = answer_all(SyntheticSpec(seed=2, fit_canvas=True), every=100)
-    names = [IN_CANVAS, "visible-only", column("oracle", "most"), column("detected", "most")]
-    table = summarise(answers, names).set_index("counter")["sMAPE"]
-    assert table[IN_CANVAS] == 0 and table["visible-only"] > 10
-    assert table[names[2]] < 4 and table[names[3]] < 4
-    assert by_pattern(answers, names)["circle"].tolist()[2:] == [0, 0]
-
-
-def test_released_items_bound_what_can_be_seen(shared):
-    items = read_items(shared / "golden/capture/synthetic_metadata.json")
-    answers = released_answers(items)
-    truth = answers["truth"].to_numpy(float)
-    off = (truth != answers[IN_CANVAS]).to_numpy()
-    assert off.sum() == 151
-    # One object less of n scores 1 / (2n - 1).
-    expected = 100 * (1 / (2 * truth[off] - 1)).sum() / 1150
-    assert smape(truth, answers[IN_CANVAS]) == pytest.approx(expected)
 
 
 def test_published_figures_are_those_of_the_paper():

@@ -6,16 +6,15 @@ import threading
 import numpy as np
 import pytest
 
-from autoeval.counting.capture.answering import BACKOFF, RunOptions
-from autoeval.counting.capture.baselines import PatternCompletion, VisibleOnly
-from autoeval.counting.capture.split import write_synthetic
-from autoeval.counting.capture.synthetic import SyntheticSpec
-from autoeval.counting.capture.task_run import MOST_FAILURES, load_inpainter, run_task
+from autoeval.counting.capture.render import load_inpainter
+from autoeval.counting.capture.synthetic import SyntheticSpec, write_synthetic
+from autoeval.counting.capture.task_run import BACKOFF, MOST_FAILURES, RunOptions, run_task
 from autoeval.counting.capture.tasks import TASKS, PromptBook, coordinates, get_task, load_prompts
+from autoeval.counting.counters.adapters import TextCounter, VisibleOnly
 from autoeval.counting.counters.endpoint import EndpointError
-from autoeval.counting.counters.text import TextCounter
 from autoeval.counting.journal import CellJournal
 from autoeval.errors import InputError
+from examples.pattern_completion import PatternCompletion
 
 
 @pytest.fixture(scope="module")

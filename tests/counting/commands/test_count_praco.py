@@ -15,7 +15,7 @@ CLASSES = ["red", "green", "blue"]
 COUNTER = """
 import cv2
 import numpy as np
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 
 class ColourCounter:
     '''Counts dots of the named colour; exact, also at half the height.'''
@@ -74,7 +74,7 @@ def run(*words):
 
 def test_two_counters_end_to_end(data, capsys):
     """The one reads its prompt, the other counts red dots whatever it is asked."""
-    words = ["--counter", "good.py", "--counter", "stubborn.py", "--out", "out"]
+    words = ["--counter", "good.py", "--counter", "stubborn.py", "--work-dir", "out"]
     assert run(*words, "--mode", "released") == 0
     shown = capsys.readouterr().out
     assert "colours" in shown and "Measured in the mode released" in shown
@@ -97,8 +97,8 @@ def test_two_counters_end_to_end(data, capsys):
 
 
 def test_its_own_prediction_files_give_the_same_measures(data):
-    run("--counter", "stubborn.py", "--out", "out")
-    assert run("--predictions", "out/stubborn", "--out", "again") == 0
+    run("--counter", "stubborn.py", "--work-dir", "out")
+    assert run("--predictions", "out/stubborn", "--work-dir", "again") == 0
     first, second = (pd.read_csv(f"{name}/measures.csv") for name in ("out", "again"))
     places = [name for name in first if name.startswith("localised")]
     assert len(places) == 4, "files of counts say nothing of places"
@@ -106,17 +106,17 @@ def test_its_own_prediction_files_give_the_same_measures(data):
 
 
 def test_prediction_files_need_no_images(data):
-    run("--counter", "stubborn.py", "--out", "out")
+    run("--counter", "stubborn.py", "--work-dir", "out")
     for image in (data / "fsc" / "images_384_VarV2").iterdir():
         image.unlink()
     (data / "fsc" / "images_384_VarV2").rmdir()
-    assert run("--predictions", "out", "--out", "again") == 0
+    assert run("--predictions", "out", "--work-dir", "again") == 0
     first, second = (pd.read_csv(f"{name}/measures.csv") for name in ("out", "again"))
     assert first["NMN"].equals(second["NMN"]) and first["CntF1"].equals(second["CntF1"])
 
 
 def test_figures_and_tables_lie_beside_the_page(data):
-    run("--counter", "good.py", "--counter", "stubborn.py", "--out", "out")
+    run("--counter", "good.py", "--counter", "stubborn.py", "--work-dir", "out")
     figures = {path.name for path in (data / "out" / "figures").iterdir()}
     names = ["confusion_colours", "confusion_stubborn", "drift"]
     assert figures == {f"{name}.{suffix}" for name in names for suffix in ("png", "svg")}
@@ -126,14 +126,14 @@ def test_figures_and_tables_lie_beside_the_page(data):
 
 
 def test_counts_only_show_no_undefined_headline(data):
-    run("--counter", "speaks.py", "--out", "out")
+    run("--counter", "speaks.py", "--work-dir", "out")
     assert "CntF1 nan" not in (data / "out" / "report.html").read_text()
 
 
 def test_the_paper_mode_and_a_file_of_pairs(data):
-    run("--counter", "good.py", "--out", "out")
+    run("--counter", "good.py", "--work-dir", "out")
     words = ("--counter", "good.py", "--mode", "paper", "--pairs", "out/mosaic_pairs.csv")
-    assert run(*words, "--out", "paper") == 0
+    assert run(*words, "--work-dir", "paper") == 0
     assert "spurious" not in (data / "paper" / "report.html").read_text()
     pairs = [(data / name / "mosaic_pairs.csv").read_text() for name in ("out", "paper")]
     assert pairs[0] == pairs[1]
@@ -141,14 +141,14 @@ def test_the_paper_mode_and_a_file_of_pairs(data):
 
 def test_all_pairs_in_the_paper_layout(data):
     words = ("--pairs", "all", "--layout", "paper", "--mode", "paper")
-    run("--counter", "good.py", *words, "--out", "out")
+    run("--counter", "good.py", *words, "--work-dir", "out")
     table = pd.read_csv("out/measures.csv", index_col="model")
     assert len(pd.read_csv("out/mosaic_pairs.csv")) == 12 * 8
     assert table.loc["colours", ["CntP", "CntR", "CntF1"]].tolist() == [1, 1, 1]
 
 
 def test_counts_only_take_the_negative_test_alone(data, capsys):
-    assert run("--counter", "speaks.py", "--out", "out") == 0
+    assert run("--counter", "speaks.py", "--work-dir", "out") == 0
     table = pd.read_csv("out/measures.csv", index_col="model")
     assert table.loc["speaks", "PCCN"] == 100 and np.isnan(table.loc["speaks", "CntF1"])
     assert "speaks gives counts only" in capsys.readouterr().out
@@ -156,7 +156,7 @@ def test_counts_only_take_the_negative_test_alone(data, capsys):
 
 def test_excluded_images_are_named(data, capsys):
     (data / "multi.txt").write_text("0\n1.png\n")
-    assert run("--counter", "good.py", "--exclude", "multi.txt", "--out", "out") == 0
+    assert run("--counter", "good.py", "--exclude", "multi.txt", "--work-dir", "out") == 0
     assert "excluded, on the exclusion list: 2 images (0.png, 1.png)" in capsys.readouterr().out
     assert len(pd.read_csv("out/colours/per_image.csv")) == 10
 
@@ -196,7 +196,7 @@ def coco(data):
 
 def test_several_classes_in_an_image(data, coco, capsys):
     """PrACo++ on a COCO file with an image of two classes."""
-    words = [*coco, "--counter", "stubborn.py", "--counter", "good.py", "--out", "out"]
+    words = [*coco, "--counter", "stubborn.py", "--counter", "good.py", "--work-dir", "out"]
     assert main(["count", "praco", *words, "--mode", "released"]) == 0
     found = pd.read_csv("out/measures.csv", index_col="model").loc["stubborn"]
     # x: red 2 of 2, green 2 (red ones, in other tiles) for 1. y: 0 for 1.
@@ -218,7 +218,7 @@ def test_an_image_with_every_class_depends_on_the_mode(data, coco):
     """x holds both classes; of y the counter is right and 0 < 1 is near."""
     found = {}
     for mode in ("released", "paper"):
-        words = [*coco, "--counter", "good.py", "--mode", mode, "--out", mode]
+        words = [*coco, "--counter", "good.py", "--mode", mode, "--work-dir", mode]
         assert main(["count", "praco", *words]) == 0
         table = pd.read_csv(f"{mode}/measures.csv", index_col="model")
         found[mode] = table.loc["colours", "PCCN one at a time"]
@@ -226,7 +226,7 @@ def test_an_image_with_every_class_depends_on_the_mode(data, coco):
 
 
 def test_multi_class_prediction_files_give_the_same_measures(data, coco):
-    main(["count", "praco", *coco, "--counter", "stubborn.py", "--out", "out"])
+    main(["count", "praco", *coco, "--counter", "stubborn.py", "--work-dir", "out"])
     answers = pd.read_parquet("out/stubborn/negative.parquet")
     (data / "theirs" / "stubborn" / "density_maps").mkdir(parents=True)
     table = answers.pivot(index="image", columns="class", values="count")
@@ -240,7 +240,7 @@ def test_multi_class_prediction_files_give_the_same_measures(data, coco):
     document = json.loads((data / "coco" / "annotations.json").read_text())
     (data / "test").mkdir()
     (data / "test" / "annotations.json").write_text(json.dumps(document))
-    words = ["--data", "test", "--predictions", "theirs", *coco[2:], "--out", "again"]
+    words = ["--data", "test", "--predictions", "theirs", *coco[2:], "--work-dir", "again"]
     assert main(["count", "praco", *words]) == 0
     first, second = (pd.read_csv(f"{name}/measures.csv") for name in ("out", "again"))
     pd.testing.assert_frame_equal(first, second)
@@ -260,13 +260,13 @@ def test_multi_class_prediction_files_give_the_same_measures(data, coco):
     ],
 )
 def test_bad_input_ends_with_a_sentence(data, capsys, words, message):
-    assert run(*words, "--out", "out") == 2
+    assert run(*words, "--work-dir", "out") == 2
     assert message in capsys.readouterr().err
 
 
 def test_a_folder_with_other_settings_is_refused(data, capsys):
-    run("--counter", "good.py", "--out", "out")
-    assert run("--counter", "good.py", "--reference-class", "--out", "out") == 2
+    run("--counter", "good.py", "--work-dir", "out")
+    assert run("--counter", "good.py", "--reference-class", "--work-dir", "out") == 2
     assert "reference: False, now True" in capsys.readouterr().err
 
 
@@ -280,13 +280,13 @@ def measures_of(*words):
 
 
 def test_a_limited_run_goes_on_and_workers_change_nothing(data):
-    measures_of("--out", "whole", "--n-resamples", 20)
-    measures_of("--out", "parts", "--n-resamples", 20, "--limit", 5, "--workers", 3)
+    measures_of("--work-dir", "whole", "--n-resamples", 20)
+    measures_of("--work-dir", "parts", "--n-resamples", 20, "--limit", 5, "--workers", 3)
     pairs = [pd.read_csv(f"{out}/mosaic_pairs.csv") for out in ("whole", "parts")]
     first = pairs[0][pairs[0]["positive"].isin([f"{k}.png" for k in range(5)])]
     assert first.reset_index(drop=True).equals(pairs[1]) and len(first) == 10
     table = pd.read_csv("parts/colours/per_image.csv")
     assert table["image"].tolist() == [f"{k}.png" for k in range(5)]
-    measures_of("--out", "parts", "--n-resamples", 20, "--workers", 3)
+    measures_of("--work-dir", "parts", "--n-resamples", 20, "--workers", 3)
     for name in ("measures.csv", "intervals.csv", "colours/per_image.csv"):
         assert (data / "parts" / name).read_bytes() == (data / "whole" / name).read_bytes()

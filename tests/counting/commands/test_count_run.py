@@ -1,6 +1,11 @@
 """``autoeval count run``: a counter over a folder, stopped and gone on with."""
 
+from __future__ import annotations
+
+import argparse
 import json
+import subprocess
+import sys
 
 import cv2
 import numpy as np
@@ -8,10 +13,17 @@ import pandas as pd
 import pytest
 
 from autoeval.cli import main
+from autoeval.counting.commands import (
+    evaluate,
+    praco,
+    reproduce_binned,
+    reproduce_capture,
+    reproduce_praco,
+)
 
 COUNTER = """
 import numpy as np
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 
 class Dots:
     '''Counts white pixels; keeps a list of what it was asked.'''
@@ -76,11 +88,11 @@ def test_counts_and_points_go_straight_into_the_evaluation(data, capsys):
     }
     truth = {name: entry["points"] for name, entry in points.items()}
     (data / "truth.json").write_text(json.dumps(truth))
-    argv = ["counts/dots/points.json", "--truth", "truth.json", "--out", "e"]
+    argv = ["counts/dots/points.json", "--truth", "truth.json", "--work-dir", "e"]
     assert main(["count", "evaluate", *argv]) == 0
     table = pd.read_csv("e/localisation.csv", index_col="measure")["dots"]
     assert table["GAME(3)"] == 0 and table["nAP"] == 1 and table["F1 within 4 px"] == 1
-    argv = ["counts/dots/predictions.csv", "--truth", "truth.json", "--out", "f"]
+    argv = ["counts/dots/predictions.csv", "--truth", "truth.json", "--work-dir", "f"]
     assert main(["count", "evaluate", *argv]) == 0
     assert pd.read_csv("f/measures.csv").loc[0, "MAE"] == 0
 
@@ -148,3 +160,39 @@ def test_numbers_below_one_are_refused(data, option, capsys):
     with pytest.raises(SystemExit):
         run("--counter", "good.py", option, 0)
     assert "a whole number from 1 up" in capsys.readouterr().err
+
+
+REPRODUCE = (reproduce_binned, reproduce_capture, reproduce_praco)
+
+
+def options(module):
+    parser = argparse.ArgumentParser()
+    module.add_arguments(parser)
+    return {action.dest: action for action in parser._actions}
+
+
+@pytest.mark.parametrize("module", [evaluate, praco, *REPRODUCE])
+def test_the_mode_is_paper_by_default(module):
+    mode = options(module)["mode"]
+    assert mode.default == "paper" and tuple(mode.choices) == ("paper", "released")
+
+
+def test_the_commands_of_papers_have_one_set_of_options():
+    common = {"help", "table", "figure", "data_root", "predictions", "mode", "out", "json"}
+    found = [set(options(module)) for module in REPRODUCE]
+    assert found == [common, common, common | {"exclude"}]
+
+
+@pytest.mark.parametrize("name", ["predictions", "exclude"])
+def test_folders_and_lists_may_be_given_together_or_one_by_one(name):
+    parser = argparse.ArgumentParser()
+    reproduce_praco.add_arguments(parser)
+    args = parser.parse_args([f"--{name}", "a", "b", f"--{name}", "c"])
+    assert [str(path) for path in getattr(args, name)] == ["a", "b", "c"]
+
+
+def test_help_of_the_commands_of_papers_loads_no_tables_and_no_plots():
+    modules = ", ".join(module.__name__ for module in REPRODUCE)
+    code = f"import sys, {modules}; print({{'pandas', 'matplotlib', 'scipy'}} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.counting.counters.base import Counter, count_prompts
-from autoeval.counting.counters.density import DensityCounter, imagenet_input
-from autoeval.counting.counters.file import FileCounter
-from autoeval.counting.counters.mmdet import DetectorCounter, box_limit
-from autoeval.counting.counters.text import TextCounter, TransformersAsk
-from autoeval.counting.counters.vocabulary import find_category
+from autoeval.counting.counters import Counter, count_prompts
+from autoeval.counting.counters.adapters import (
+    DensityCounter,
+    FileCounter,
+    TextCounter,
+    TransformersAsk,
+    imagenet_input,
+)
+from autoeval.counting.counters.mmdet import DetectorCounter, box_limit, find_category
 from autoeval.counting.predictions import CountPredictions
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autoeval.counting.counters.base import Counter
+from autoeval.counting.counters import Counter
 from autoeval.counting.counters.build import load_counter
 from autoeval.errors import InputError
 

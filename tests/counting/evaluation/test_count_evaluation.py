@@ -1,6 +1,9 @@
 """Evaluation, comparison, files and the command, end to end."""
 
+from __future__ import annotations
+
 import json
+import time
 
 import numpy as np
 import pandas as pd
@@ -8,10 +11,16 @@ import pytest
 
 from autoeval import cli
 from autoeval.counting.binning import CountBins, released_bins
-from autoeval.counting.evaluation import CountScore, compare_models, evaluate_counts
-from autoeval.counting.evaluation.bin_charts import plot_tper
-from autoeval.counting.evaluation.evaluation_report import evaluation_page
-from autoeval.counting.predictions import CountPredictions
+from autoeval.counting.evaluation import compare_models, evaluate_counts
+from autoeval.counting.evaluation.evaluation_report import (
+    all_notes,
+    count_ticks,
+    evaluation_page,
+    plot_scatter,
+    plot_tper,
+)
+from autoeval.counting.measures.bootstrap import bootstrap_intervals
+from autoeval.counting.predictions import CountPredictions, read_predictions
 from autoeval.errors import InputError
 
 BINS = CountBins((0.0, 5.0, 10.0))
@@ -66,27 +75,6 @@ def test_intervals_hold_their_value_and_use_the_same_formulas():
     for name, interval in found.intervals.items():
         assert interval.value == pytest.approx(found.measures[name]), name
         assert interval.low < interval.value < interval.high
-
-
-def test_shards_merged_in_any_order_equal_the_whole_to_the_last_bit():
-    rng = np.random.default_rng(2)
-    target = rng.geometric(0.05, 60).astype(float)
-    pred = target * rng.lognormal(0, 0.3, 60)
-    whole, left, right = (CountScore(released_bins(0, 100)) for _ in range(3))
-    for i in rng.permutation(60):
-        whole.update(str(i), target[i], pred[i])
-        (left if i % 3 else right).update(str(i), target[i], pred[i])
-    right.merge(left)
-    one, other = (score.compute(n_resamples=20).to_dict() for score in (whole, right))
-    assert one == other
-    with pytest.raises(InputError, match="40 images in common"):
-        right.merge(left)
-    with pytest.raises(InputError, match="given twice"):
-        whole.update("3", 1, 1)
-    with pytest.raises(InputError, match="different bins"):
-        whole.merge(CountScore(BINS))
-    with pytest.raises(InputError, match="nothing to evaluate"):
-        CountScore(BINS).compute()
 
 
 def test_the_winner_of_each_bin():
@@ -155,7 +143,7 @@ def test_the_command_on_one_file(files, tmp_path, capsys):
 
 
 def test_the_command_compares_and_shows_names_as_text(files, tmp_path, capsys):
-    assert cli.main(["count", "evaluate", *files, "--out", "out", "--gamma", "0.3"]) == 0
+    assert cli.main(["count", "evaluate", *files, "--work-dir", "out", "--gamma", "0.3"]) == 0
     printed = capsys.readouterr().out
     assert "winner" in printed and "Wilcoxon p" in printed
     assert "1 images that a model skipped" in printed and "evaluated here" in printed
@@ -170,7 +158,7 @@ def test_the_command_compares_and_shows_names_as_text(files, tmp_path, capsys):
 
 def test_the_command_twice_gives_the_same_bytes(files, tmp_path):
     for out in ("one", "two"):
-        cli.main(["count", "evaluate", files[0], "--out", out])
+        cli.main(["count", "evaluate", files[0], "--work-dir", out])
     files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
     assert len(files) == 21
     for path in files:
@@ -182,7 +170,9 @@ def test_different_data_sets_side_by_side(files, tmp_path, capsys):
     (tmp_path / "other.csv").write_text("x,0,1\ny,7,7\nz,90,80\n")
     assert cli.main(["count", "evaluate", files[0], "other.csv"]) == 2
     assert "no image in common" in capsys.readouterr().err
-    assert cli.main(["count", "evaluate", files[0], "other.csv", "--separate", "--out", "o"]) == 0
+    assert (
+        cli.main(["count", "evaluate", files[0], "other.csv", "--separate", "--work-dir", "o"]) == 0
+    )
     assert "winner" not in capsys.readouterr().out
     content = json.loads((tmp_path / "o" / "evaluation.json").read_text())
     assert [m["measures"]["images"] for m in content["models"]] == [40, 3]
@@ -196,7 +186,7 @@ def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys)
     frame = pd.read_csv(files[0], names=["id", "target", "pred"])
     frame[["id", "target"]].rename(columns={"target": "count"}).to_csv("truth.csv", index=False)
     frame[["id", "pred"]].iloc[5:].to_csv("pred.csv", index=False)
-    argv = ["pred.csv", "--truth", "truth.csv", "--gamma", "cv", "--out", "out"]
+    argv = ["pred.csv", "--truth", "truth.csv", "--gamma", "cv", "--work-dir", "out"]
     assert cli.main(["count", "evaluate", *argv]) == 0
     assert "5 images of the truth have no prediction" in capsys.readouterr().out
     assert (
@@ -229,3 +219,118 @@ def test_a_gamma_that_is_no_number_is_refused(files, capsys):
         cli.main(["count", "evaluate", files[0], "--gamma", "half"])
     assert status.value.code == 2
     assert "expected a number or cv but got 'half'" in capsys.readouterr().err
+
+
+BINS_CAUTIONS = CountBins((0.0, 5.0, 10.0))
+
+
+def model(name, target, pred):
+    target, pred = (np.array(values, float) for values in (target, pred))
+    return CountPredictions(name, tuple(map(str, range(len(target)))), target, pred)
+
+
+def test_bias_and_smape_have_intervals():
+    rng = np.random.default_rng(0)
+    target = rng.integers(1, 10, 60)
+    pred = (target + rng.normal(1, 2, 60)).clip(0)
+    pred[7] = np.nan
+    found = evaluate_counts(model("m", target, pred), BINS_CAUTIONS, n_resamples=300)
+    for name in ("bias", "sMAPE"):
+        interval = found.intervals[name]
+        assert interval.value == pytest.approx(found.measures[name])
+        assert interval.low < interval.value < interval.high
+    assert found.intervals["bias"].low > 0, "one more on average, clearly"
+    # The skipped answer scores 100 and is drawn like any other.
+    assert found.intervals["sMAPE"].high < 100
+
+
+def test_a_single_image_has_no_interval():
+    found = evaluate_counts(model("m", [4], [7]), BINS_CAUTIONS, n_resamples=20)
+    for name, interval in found.intervals.items():
+        assert np.isnan([interval.low, interval.high]).all(), name
+    assert str(found.intervals["MAE"]) == "3"
+    assert "nan" not in evaluation_page([found]).render().split("<main>")[1].lower()
+
+
+def test_rows_of_drawn_images_come_together():
+    """Image b has two rows: the mean of 1, 5, 5 is the only one that draws it twice and a once."""
+    values, images = np.array([1.0, 5, 5]), ["a", "b", "b"]
+    means = set()
+    bootstrap_intervals(
+        lambda rows: {"m": means.add((len(rows), values[rows].mean())) or 0.0}, images
+    )
+    assert means == {(2, 1.0), (3, 11 / 3), (4, 5.0)}
+
+
+def test_no_winner_in_a_bin_of_one_image():
+    target = [1, 2, 8]
+    one, two = (
+        evaluate_counts(model(name, target, pred), BINS_CAUTIONS, n_resamples=10)
+        for name, pred in (("one", [1, 2, 8]), ("two", [3, 4, 9]))
+    )
+    found = compare_models([one, two]).per_bin
+    assert found["n"].tolist() == [2, 1]
+    assert found["winner"].tolist() == ["one", "one image"]
+
+
+def test_the_pooled_std_is_said_to_depend_on_the_bins():
+    found = evaluate_counts(model("m", [1, 2, 8, 9], [1, 4, 8, 19]), BINS_CAUTIONS, n_resamples=10)
+    [note] = all_notes([found])
+    # Errors 0, 2 and 0, 10. These bins: sqrt((1 + 25) / 2); one bin twice over: std of all four.
+    assert "With these, half as many, twice as many, and one: m 3.606, 4.123, 3.606, 4.123" in note
+
+
+def test_what_is_said_of_all_models_is_said_once():
+    evaluations = [
+        evaluate_counts(model(name, [0, 4, 8, 30], pred), BINS_CAUTIONS, n_resamples=10)
+        for name, pred in (("one", [0, 4, 8, 30]), ("two", [0, 4, 8, -3]))
+    ]
+    notes = all_notes(evaluations)
+    assert sum("true counts lie outside the bins" in note for note in notes) == 1
+    assert not any(note.startswith("two: 1 of 4 true counts") for note in notes)
+
+
+def test_absurd_predictions_are_named():
+    found = evaluate_counts(model("m", [1, 2, 8], [1e9, 2, 8]), BINS_CAUTIONS, n_resamples=10)
+    assert "1 of 3 predictions are over 1000 times the largest true count (8)" in found.notes[-1]
+
+
+@pytest.mark.parametrize("number", ["1e300", "9" * 300, "inf"])
+def test_what_is_no_count_is_refused(tmp_path, number):
+    (tmp_path / "m.csv").write_text(f"a,1,1\nb,2,{number}\n")
+    with pytest.raises(InputError, match=r"numbers up to 1e\+12, but 1 of 2 rows do not \(ids: b"):
+        read_predictions(tmp_path / "m.csv")
+
+
+def test_curves_show_their_number_and_axes_their_ticks():
+    evaluations = [
+        evaluate_counts(model(name, [1, 20, 300], [2, 10, 400]), BINS_CAUTIONS, n_resamples=10)
+        for name in ("a", "b")
+    ]
+    legend = plot_tper([(e.name, e.curves["relative"]) for e in evaluations]).axes[0].get_legend()
+    assert all("n = 3" in text.get_text() for text in legend.get_texts())
+    for axes in plot_scatter(evaluations).axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            assert [t.get_text() for t in axis.get_ticklabels()] == ["0", "1", "5", "10", *more()]
+
+
+def more():
+    return ["50", "100", "500"]
+
+
+def test_ticks_are_few_and_hold_zero():
+    for low, high in ((0, 3), (0, 1e6), (-1e6, 1e6), (0, 0.5)):
+        ticks = count_ticks(low, high)
+        assert 0 in ticks and len(ticks) <= 7, (low, high, ticks)
+
+
+def test_many_ids_take_no_time(tmp_path):
+    """A truth and predictions of 60,000 ids, some of which the other lacks."""
+    n = 60_000
+    (tmp_path / "pred.csv").write_text("id,pred\n" + "".join(f"i{k},{k % 50}\n" for k in range(n)))
+    truth = {f"i{k}": float(k % 40) for k in range(5, n + 5)}
+    start = time.process_time()
+    found = read_predictions(tmp_path / "pred.csv", truth)
+    evaluate_counts(found, CountBins((0.0, 10.0, 40.0)), n_resamples=20)
+    assert time.process_time() - start < 15
+    assert len(found) == n - 5

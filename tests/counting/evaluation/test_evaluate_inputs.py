@@ -12,7 +12,7 @@ from autoeval.counting.binning import released_bins
 from autoeval.counting.binning.paper import PUBLISHED, published_bins
 from autoeval.counting.evaluation.localisation import evaluate_points, read_point_predictions
 from autoeval.counting.measures.tper import tper_curve
-from autoeval.counting.truth import read_truth
+from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
 
 # As the authors list them for gamma = 0.6.

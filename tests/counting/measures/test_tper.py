@@ -50,28 +50,16 @@ def test_whole_counts_on_a_threshold_reach_it(n):
     assert ratio[1:].tolist() == pytest.approx([(20 - k) / 20 for k in range(20)])
 
 
-@pytest.mark.parametrize(
-    ("rule", "above_zero", "n_images"),
-    [("exact", 1 / 3, 3), ("literal", 2 / 3, 3), ("skip", 0, 1)],
-)
-def test_images_without_objects(rule, above_zero, n_images):
+def test_images_without_objects():
     # Nothing found, something found, and a perfect count of five.
-    curve = tper_curve([0, 0, 5], [0, 2, 5], zero_rule=rule)
-    assert curve.ratio[0] == 1
-    assert curve.ratio[1:].tolist() == pytest.approx([above_zero] * 20)
-    assert (curve.n_images, curve.n_zero) == (n_images, 2)
+    curve = tper_curve([0, 0, 5], [0, 2, 5])
+    assert curve.ratio.tolist() == pytest.approx([1, *[1 / 3] * 20]) and curve.n_images == 3
 
 
 def test_released_counts_images_without_objects_always():
     assert tper_curve([0], [0], convention="absolute_released").ratio.tolist() == [1] * 21
 
 
-def test_nothing_but_images_without_objects():
-    assert np.isnan(tper_curve([0], [1], zero_rule="skip").auc)
-
-
 def test_unknown_words():
     with pytest.raises(ValueError, match="relative"):
         tper_curve([1], [1], convention="absolute")
-    with pytest.raises(ValueError, match="literal"):
-        tper_curve([1], [1], zero_rule="drop")

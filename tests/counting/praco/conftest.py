@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 
 CLASS_OF = {"3.jpg": "c", "1.jpg": "a", "2.jpg": "b", "4.jpg": "a"}
 COUNTS = {"1.jpg": 10, "2.jpg": 4, "3.jpg": 5, "4.jpg": 2}

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from autoeval.cli import main
-from autoeval.counting.lmms_eval import praco_task
+from autoeval.counting import lmms_eval_tasks as praco_task
 from autoeval.counting.praco.praco_measures import negative_by_image
 
 
@@ -24,7 +24,7 @@ Loader.add_constructor("!function", lambda loader, node: f"function {node.value}
 
 def export(data, out, *words):
     return main(
-        ["count", "praco", "export", "--data", str(data), "--out", str(out), *map(str, words)]
+        ["count", "praco", "export", "--data", str(data), "--work-dir", str(out), *map(str, words)]
     )
 
 
@@ -71,7 +71,7 @@ def test_measures_are_those_of_the_counting_benchmark():
             doc = {"image_id": image, "own": name == row["category"], "count": int(row["count"])}
             value = counts.loc[image, name]
             text = "I cannot say." if np.isnan(value) else f"There are {value:.0f} of them."
-            found.append(praco_task.process_count(doc, [text]))
+            found.append(praco_task.process_praco(doc, [text]))
     assert sum(answer["skipped"] for answer in found) == np.isnan(values).sum() > 5
     paper, released = (negative_by_image(counts, truth, mode) for mode in ("paper", "released"))
     error = released["error"]
@@ -102,7 +102,7 @@ def test_the_divisors_of_both_conventions_by_hand():
 
 def test_the_functions_need_the_standard_library_alone():
     code = (
-        "import sys, autoeval.counting.lmms_eval.praco_task; "
+        "import sys, autoeval.counting.lmms_eval_tasks; "
         "print([m for m in ('numpy', 'pandas', 'torch', 'cv2') if m in sys.modules])"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.praco.comparing import compare, intervals_of
 from autoeval.counting.praco.praco_measures import (
     confusion,
     drift,
@@ -13,7 +12,7 @@ from autoeval.counting.praco.praco_measures import (
     negative_by_class,
     negative_by_image,
 )
-from autoeval.counting.praco.result import PracoResult
+from autoeval.counting.praco.result import PracoResult, compare, intervals_of
 from autoeval.errors import InputError
 
 NAN = float("nan")

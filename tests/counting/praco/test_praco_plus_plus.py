@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.mosaic import localised, tile_counts, tiles_of_points
 from autoeval.counting.praco.plus_plus import plus_plus, plus_plus_by_image
 from autoeval.errors import InputError

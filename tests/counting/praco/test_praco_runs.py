@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autoeval.counting.counters.base import CountResult
+from autoeval.counting.counters import CountResult
 from autoeval.counting.journal import CellJournal, check_same_run
-from autoeval.counting.praco.fsc147 import load_fsc147
-from autoeval.counting.praco.mosaic_pairs import draw_pairs
+from autoeval.counting.praco.both_tests import KEY, count_matrix, run_negative_test
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
-from autoeval.counting.praco.mosaic_run import run_mosaic_test
-from autoeval.counting.praco.negative_run import KEY, count_matrix, run_negative_test
+from autoeval.counting.praco.mosaic_run import draw_pairs, run_mosaic_test
+from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.counting.prompting import PromptedCounter
 from autoeval.errors import InputError
 
@@ -180,10 +179,10 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import StubCounter
 from autoeval.counting.prompting import PromptedCounter
-from autoeval.counting.praco.fsc147 import load_fsc147
+from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.counting.journal import CellJournal
 from autoeval.counting.praco.mosaic_run import KEY, run_mosaic_test
-from autoeval.counting.praco.mosaic_pairs import draw_pairs
+from autoeval.counting.praco.mosaic_run import draw_pairs
 
 log = open({log!r}, "a")
 def answer(prompt, context):

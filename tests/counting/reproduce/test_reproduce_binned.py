@@ -6,13 +6,13 @@ import pytest
 
 from autoeval.cli import main
 from autoeval.counting.binning.paper import published_bins
-from autoeval.counting.measures.binned import pooled
+from autoeval.counting.measures.count_errors import pooled
 from autoeval.counting.predictions import read_predictions
-from autoeval.data.paper_tables import read_paper
+from autoeval.data.config_file import read_paper
 
 
 def reproduce(tmp_path, *words):
-    assert main(["reproduce", "binned", "--out", str(tmp_path / "out"), *map(str, words)]) == 0
+    assert main(["reproduce", "binned", "--work-dir", str(tmp_path / "out"), *map(str, words)]) == 0
     return tmp_path / "out"
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from autoeval.cli import main
-from autoeval.data.paper_tables import read_paper
+from autoeval.data.config_file import read_paper
 
 POSITIONS = [[50.0, 100.0], [100.0, 100.0], [150.0, 100.0]]
 
@@ -37,7 +37,7 @@ def root(tmp_path):
 
 
 def reproduce(root, *words):
-    given = ["--data-root", root, "--predictions", root / "answers", "--out", root / "out"]
+    given = ["--data-root", root, "--predictions", root / "answers", "--work-dir", root / "out"]
     assert main(["reproduce", "capture", *map(str, given), *words]) == 0
 
 
@@ -163,7 +163,7 @@ def test_figures_of_the_data(root, capsys):
 
 def test_figures_of_the_released_metadata(shared, tmp_path):
     golden = shared / "golden" / "capture"
-    words = ["--data-root", str(golden), "--out", str(tmp_path / "out")]
+    words = ["--data-root", str(golden), "--work-dir", str(tmp_path / "out")]
     assert main(["reproduce", "capture", "--figure", "3", "4", *words]) == 0
     records = json.loads((golden / "synthetic_metadata.json").read_text())
     hidden = [record["num_occluded"] for record in records]
@@ -190,7 +190,7 @@ def test_statistics_by_hand(root, capsys):
 
 
 def test_statistics_of_the_released_metadata(shared, tmp_path):
-    words = ["--data-root", str(shared / "golden" / "capture"), "--out", str(tmp_path / "out")]
+    words = ["--data-root", str(shared / "golden" / "capture"), "--work-dir", str(tmp_path / "out")]
     assert main(["reproduce", "capture", "--table", "1", *words]) == 0
     rows = figures(tmp_path, 1)
     cell = rows.loc[("occluded objects, mean", "synthetic")]

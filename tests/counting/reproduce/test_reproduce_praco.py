@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from autoeval.cli import main
-from autoeval.data.paper_tables import read_paper
+from autoeval.data.config_file import read_paper
 
 GROUND = {"1.jpg": ("a", 10), "2.jpg": ("b", 4), "3.jpg": ("c", 5), "4.jpg": ("a", 2)}
 NEGATIVE = """,a,b,c
@@ -51,7 +51,7 @@ def root(tmp_path):
 
 
 def reproduce(root, *words):
-    given = ["--data-root", root, "--predictions", root / "files", "--out", root / "out"]
+    given = ["--data-root", root, "--predictions", root / "files", "--work-dir", root / "out"]
     return main(["reproduce", "praco", *map(str, given), *map(str, words)])
 
 
@@ -92,7 +92,7 @@ def test_what_is_missing_is_said_with_where_it_is_had(root, capsys):
     (root / "ImageClasses_FSC147.txt").unlink()
     assert reproduce(root, "--table", "1") == 0
     assert "table 1: No class file" in capsys.readouterr().out
-    assert main(["reproduce", "praco", "--out", str(root / "none")]) == 0
+    assert main(["reproduce", "praco", "--work-dir", str(root / "none")]) == 0
     assert "give --data-root DIR" in capsys.readouterr().out
     assert reproduce(root, "--table", "9") == 2
 

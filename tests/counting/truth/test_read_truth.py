@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from autoeval.counting.truth import read_truth
+from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
 
 POINTS = [[1.5, 2.0], [30.0, 4.0], [7.0, 8.0]]

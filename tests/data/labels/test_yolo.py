@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from autoeval.data.labels.any_format import load_labels
@@ -135,14 +137,30 @@ def test_what_belongs_to_nothing_is_named(write):
         ("0 x 0.5 0.2 0.2", "could not convert"),
         ("7 0.5 0.5 0.2 0.2", "class 7 is none of 0, 1"),
         ("0.5 0.5 0.5 0.2 0.2", "class 0.5 is none of"),
-        ("inf 0.5 0.5 0.2 0.2", "a.txt, line 2"),
+        ("inf 0.5 0.5 0.2 0.2", "cannot convert float infinity"),
     ],
 )
 def test_malformed_lines_are_named(write, line, message):
+    """One of two is left out; two of three are most."""
     folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX + line, "data.yaml": NAMES})
+    labels = load_labels(folder)
+    assert len(labels.boxes) == 1 and len(labels.problems) == 1
+    assert re.search(f"labels left out: 1 of 2 .*a.txt, line 2: .*{message}", *labels.problems)
+    (folder / "labels/a.txt").write_text(f"{BOX}{line}\n{line}")
     with pytest.raises(InputError, match=message) as caught:
-        load_labels(folder)
-    assert "a.txt, line 2" in str(caught.value)
+        load_labels(folder, layout="yolo")
+    assert "a.txt, line 2" in str(caught.value) and "2 of 3 lines" in str(caught.value)
+
+
+def test_a_label_file_that_is_no_text_leaves_out_its_image(write):
+    files = {f"images/{name}.png": IMAGE for name in "abc"}
+    files |= {f"labels/{name}.txt": BOX for name in "abc"}
+    folder = write({**files, "data.yaml": NAMES})
+    (folder / "labels/b.txt").write_bytes(b"\xff\xfe")
+    labels = load_labels(folder)
+    assert [image.image_id for image in labels.images] == ["images/a.png", "images/c.png"]
+    (problem,) = labels.problems
+    assert "label files left out: 1 of 3" in problem and "b.txt is not a text file" in problem
 
 
 @pytest.mark.parametrize(

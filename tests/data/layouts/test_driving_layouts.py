@@ -196,7 +196,12 @@ def test_udacity(write):
 @pytest.mark.parametrize(
     ("layout", "path", "content", "message"),
     [
-        ("bdd100k", "a.json", [{"labels": []}], "a.json: not as BDD100K publishes it .no field"),
+        (
+            "bdd100k",
+            "a.json",
+            [{"labels": []}],
+            "frame 0: not as BDD100K publishes it .no field",
+        ),
         ("bdd100k", "a.json", [bdd({"category": "car", "box2d": {"x1": "a"}})], "not as BDD100K"),
         ("bdd100k", "a.json", 3, "not as BDD100K"),
         ("bdd100k", "a.json", [bdd({**BDD_CAR, "category": ["car"]})], r"no box: \['car'\]"),

@@ -1,5 +1,7 @@
 """Reading results files: what is kept, what is told, what is refused."""
 
+from __future__ import annotations
+
 import json
 import re
 
@@ -8,6 +10,7 @@ import pytest
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_predictions
+from autoeval.data.predictions.reading import file_of, files_by_place
 from autoeval.errors import InputError
 
 IMAGES = tuple(
@@ -146,3 +149,19 @@ def test_percentages_and_logits_are_refused(tmp_path, scores):
     path = write(tmp_path, [box(score=score) for score in scores])
     with pytest.raises(InputError, match=r"3 of 4 scores are not in \[0, 1\] .*sigmoid"):
         read_predictions(path, images=IMAGES, numbers={"1": "car"})
+
+
+def test_any_format_is_found_once(tmp_path):
+    names = ("a.json", "b.parquet", "c.v2.jsonl.gz", "notes.txt")
+    for name in names:
+        (tmp_path / name).touch()
+    found = files_by_place(tmp_path)
+    assert {place: path.name for place, path in found.items()} == dict(
+        zip(("a", "b", "c.v2"), names, strict=False)
+    )
+    assert all(file_of(place, tmp_path) == path for place, path in found.items())
+    (tmp_path / "a.parquet").touch()
+    with pytest.raises(InputError, match=r"two files of a: a.json and a.parquet"):
+        files_by_place(tmp_path)
+    with pytest.raises(InputError, match=r"Expected one file a.json .* but found 2"):
+        file_of("a", tmp_path)

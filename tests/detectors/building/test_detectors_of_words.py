@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from autoeval.detectors import Detector, DropoutSpec, load_detector
-from autoeval.detectors.building.category_names import find_categories
+from autoeval.detectors.building.category_names import find_categories, prompt
 from autoeval.detectors.building.configs import read_config
 from autoeval.detectors.building.constructing import build_model
-from autoeval.detectors.building.words import prompt
 from autoeval.errors import InputError
 from benchmarks.family_words import save_encoder
 

@@ -8,12 +8,12 @@ from scipy.special import expit, softmax
 from small_detectors import RESIZE, TWO_STAGE
 
 from autoeval.detectors import Detector, ops
+from autoeval.detectors.altered_images import VIEWS, alter
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.capturing import logits as LOGITS_MODULE
-from autoeval.detectors.capturing.watching import Doubts
-from autoeval.detectors.inputs.preprocessing import collate
-from autoeval.detectors.inputs.views import VIEWS, alter
+from autoeval.detectors.capturing.wrapping import Doubts
 from autoeval.detectors.loading import build_model, read_config
+from autoeval.detectors.preprocessing import collate
 
 NAMES = ("retinanet_r18", "faster_rcnn_r50", "yolox_nano", "rtmdet_tiny")
 ALL = ("candidates", "logits", "features")

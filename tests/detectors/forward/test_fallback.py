@@ -7,8 +7,7 @@ from torch import nn
 from autoeval.detectors import ops
 from autoeval.detectors.forward.dropout import feature_dropout
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.detectors.forward.fallback import guess_hook_points, named_hook_points
-from autoeval.detectors.forward.tracing import trace
+from autoeval.detectors.forward.fallback import guess_hook_points, named_hook_points, trace
 from autoeval.errors import InputError
 
 HRNET = {

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from autoeval.detectors.forward.pooling import QuickPooling
+from autoeval.detectors.capturing.wrapping import QuickPooling
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 13, 13), (2, 3, 7, 20), (1, 1, 4, 5)])

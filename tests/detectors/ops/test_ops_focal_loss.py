@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autoeval.detectors import ops
-from autoeval.detectors.ops.needs import MissingOperator
+from autoeval.detectors.ops.support import MissingOperator
 
 ops.register()
 from mmcv.ops import sigmoid_focal_loss  # noqa: E402

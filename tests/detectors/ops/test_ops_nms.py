@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.detectors.ops import hard_nms
-from autoeval.detectors.ops.hard_nms import nms
-from autoeval.detectors.ops.soft_nms import softnms
-from autoeval.detectors.ops.torchvision import torchvision_ops
+from autoeval.detectors import ops
+from autoeval.detectors.ops.nms import nms, softnms
+from autoeval.detectors.ops.support import torchvision_ops
 
 # IoU of the first two: 8 / (16 + 8 - 8) = 1/2. The third is apart.
 BOXES = torch.tensor([[0.0, 0, 4, 4], [0, 0, 4, 2], [10, 10, 12, 12]])
@@ -18,7 +17,7 @@ SCORES = torch.tensor([0.9, 0.8, 0.7])
 
 @pytest.fixture
 def pure(monkeypatch):
-    monkeypatch.setattr(hard_nms, "torchvision_ops", lambda device: None)
+    monkeypatch.setattr(ops.nms, "torchvision_ops", lambda device: None)
 
 
 def random_boxes(n: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -60,7 +60,7 @@ def test_without_mmcv_nothing_happens(monkeypatch):
 
 
 def test_torchvision_that_does_not_fit_is_passed_over(monkeypatch, tmp_path):
-    from autoeval.detectors.ops.torchvision import torchvision_ops
+    from autoeval.detectors.ops.support import torchvision_ops
 
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('torchvision::nms is missing')")
     monkeypatch.delitem(sys.modules, "torchvision", raising=False)

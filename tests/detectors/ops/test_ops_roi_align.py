@@ -7,8 +7,7 @@ import torch
 
 from autoeval.detectors import ops
 from autoeval.detectors.ops import roi_align
-from autoeval.detectors.ops.needs import MissingOperator
-from autoeval.detectors.ops.torchvision import torchvision_ops
+from autoeval.detectors.ops.support import MissingOperator, torchvision_ops
 
 SETTINGS = [
     # (scale, samples a bin, aligned): as FPN heads use it; fixed samples; the old convention

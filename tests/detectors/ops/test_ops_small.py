@@ -6,8 +6,8 @@ import torch
 from torch.nn.functional import conv2d, cross_entropy
 
 from autoeval.detectors import ops
-from autoeval.detectors.ops.hard_nms import nms
-from autoeval.detectors.ops.ms_deform_attn import ms_deform_attn_backward, ms_deform_attn_forward
+from autoeval.detectors.ops.carafe import ms_deform_attn_backward, ms_deform_attn_forward
+from autoeval.detectors.ops.nms import nms
 from autoeval.detectors.ops.roi_align import roi_align_forward
 
 ops.register()

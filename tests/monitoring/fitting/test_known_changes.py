@@ -11,7 +11,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
-from autoeval.metasets.config import MetaSetConfig
+from autoeval.metasets.recipe import MetaSetConfig
 from autoeval.metasets.transforms import TransformStep
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.changes.condition import (

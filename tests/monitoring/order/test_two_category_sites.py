@@ -7,7 +7,7 @@ from monitoring.fake_cameras import find, write_camera
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.image_folder import load_image_folder
-from autoeval.detectors.black_boxes.black_box import BlackBoxDetector
+from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer

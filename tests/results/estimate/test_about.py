@@ -43,6 +43,32 @@ def test_pages_of_fit_and_estimate_name_images_detector_estimator_date_and_comma
     assert "What this page is about" in page and facts["date"] in page
 
 
+def test_pages_of_labels_and_monitoring_do_so_too(tmp_path):
+    labels, predictions = write_world(tmp_path, "val", seed=0, n_images=40, boxes=12)
+    fit = ["--labels", str(labels), "--predictions", str(predictions)]
+    assert main(["fit", *fit, "--work-dir", str(tmp_path / "fit")]) == 0
+    estimator = str(tmp_path / "fit/estimator.parquet")
+    site = ["--estimator", estimator, "--predictions", str(predictions)]
+    site += ["--images-list", str(labels)]
+    made = {}
+    for name, words in {
+        "plan": ["label", "plan", *site, "--n", "12"],
+        "unplanned": ["label", "estimate", *site, "--labels", str(labels)],
+        "planned": ["label", "estimate", "--plan", str(tmp_path / "plan"), "--labels", str(labels)],
+        "sites": ["monitor", *site, "--category", "thing 0"],
+    }.items():
+        assert main([*words, "--work-dir", str(tmp_path / name)]) == 0
+        made[name] = json.loads((tmp_path / name / "result.json").read_text())["about"]
+        page = (tmp_path / name / "report.html").read_text()
+        assert "What this page is about" in page and made[name]["date"] in page
+        assert made[name]["command"].startswith(f"autoeval {' '.join(words[:1])}")
+        assert made[name]["estimator"] == estimator, name
+        assert made[name]["predictions"] == str(predictions), name
+        assert made[name]["images"] == str(labels), name
+    assert made["planned"]["plan"] == str(tmp_path / "plan")
+    assert made["planned"]["labels"] == made["unplanned"]["labels"] == str(labels)
+
+
 def test_a_table_that_goes_on_to_the_side_shows_it(tmp_path):
     page = Page("t")
     wide = pd.DataFrame({f"column {k}": [1.0, 2.0] for k in range(40)})

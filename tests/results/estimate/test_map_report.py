@@ -21,7 +21,9 @@ def test_the_answer_comes_before_everything_else():
 
 def test_the_answer_comes_last_on_the_terminal():
     said = report(judged=held_out(bos=0.1, constant=0.2)).text()
-    assert said.startswith("Each source left out in turn (mAP, in points of 100):")
+    assert said.startswith(
+        "Cross-validation, one group of sources held out (mAP, in points of 100):"
+    )
     assert said.endswith(str(ESTIMATE))
 
 
@@ -45,7 +47,7 @@ def test_warnings_are_shown_in_their_words():
 def test_a_method_no_better_than_a_constant_is_doubted(error, doubted):
     said = text(report(judged=held_out(bos=error, constant=0.1)))
     assert ("these scores do not predict accuracy here" in said) == doubted
-    assert re.search(r"Mean error on unseen sources\s+" + f"{100 * error:.1f}", said)
+    assert re.search(r"MAE on held-out sources\s+" + f"{100 * error:.1f}", said)
     assert re.search(r"True value in the interval\s+67%\s+of 3 held-out sources", said)
 
 
@@ -74,7 +76,7 @@ def test_without_unlabelled_images_there_is_no_answer_to_show(tmp_path):
 
 def test_both_kinds_of_r2_are_told_apart():
     said = text(report(judged=held_out(bos=0.1, constant=0.2)))
-    assert "R² in this table is one minus the squared error" in said
+    assert "R² in this table is 1 - (mean squared error of the held-out estimates)" in said
     assert "squared correlations over the sample sets" in said
 
 

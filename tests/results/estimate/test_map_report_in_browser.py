@@ -84,7 +84,7 @@ def column(visit, caption, name):
 
 
 METHODS = "Methods over all held-out sources, in points of 100"
-HELD_OUT = "Each source left out in turn, in points of 100"
+HELD_OUT = "Estimates of held-out sources, in points of 100"
 
 
 def test_opens_without_complaint_and_without_asking_anyone_else(visit):

@@ -1,0 +1,105 @@
+"""Choose the score threshold that reaches a wanted recall or precision, or the best F1.
+
+At a new site without labels (--estimator with IMAGES or --predictions), with the labels of a plan
+(--plan with --labels), or exactly on a labelled set (--labels with --predictions).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoeval.commands.detector_options import (
+    add_detector_options,
+    add_teacher_options,
+    named_teacher,
+)
+from autoeval.commands.execution_options import add_execution_options
+from autoeval.commands.image_options import add_image_details
+from autoeval.commands.label_options import add_labels_options, translation
+from autoeval.commands.predictions_options import (
+    add_image_list_option,
+    add_predictions_options,
+    named_predictions,
+)
+from autoeval.commands.site_options import add_category_option, predict_site
+from autoeval.errors import InputError
+from autoeval.targets import IOUS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    wanted = parser.add_argument_group("wanted", "one of them; by default the best F1")
+    wanted.add_argument("--recall", type=float, metavar="R", help="at least, such as .9")
+    wanted.add_argument("--precision", type=float, metavar="P", help="at least, such as .9")
+    wanted.add_argument("--iou", type=float, default=IOUS[0], help="of a true positive")
+    parser.add_argument("images", nargs="?", metavar="IMAGES", help="images of a new site")
+    add_image_details(parser)
+    parser.add_argument("--estimator", metavar="FILE", help="estimator.parquet of `autoeval fit`")
+    labels = parser.add_argument_group("labels")
+    add_labels_options(labels, required=False)
+    labels.add_argument("--plan", type=Path, metavar="DIR", help="what `label plan` wrote")
+    add_detector_options(parser)
+    add_teacher_options(parser)
+    add_predictions_options(parser, "COCO results on the images, instead of a detector")
+    add_image_list_option(parser)
+    add_category_option(parser)
+    parser.add_argument(
+        "--work-dir",
+        type=Path,
+        default=Path("work_dirs/threshold"),
+        metavar="DIR",
+        help="default: %(default)s",
+    )
+    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_execution_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the curve, choose, and print."""
+    from autoeval.estimation.operating_curve import check_wanted, choose_threshold
+    from autoeval.report.sections import Report
+    from autoeval.results.estimate.threshold_curve import ThresholdCurve
+    from autoeval.results.printing import print_report
+
+    check_wanted(args.precision, args.recall)
+    curve = _curve(args)
+    if curve is None:
+        return 0
+    choice = choose_threshold(curve, precision=args.precision, recall=args.recall)
+    section = ThresholdCurve(curve, choice.threshold, choice)
+    print_report(Report("Score threshold", [section]), args.work_dir, as_json=args.json)
+    return 0
+
+
+def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.operating_curve import exact_curve, expected_curve, labelled_curve
+    from autoeval.estimation.training_set import labels_with_files, read_labels
+    from autoeval.labels.plan_file import load_plan
+
+    if args.plan:
+        if not args.labels:
+            raise InputError("--plan needs --labels PATH: the labels of its images.")
+        labels, plan = read_labels(Path(args.labels), args.label_images), load_plan(args.plan)
+        if args.iou != plan.iou:
+            raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
+        return labelled_curve(plan, labels, words=translation(args.words))
+    if args.estimator:
+        args.score_thr = None
+        estimator = AccuracyEstimator.load(args.estimator)
+        estimate = predict_site(args, estimator, teacher=named_teacher(args))
+        return estimate and expected_curve(estimator, estimate, args.iou)
+    files = named_predictions(args)
+    if not args.labels or files is None:
+        raise InputError(
+            "Expected --estimator FILE with a new site, --plan DIR with its --labels, or the "
+            "--labels and --predictions of a labelled set."
+        )
+    labelled = labels_with_files(args.labels, files, img_dir=args.label_images)
+    return exact_curve(labelled.rankings, args.iou)

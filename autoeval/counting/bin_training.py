@@ -1,0 +1,281 @@
+"""Training on binned counts: balanced minibatches and losses by bin (section III-C)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from mmengine.dist import get_dist_info, sync_random_seed
+from mmengine.registry import DATA_SAMPLERS, MODELS
+from torch import Tensor, nn
+from torch.utils.data import Sampler
+
+from autoeval.counting.binning.bins import CountBins
+from autoeval.counting.measures.count_errors import check_mode
+from autoeval.errors import InputError
+
+
+class BinSampler(Sampler[int]):
+    """Draws items bin by bin; a subclass says in which order the bins are served.
+
+    Within a bin the items come in random order, each once before any comes again: small bins wrap
+    around, large ones are seen in part. An epoch has as many draws as there are items. Processes
+    get consecutive shares of one epoch, so that the minibatches of each are balanced; the share of
+    one holds none of the draws of another, but a small bin that wraps around serves them all.
+
+    Parameters
+    ----------
+    bin_of_item : sequence of int of length N
+        Bin of each item of the training set, such as `CountBins.assign_nearest` gives; bins
+        without items are passed over.
+    seed : int
+        Of all draws, with the epoch.
+    num_replicas, rank : int
+        Number of processes, and which this one is. An epoch is rounded up to equal shares.
+
+    Raises
+    ------
+    InputError
+        If there are no items, or `rank` is not in [0, num_replicas).
+    """
+
+    def __init__(
+        self,
+        bin_of_item: Sequence[int] | np.ndarray,
+        *,
+        seed: int = 0,
+        num_replicas: int = 1,
+        rank: int = 0,
+    ) -> None:
+        if not len(bin_of_item):
+            raise InputError("Expected at least one item to sample from but got none.")
+        if not 0 <= rank < num_replicas:
+            raise InputError(f"Expected rank in [0, {num_replicas}) but got {rank}.")
+        self.seed = seed
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        index = np.unique(np.asarray(bin_of_item), return_inverse=True)[1]
+        self.items_of_bin = [np.flatnonzero(index == k) for k in range(index.max() + 1)]
+        self.share = math.ceil(len(index) / num_replicas)
+
+    def __len__(self) -> int:
+        return self.share
+
+    def __iter__(self) -> Iterator[int]:
+        first = self.rank * self.share
+        return iter(self.epoch_order()[first : first + self.share].tolist())
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next iteration that of ``epoch``; other epochs draw otherwise."""
+        self.epoch = epoch
+
+    def epoch_order(self) -> np.ndarray:
+        """Return the items of the epoch for all processes, (share * num_replicas,) int64."""
+        rng = np.random.default_rng([self.seed, self.epoch])
+        served = self.serve_bins(self.share * self.num_replicas, rng)
+        order = np.empty(len(served), np.int64)
+        for k, items in enumerate(self.items_of_bin):
+            turns = np.flatnonzero(served == k)
+            passes = math.ceil(len(turns) / len(items))
+            shuffled = [rng.permutation(items) for _ in range(passes)]
+            order[turns] = np.concatenate([*shuffled, items[:0]])[: len(turns)]
+        return order
+
+    def serve_bins(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return which bin is served at each of ``n`` draws, in [0, number of bins)."""
+        raise NotImplementedError
+
+
+class RoundRobinSampler(BinSampler):
+    """Serves one item from each bin in turn, beginning at the first (RR).
+
+    Examples
+    --------
+    >>> sampler = RoundRobinSampler([0, 0, 0, 0, 5, 9], seed=1)
+    >>> drawn = list(sampler)
+    >>> drawn[1::3], drawn[2::3], len(sampler)
+    ([4, 4], [5, 5], 6)
+    """
+
+    def serve_bins(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return 0, 1, ..., the last bin, and again."""
+        return np.arange(n) % len(self.items_of_bin)
+
+
+class RandomBinSampler(BinSampler):
+    """Serves an item of a bin that is drawn at random, all bins alike (RS)."""
+
+    def serve_bins(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return bins drawn independently of each other."""
+        return rng.integers(len(self.items_of_bin), size=n)
+
+
+def dataset_counts(dataset: Any) -> list[float]:
+    """Return the true count of each item of a data set.
+
+    Parameters
+    ----------
+    dataset : Any
+        Has either ``counts``, a sequence, or mmengine's ``get_data_info(index)`` whose
+        ``instances`` are counted, ignored ones left out.
+    """
+    if hasattr(dataset, "counts"):
+        return [float(count) for count in dataset.counts]
+    return [
+        float(sum(not one.get("ignore_flag", 0) for one in dataset.get_data_info(i)["instances"]))
+        for i in range(len(dataset))
+    ]
+
+
+def _arguments(dataset: Any, edges: Sequence[float], seed: int | None) -> dict[str, Any]:
+    rank, world_size = get_dist_info()
+    return {
+        "bin_of_item": CountBins(tuple(edges)).assign_nearest(dataset_counts(dataset)),
+        "seed": sync_random_seed() if seed is None else seed,
+        "num_replicas": world_size,
+        "rank": rank,
+    }
+
+
+@DATA_SAMPLERS.register_module()
+class RoundRobinDatasetSampler(RoundRobinSampler):
+    """One item from each bin in turn.
+
+    Parameters
+    ----------
+    dataset : Any
+        See `dataset_counts`; the runner passes it.
+    edges : sequence of float
+        Bins of the true count; counts outside them belong to the nearest.
+    seed : int, optional
+        Of all draws; None takes one that all processes share.
+    """
+
+    def __init__(self, dataset: Any, edges: Sequence[float], seed: int | None = None) -> None:
+        super().__init__(**_arguments(dataset, edges, seed))
+
+
+@DATA_SAMPLERS.register_module()
+class RandomBinDatasetSampler(RandomBinSampler):
+    """An item of a random bin; the parameters are those of `RoundRobinDatasetSampler`."""
+
+    def __init__(self, dataset: Any, edges: Sequence[float], seed: int | None = None) -> None:
+        super().__init__(**_arguments(dataset, edges, seed))
+
+
+def bin_loss(
+    pred: Tensor, target: Tensor, edges: Tensor, *, mode: str = "paper", log_weight: float = 1.0
+) -> Tensor:
+    """Penalty of each count.
+
+    With e = pred - target and [lo, hi] the bin of the target, ``"paper"`` is
+    ``log_weight * ln(1 + |e|)`` where lo <= pred <= hi and |e| elsewhere, as printed.
+    ``"released"`` is the greater of ``log_weight * ln(1 + |e|)`` and the distance of pred beyond
+    the edge of the bin, as the authors' code; unlike there, the logarithm has a gradient.
+
+    Parameters
+    ----------
+    pred, target : Tensor of shape (B,)
+        Counts.
+    edges : Tensor of shape (K + 1,)
+        Bins are (lo, hi], the first closed on both sides. A target outside all of them widens the
+        nearest one to hold it.
+    mode : {"paper", "released"}
+        Which formula.
+    log_weight : float
+        lambda 1.
+
+    Returns
+    -------
+    Tensor of shape (B,)
+
+    Examples
+    --------
+    >>> edges = torch.tensor([0., 10., 20.])
+    >>> bin_loss(torch.tensor([8., 14.]), torch.tensor([9., 9.]), edges)
+    tensor([0.6931, 5.0000])
+    """
+    check_mode(mode)
+    index = (torch.bucketize(target.detach(), edges) - 1).clamp(0, len(edges) - 2)
+    low = torch.minimum(edges[index], target)
+    high = torch.maximum(edges[index + 1], target)
+    error = (pred - target).abs()
+    gentle = log_weight * torch.log1p(error)
+    if mode == "paper":
+        return torch.where((low <= pred) & (pred <= high), gentle, error)
+    return torch.maximum(gentle, torch.maximum(low - pred, pred - high))
+
+
+@MODELS.register_module()
+class BinLoss(nn.Module):
+    """Mean bin loss of a batch of counts or of density maps.
+
+    Add it to the loss of the network itself.
+
+    Parameters
+    ----------
+    edges : sequence of float or CountBins
+        Bins of the true count.
+    mode : {"paper", "released"}
+        See `bin_loss`.
+    log_weight : float
+        lambda 1, the weight of the logarithm.
+    loss_weight : float
+        lambda 2, the weight of the whole.
+
+    Examples
+    --------
+    >>> loss = BinLoss([0, 10, 20])
+    >>> loss(torch.full((1, 1, 2, 2), 2.0), torch.tensor([9.0]))
+    tensor(0.6931)
+    """
+
+    edges: Tensor
+
+    def __init__(
+        self,
+        edges: Sequence[float] | CountBins,
+        mode: str = "paper",
+        log_weight: float = 1.0,
+        loss_weight: float = 1.0,
+    ) -> None:
+        super().__init__()
+        check_mode(mode)
+        bins = edges if isinstance(edges, CountBins) else CountBins(tuple(edges))
+        self.register_buffer("edges", torch.tensor(bins.edges), persistent=False)
+        self.mode = mode
+        self.log_weight = log_weight
+        self.loss_weight = loss_weight
+
+    def forward(self, pred: Tensor, target: Tensor) -> Tensor:
+        """Return the weighted mean penalty.
+
+        Parameters
+        ----------
+        pred, target : Tensor of shape (B,) or (B, ...)
+            Counts, or density maps, which are summed to counts; each on its own terms.
+
+        Raises
+        ------
+        InputError
+            If the two hold different numbers of images.
+        """
+        pred, target = _counts(pred), _counts(target)
+        if pred.shape != target.shape:
+            raise InputError(
+                f"Expected as many predictions as true counts but got {len(pred)} and "
+                f"{len(target)}."
+            )
+        edges = self.edges.to(pred.dtype)
+        penalties = bin_loss(
+            pred, target.to(pred.dtype), edges, mode=self.mode, log_weight=self.log_weight
+        )
+        return self.loss_weight * penalties.mean()
+
+
+def _counts(batch: Tensor) -> Tensor:
+    return batch.flatten(1).sum(1) if batch.ndim > 1 else batch

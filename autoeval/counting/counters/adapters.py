@@ -1,0 +1,296 @@
+"""Counters that wrap a language model, a density network or a file, and the oracle baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autoeval.counting.counters import COUNT, DENSITY, POINTS, TEXT, CountResult
+from autoeval.counting.predictions import CountPredictions
+from autoeval.errors import InputError
+from autoeval.runtime import OK, SKIPPED
+
+if TYPE_CHECKING:
+    import torch
+
+
+class TextCounter:
+    """Asks a question about an image and reads a number out of the answer.
+
+    Parameters
+    ----------
+    ask : callable of (image, prompt) -> str
+        Answers the prompt, the whole question, about an image (H, W, 3) uint8 BGR. With an
+        attribute ``concurrent`` that is true it is called from several threads at once.
+    parse : callable of str -> float or None
+        Reads the count out of the answer; None where it gives none, which is a skipped answer.
+    name : str
+        Identifies the counter in result files.
+
+    Examples
+    --------
+    >>> counter = TextCounter(lambda image, prompt: "7", float, name="lucky")
+    >>> counter.count(np.zeros((2, 2, 3), np.uint8), "How many cars?").count
+    7.0
+    """
+
+    capabilities = frozenset({COUNT, TEXT})
+
+    def __init__(
+        self,
+        ask: Callable[[np.ndarray, str], str],
+        parse: Callable[[str], float | None],
+        *,
+        name: str = "text",
+    ) -> None:
+        self.ask = ask
+        self.parse = parse
+        self.name = name
+        self.concurrent = bool(getattr(ask, "concurrent", False))
+
+    def count(
+        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
+    ) -> CountResult:
+        """Ask `prompt` about ``image`` (H, W, 3) uint8 BGR."""
+        answer = self.ask(image, prompt)
+        number = self.parse(answer)
+        if number is None:
+            return CountResult(float("nan"), text=answer, status=SKIPPED, context=context or {})
+        return CountResult(float(number), text=answer, context=context or {})
+
+
+class TransformersAsk:
+    """Asks a model of the hub, or of a local folder, about an image.
+
+    Parameters
+    ----------
+    model : str
+        Name or folder of a model for the task ``image-text-to-text``.
+    device : str
+        Where it runs.
+    temperature : float
+        0 takes the likeliest words; above, words are drawn.
+    max_new_tokens : int
+        Most tokens of an answer.
+    **options
+        Passed to `transformers.pipeline`.
+
+    Raises
+    ------
+    InputError
+        If transformers is not installed.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        device: str = "cpu",
+        temperature: float = 0.0,
+        max_new_tokens: int = 128,
+        **options: Any,
+    ) -> None:
+        try:
+            from transformers import pipeline
+        except ImportError as error:
+            raise InputError(
+                "Vision-language models need transformers: pip install 'autoeval[vlm]'"
+            ) from error
+        self.temperature = temperature
+        self.max_new_tokens = max_new_tokens
+        self.pipeline = pipeline("image-text-to-text", model=model, device=device, **options)
+
+    def __call__(
+        self,
+        image: np.ndarray,
+        prompt: str,
+        *,
+        temperature: float | None = None,
+        seed: int | None = None,
+    ) -> str:
+        """Return the answer to `prompt` about ``image`` (H, W, 3) uint8 BGR.
+
+        ``temperature`` takes the place of the counter's own for this question; ``seed`` makes the
+        draws repeat.
+        """
+        from PIL import Image
+
+        picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
+        content = [{"type": "image", "image": picture}, {"type": "text", "text": prompt}]
+        chosen = self.temperature if temperature is None else temperature
+        sampling: dict[str, Any] = {"max_new_tokens": self.max_new_tokens, "do_sample": chosen > 0}
+        if chosen > 0:
+            sampling["temperature"] = chosen
+        if seed is not None:
+            from transformers import set_seed
+
+            set_seed(seed)
+        [answer] = self.pipeline(
+            text=[{"role": "user", "content": content}],
+            return_full_text=False,
+            generate_kwargs=sampling,
+        )
+        return answer["generated_text"].strip()
+
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def imagenet_input(image: np.ndarray) -> torch.Tensor:
+    """Turn an image (H, W, 3) uint8 BGR into RGB, (3, H, W) float32, normalised as ImageNet."""
+    import torch
+
+    rgb = torch.from_numpy(np.ascontiguousarray(image[..., ::-1])).permute(2, 0, 1).float() / 255
+    mean, std = torch.tensor(IMAGENET_MEAN), torch.tensor(IMAGENET_STD)
+    return (rgb - mean[:, None, None]) / std[:, None, None]
+
+
+class DensityCounter:
+    """Counts with a module that maps an image to a density map; the count is the map's sum.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Takes a batch of one image and returns a map (H, W), with leading axes of length 1 or
+        without. The map may be smaller than the image.
+    name : str
+        Identifies the counter in result files.
+    device : str
+        Where the module runs.
+    scale : float
+        The map is multiplied by it: 0.01 for a network trained on maps times 100.
+    to_input : callable of image -> Tensor of shape (C, H, W)
+        Preprocessing.
+    prompted : bool
+        Whether the module also takes the list of prompts, ``module(batch, [prompt])``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> counter = DensityCounter(torch.nn.AdaptiveAvgPool3d((1, 2, 2)), name="toy",
+    ...                          to_input=lambda image: torch.ones(3, 4, 4))
+    >>> counter.count(np.zeros((4, 4, 3), np.uint8), "dots").count
+    4.0
+    """
+
+    capabilities = frozenset({COUNT, DENSITY})
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        *,
+        name: str,
+        device: str = "cpu",
+        scale: float = 1.0,
+        to_input: Callable[[np.ndarray], torch.Tensor] = imagenet_input,
+        prompted: bool = False,
+    ) -> None:
+        self.module = module.to(device).eval()
+        self.name = name
+        self.device = device
+        self.scale = scale
+        self.to_input = to_input
+        self.prompted = prompted
+
+    def count(
+        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
+    ) -> CountResult:
+        """Count in ``image`` (H, W, 3) uint8 BGR; `prompt` matters to a prompted module only.
+
+        Raises
+        ------
+        InputError
+            If the module returns anything but one map.
+        """
+        import torch
+
+        with torch.inference_mode():
+            batch = self.to_input(image)[None].to(self.device)
+            output = self.module(batch, [prompt]) if self.prompted else self.module(batch)
+        density = self.scale * _one_map(output).double().cpu().numpy()
+        if not np.isfinite(density).all():
+            return CountResult(
+                float("nan"), status="failed: the density map is not finite", context=context or {}
+            )
+        return CountResult(float(density.sum()), density=density, context=context or {})
+
+
+def _one_map(output: Any) -> torch.Tensor:
+    shape = tuple(getattr(output, "shape", ()))
+    if len(shape) < 2 or any(length != 1 for length in shape[:-2]):
+        raise InputError(
+            f"Expected the module to return one density map (H, W) but got "
+            f"{f'shape {shape}' if shape else type(output).__name__}."
+        )
+    return output.reshape(shape[-2:])
+
+
+class FileCounter:
+    """Looks counts up by the image's id, which the context must hold as ``image_id``.
+
+    Parameters
+    ----------
+    predictions : CountPredictions
+        Such as `read_predictions` reads; the prompt of a question does not matter.
+
+    Examples
+    --------
+    >>> counter = FileCounter(CountPredictions("bl", ("a",), np.array([3.]), np.array([2.5])))
+    >>> counter.count(np.zeros((2, 2, 3), np.uint8), "people", {"image_id": "a"}).count
+    2.5
+    """
+
+    capabilities = frozenset({COUNT})
+
+    def __init__(self, predictions: CountPredictions) -> None:
+        self.name = predictions.name
+        self.counts = dict(zip(predictions.ids, predictions.pred.tolist(), strict=True))
+
+    def count(
+        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
+    ) -> CountResult:
+        """Return the count on file.
+
+        Raises
+        ------
+        InputError
+            If the context names no image, or one that the file lacks.
+        """
+        context = context or {}
+        image_id = context.get("image_id")
+        if image_id not in self.counts:
+            raise InputError(
+                f"The predictions of {self.name} have no image {image_id!r}: expected "
+                f"context['image_id'] to be one of their {len(self.counts)} ids."
+            )
+        count = self.counts[image_id]
+        return CountResult(count, status=SKIPPED if np.isnan(count) else OK, context=context)
+
+
+class VisibleOnly:
+    """Counts the objects that the box does not touch, without a mistake.
+
+    What a perfect detector of whole visible objects answers: the part of the error that is owed to
+    occlusion alone.
+    """
+
+    name = "visible-only"
+    capabilities = frozenset({COUNT, POINTS})
+    needs = ("visible_points",)
+
+    def count(
+        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
+    ) -> CountResult:
+        """Count the ``visible_points`` of ``context``."""
+        points = visible_points(context)
+        return CountResult(float(len(points)), points=points, context=context or {})
+
+
+def visible_points(context: Mapping[str, Any] | None) -> np.ndarray:
+    """Return the ``visible_points`` (N, 2) of a context, or raise `InputError`."""
+    points = (context or {}).get("visible_points")
+    if points is None:
+        raise InputError("This counter needs 'visible_points' in the context.")
+    return np.array(points, float).reshape(-1, 2)

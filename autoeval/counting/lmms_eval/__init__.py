@@ -1,1 +1,0 @@
-"""Tasks for lmms-eval: their files, and functions that need the standard library alone."""

@@ -1,0 +1,248 @@
+"""PrACo's negative-label test and CAPTURe as lmms-eval tasks: YAML, Parquet and ``utils.py``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from autoeval.counting.capture.split import INPAINTED, CaptureSplit
+from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, CaptureTask, PromptBook
+from autoeval.counting.praco.data import CountingSet
+from autoeval.errors import InputError
+from autoeval.runtime.files import atomic_path, write_text
+
+FEATURES: dict[type, tuple[str, Any]] = {
+    str: ("string", pa.string()),
+    int: ("int64", pa.int64()),
+    bool: ("bool", pa.bool_()),
+}
+_UTILS = '''"""Needs this package: pip install --no-deps autoeval is enough."""
+
+from autoeval.counting.lmms_eval_tasks import *  # noqa: F403
+'''
+_YAML = """dataset_path: parquet
+dataset_kwargs:
+  data_files:
+    test: {data}
+task: {task}
+test_split: test
+output_type: generate_until
+doc_to_visual: !function utils.doc_to_visual
+doc_to_text: !function utils.doc_to_text
+doc_to_target: target
+generation_kwargs:
+  max_new_tokens: {max_tokens}
+  temperature: 0
+  do_sample: false
+process_results: !function utils.{process}
+metric_list:
+{metrics}metadata:
+  - version: 1.0
+"""
+_METRIC = """  - metric: {name}
+    aggregation: {aggregation}
+    higher_is_better: {better}
+"""
+
+
+def write_task(
+    folder: Path,
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, type],
+    *,
+    process: str,
+    metrics: Mapping[str, tuple[str, bool]],
+    max_tokens: int,
+) -> None:
+    """Write ``NAME.parquet``, ``NAME.yaml`` and ``utils.py``, which has the functions of a task.
+
+    Parameters
+    ----------
+    folder : Path
+        The YAML file names the Parquet file by its path in this folder.
+    name : str
+        Of the task.
+    rows : sequence of mapping
+        One for each question; ``image``, where they have it, holds ``bytes`` and ``path``.
+    columns : mapping of str to type
+        The other fields: str, int or bool.
+    process : str
+        Function of ``utils.py`` that scores an answer.
+    metrics : mapping of str to (str, bool)
+        How lmms-eval aggregates each metric, and whether a larger value is better.
+    max_tokens : int
+        Most tokens of an answer.
+    """
+    data = folder / f"{name}.parquet"
+    _write_parquet(data, rows, columns)
+    listed = [
+        _METRIC.format(name=metric, aggregation=how, better=str(better).lower())
+        for metric, (how, better) in metrics.items()
+    ]
+    text = _YAML.format(
+        data=json.dumps(str(data)),
+        task=name,
+        max_tokens=max_tokens,
+        process=process,
+        metrics="".join(listed),
+    )
+    write_text(folder / f"{name}.yaml", text)
+    write_text(folder / "utils.py", _UTILS)
+
+
+def _write_parquet(
+    path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, type]
+) -> None:
+    """Write a table whose metadata tell the ``datasets`` library what its columns are."""
+    features: dict[str, dict[str, str]] = {}
+    fields = []
+    if "image" in rows[0]:
+        features["image"] = {"_type": "Image"}
+        fields.append(pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])))
+    for name, kind in columns.items():
+        dtype, arrow = FEATURES[kind]
+        features[name] = {"dtype": dtype, "_type": "Value"}
+        fields.append(pa.field(name, arrow))
+    notes = {"huggingface": json.dumps({"info": {"features": features}})}
+    table = pa.Table.from_pylist(list(rows), schema=pa.schema(fields, metadata=notes))
+    with atomic_path(path) as temporary:
+        pq.write_table(table, temporary)
+
+
+_TEXTS = ("image_file", "question", "target", "choices", "object", "shape")
+_NUMBERS = ("ground_truth", "num_occluded")
+_CAPTURE_COLUMNS = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_NUMBERS, int)}
+_CAPTURE_METRICS = {"smape": ("mean", False), "exact": ("mean", True), "skipped": ("mean", False)}
+
+
+def export_lmms_eval(
+    split: CaptureSplit,
+    tasks: Sequence[CaptureTask],
+    book: PromptBook,
+    folder: str | os.PathLike[str],
+    *,
+    max_tokens: int = 4096,
+) -> list[str]:
+    """Write lmms-eval tasks, for ``lmms-eval --include_path FOLDER --tasks NAME``.
+
+    Raises
+    ------
+    InputError
+        If a task cannot be exported, or no item has it.
+    """
+    folder = Path(folder).resolve()
+    names = []
+    for task in tasks:
+        if task.variant == INPAINTED or task.samples > 1:
+            raise InputError(f"The task {task.name} cannot be exported.")
+        rows = [_row(split, task, book, item) for item in task.items(split.items)]
+        if not rows:
+            raise InputError(f"No item of {split.folder} has what the task {task.name} needs.")
+        name = f"capture_{split.items[0].split}_{task.name}".replace("-", "_")
+        choice = task.kind == CHOICE
+        write_task(
+            folder,
+            name,
+            rows,
+            _CAPTURE_COLUMNS,
+            process="process_choice" if choice else "process_count",
+            metrics={n: how for n, how in _CAPTURE_METRICS.items() if not choice or n != "smape"},
+            max_tokens=max_tokens,
+        )
+        names.append(name)
+    return names
+
+
+def _row(split: CaptureSplit, task: CaptureTask, book: PromptBook, item: Any) -> dict[str, Any]:
+    return {
+        "image": {
+            "bytes": split.image_path(item, task.variant).read_bytes(),
+            "path": item.image_file,
+        },
+        "image_file": item.image_file,
+        "question": task.question(item, book),
+        "target": str(task.truth(item)),
+        "choices": ", ".join(PATTERN_CHOICES) if task.kind == CHOICE else "",
+        "object": item.object_name,
+        "shape": item.shape or "",
+        "ground_truth": item.ground_truth,
+        "num_occluded": item.num_occluded,
+    }
+
+
+QUESTION = "How many {} are there in the image? Answer with a number; 0 if there are none."
+_PRACO_COLUMNS = {
+    **dict.fromkeys(("image_path", "image_id", "class", "question", "target"), str),
+    "own": bool,
+    "count": int,
+}
+_PRACO_METRICS = {
+    "nmn": ("!function utils.aggregate_nmn", False),
+    "pccn": ("!function utils.aggregate_pccn", True),
+    "pccn_released": ("!function utils.aggregate_pccn_released", True),
+    "mae": ("!function utils.aggregate_mae", False),
+    "rmse": ("!function utils.aggregate_rmse", False),
+    "skipped": ("mean", False),
+}
+
+
+def export_praco(
+    counting_set: CountingSet,
+    folder: str | os.PathLike[str],
+    *,
+    question: str = QUESTION,
+    max_tokens: int = 256,
+) -> str:
+    """Write the task, for ``lmms-eval --include_path FOLDER --tasks NAME``.
+
+    Parameters
+    ----------
+    counting_set : CountingSet
+        Of images of one class each. Every measured image is asked about with every class.
+    folder : path-like
+        The YAML file names its data, and the data the images, by absolute paths: export again
+        after moving either.
+    question : str
+        Template, with ``{}`` for the class.
+    max_tokens : int
+        Most tokens of an answer.
+
+    Raises
+    ------
+    InputError
+        If the question has no place for the class.
+    """
+    if "{}" not in question:
+        raise InputError(f"The question needs {{}} where the class goes, but got {question!r}.")
+    folder = Path(folder).resolve()
+    rows = [
+        {
+            "image_path": str(image.path.resolve()),
+            "image_id": image.image_id,
+            "class": name,
+            "question": question.format(name),
+            "target": str(image.count if name == image.category else 0),
+            "own": name == image.category,
+            "count": image.count,
+        }
+        for image in counting_set.kept
+        for name in counting_set.classes
+    ]
+    name = "praco_" + "".join(c if c.isalnum() else "_" for c in counting_set.name)
+    write_task(
+        folder,
+        name,
+        rows,
+        _PRACO_COLUMNS,
+        process="process_praco",
+        metrics=_PRACO_METRICS,
+        max_tokens=max_tokens,
+    )
+    return name

@@ -1,0 +1,124 @@
+"""Functions that exported lmms-eval tasks call; they need the standard library alone.
+
+PrACo's pictures need Pillow, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from autoeval.counting.capture.answers import extract_choice, extract_count
+
+Answer = Mapping[str, Any]
+
+
+def doc_to_visual(doc: Mapping[str, Any]) -> list[Any]:
+    """Return the picture of an item, which is within it or, where many share one, a file."""
+    if "image" in doc:
+        return [doc["image"].convert("RGB")]
+    from PIL import Image
+
+    with Image.open(doc["image_path"]) as image:
+        return [image.convert("RGB")]
+
+
+def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Any = None) -> str:
+    """Return the question about an item, with what a model's configuration puts around it."""
+    around = lmms_eval_specific_kwargs or {}
+    return f"{around.get('pre_prompt', '')}{doc['question']}{around.get('post_prompt', '')}"
+
+
+def process_count(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Score an answer that should be a count; means over items are the measures of CAPTURe.
+
+    Examples
+    --------
+    >>> process_count({"target": "12"}, ["There are 8."])
+    {'smape': 20.0, 'exact': 0.0, 'skipped': 0.0}
+    >>> process_count({"target": "12"}, ["I cannot tell."])
+    {'smape': 100.0, 'exact': 0.0, 'skipped': 1.0}
+    """
+    truth, value = float(doc["target"]), extract_count(results[0]).value
+    if value is None:
+        return {"smape": 100.0, "exact": 0.0, "skipped": 1.0}
+    scale = truth + value
+    smape = 100 * abs(value - truth) / scale if scale else 0.0
+    return {"smape": smape, "exact": float(value == truth), "skipped": 0.0}
+
+
+def process_choice(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Score an answer that should be a pattern."""
+    value = extract_choice(results[0], doc["choices"].split(", "))
+    return {"exact": float(value == doc["target"]), "skipped": float(value is None)}
+
+
+def process_praco(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
+    """Read the count out of an answer; the measures are made of all answers about an image.
+
+    Examples
+    --------
+    >>> doc = {"image_id": "1.jpg", "own": True, "count": 4}
+    >>> process_praco(doc, ["There are 3."])["nmn"]
+    {'image': '1.jpg', 'own': True, 'count': 4, 'value': 3}
+    """
+    value = extract_count(results[0]).value
+    answer = {"image": doc["image_id"], "own": doc["own"], "count": doc["count"], "value": value}
+    metrics = ("nmn", "pccn", "pccn_released", "mae", "rmse")
+    return {**dict.fromkeys(metrics, answer), "skipped": float(value is None)}
+
+
+def aggregate_nmn(answers: Sequence[Answer]) -> float:
+    """Mean over images of the mean count of absent classes over the true count (equation 2)."""
+    return _mean(fmean(others) / count for count, _, others in _images(answers) if others)
+
+
+def aggregate_pccn(answers: Sequence[Answer]) -> float:
+    """Share (%) of images whose own count is nearer the truth than that of absent classes.
+
+    As equation 3 is printed: the sum over absent classes is divided by the number of all classes;
+    images without an answer to compare are left out.
+    """
+    return 100 * _mean(
+        abs(own - count) < abs(sum(others) / (len(others) + 1) - count)
+        for count, own, others in _images(answers)
+        if own is not None and others
+    )
+
+
+def aggregate_pccn_released(answers: Sequence[Answer]) -> float:
+    """Do the same as the authors' code does: divided by the absent classes; no answer fails."""
+    return 100 * _mean(
+        own is not None and bool(others) and abs(own - count) < abs(fmean(others) - count)
+        for count, own, others in _images(answers)
+    )
+
+
+def aggregate_mae(answers: Sequence[Answer]) -> float:
+    """Mean absolute error of the class that is there."""
+    return _mean(abs(own - count) for count, own, _ in _images(answers) if own is not None)
+
+
+def aggregate_rmse(answers: Sequence[Answer]) -> float:
+    """Root mean squared error of the class that is there."""
+    errors = ((own - count) ** 2 for count, own, _ in _images(answers) if own is not None)
+    return math.sqrt(_mean(errors))
+
+
+def _images(answers: Sequence[Answer]) -> list[tuple[float, float | None, list[float]]]:
+    """Return the true count, the own count and the known counts of absent classes of each image."""
+    found: dict[str, tuple[float, list[float | None], list[float]]] = {}
+    for answer in answers:
+        _, own, others = found.setdefault(answer["image"], (answer["count"], [], []))
+        if answer["own"]:
+            own.append(answer["value"])
+        elif answer["value"] is not None:
+            others.append(answer["value"])
+    return [(count, own[0] if own else None, others) for count, own, others in found.values()]
+
+
+def _mean(values: Any) -> float:
+    known = [float(value) for value in values]
+    return fmean(known) if known else math.nan

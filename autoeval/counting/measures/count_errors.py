@@ -1,0 +1,222 @@
+"""Count errors: over all images, by bin of the true count, and pooled over bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.counting.binning.bins import CountBins
+from autoeval.errors import InputError
+
+
+def absolute_error(target: Any, pred: Any) -> dict[str, float]:
+    """Return ``MAE``, its population ``std``, ``RMSE`` and ``bias`` (mean of pred - target).
+
+    Examples
+    --------
+    >>> absolute_error([2, 4], [3, 1])
+    {'MAE': 2.0, 'std': 1.0, 'RMSE': 2.23606797749979, 'bias': -1.0}
+    """
+    target, pred = as_pairs(target, pred)
+    error = pred - target
+    return {
+        "MAE": float(np.abs(error).mean()),
+        "std": float(np.abs(error).std()),
+        "RMSE": float(np.sqrt((error**2).mean())),
+        "bias": float(error.mean()),
+    }
+
+
+def mape(target: Any, pred: Any) -> float:
+    """Mean of 100 |error| / target over the images whose target is not 0; NaN where all are.
+
+    An image without objects has no percentage error: such images are left out here and count in
+    `smape` and `autoeval.counting.measures.tper`.
+
+    Examples
+    --------
+    >>> mape([2, 4, 0], [3, 4, 7])
+    25.0
+    """
+    target, pred = as_pairs(target, pred)
+    some = target > 0
+    if not some.any():
+        return float("nan")
+    return float(100 * (np.abs(pred - target)[some] / target[some]).mean())
+
+
+def smape(target: Any, pred: Any) -> float:
+    """Mean of 100 |error| / (|target| + |pred|), in [0, 100] (CAPTURe's symmetric error).
+
+    A prediction of NaN is a skipped answer and scores 100; 0 for 0 scores 0. torchmetrics' measure
+    of the same name is twice this.
+
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+
+    Raises
+    ------
+    InputError
+        If the lengths differ or are 0, or a count other than a skipped answer is not finite.
+
+    Examples
+    --------
+    >>> smape([2, 0, 5], [6, 0, float("nan")])
+    50.0
+    """
+    return float(smape_terms(target, pred).mean())
+
+
+def smape_terms(target: Any, pred: Any) -> np.ndarray:
+    """Return the share (N,) of each image in `smape`, in [0, 100].
+
+    Examples
+    --------
+    >>> smape_terms([2, 0, 5], [6, 0, float("nan")]).tolist()
+    [50.0, 0.0, 100.0]
+    """
+    pred = np.asarray(pred, np.float64).ravel()
+    skipped = np.isnan(pred)
+    target, filled = as_pairs(target, np.where(skipped, 0.0, pred))
+    scale = np.abs(target) + np.abs(filled)
+    share = np.divide(np.abs(filled - target), scale, out=np.zeros_like(scale), where=scale > 0)
+    return 100 * np.where(skipped, 1.0, share)
+
+
+def as_pairs(target: Any, pred: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Check true and predicted counts.
+
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+        Targets from 0 up; predictions may be negative, as those of density maps sometimes are.
+
+    Returns
+    -------
+    target, pred : ndarray of shape (N,), float64
+
+    Raises
+    ------
+    InputError
+        If the lengths differ or are 0, a target is negative, NaN or infinite, or a prediction is
+        NaN or infinite.
+    """
+    target, pred = np.asarray(target, np.float64).ravel(), np.asarray(pred, np.float64).ravel()
+    if len(target) != len(pred):
+        raise InputError(
+            f"Expected as many predictions as true counts but got {len(pred)} and {len(target)}."
+        )
+    if not len(target):
+        raise InputError("Expected at least one image with a true and a predicted count: got none.")
+    _refuse(~np.isfinite(target) | (target < 0), target, "true counts must be finite and not < 0")
+    _refuse(~np.isfinite(pred), pred, "predictions must be finite; leave out skipped answers")
+    return target, pred
+
+
+def _refuse(bad: np.ndarray, values: np.ndarray, rule: str) -> None:
+    if bad.any():
+        first = int(bad.argmax())
+        raise InputError(
+            f"{bad.sum()} of {len(values)} counts are bad ({rule}): item {first} is "
+            f"{values[first]:g}."
+        )
+
+
+def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> pd.DataFrame:
+    """Mean and standard deviation of |error| in each bin that has images.
+
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+        True and predicted counts.
+    bins : CountBins
+        Bins are (lo, hi], the first closed on both sides.
+    mode : {"paper", "released"}
+        What becomes of targets outside the edges: ``"paper"`` reports them as underflow and
+        overflow bins, ``"released"`` drops them, as the authors' code does.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``bin`` (name), ``lo``, ``hi``, ``n``, ``mean``, ``std`` (population) and ``bias``
+        (mean of prediction minus target).
+
+    Raises
+    ------
+    InputError
+        If the counts cannot be compared (see `as_pairs`).
+
+    Examples
+    --------
+    >>> bins = CountBins((0, 5, 10))
+    >>> bin_table([0, 5, 6, 20], [1, 8, 6, 10], bins)[["bin", "n", "mean", "std"]]
+         bin  n  mean  std
+    0    0–5  2   2.0  1.0
+    1   5–10  1   0.0  0.0
+    2  above  1  10.0  0.0
+    """
+    check_mode(mode)
+    target, pred = as_pairs(target, pred)
+    error, index = pred - target, bins.assign(target)
+    rows = [
+        {
+            "bin": name,
+            "lo": lo,
+            "hi": hi,
+            "n": int(inside.sum()),
+            "mean": np.abs(error[inside]).mean(),
+            "std": np.abs(error[inside]).std(),
+            "bias": error[inside].mean(),
+        }
+        for k, name, lo, hi in _spans(bins, mode)
+        if (inside := index == k).any()
+    ]
+    return pd.DataFrame(rows, columns=["bin", "lo", "hi", "n", "mean", "std", "bias"])
+
+
+def pooled(table: pd.DataFrame) -> tuple[float, float]:
+    """Pool the means and standard deviations of bins (equations 8 and 9).
+
+    The variance is that within bins only, hence smaller than that of all errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``n``, ``mean`` and ``std``, such as `bin_table` makes.
+
+    Returns
+    -------
+    mean, std : float
+        NaN where no bin has images.
+
+    Examples
+    --------
+    >>> mean, std = pooled(pd.DataFrame({"n": [3, 1], "mean": [1., 5.], "std": [2., 0.]}))
+    >>> mean, round(std, 4)
+    (2.0, 1.7321)
+    """
+    total = table["n"].sum()
+    if not total:
+        return float("nan"), float("nan")
+    mean = (table["n"] * table["mean"]).sum() / total
+    variance = (table["n"] * table["std"] ** 2).sum() / total
+    return float(mean), float(np.sqrt(variance))
+
+
+def check_mode(mode: str) -> None:
+    """Raise ValueError unless ``mode`` is ``"paper"`` or ``"released"``."""
+    if mode not in ("paper", "released"):
+        raise ValueError(f"Expected mode 'paper' or 'released' but got {mode!r}.")
+
+
+def _spans(bins: CountBins, mode: str) -> Iterator[tuple[int, str, float, float]]:
+    if mode == "paper":
+        yield -1, "below", -np.inf, bins.edges[0]
+    for k, label in enumerate(bins.labels()):
+        yield k, label, bins.edges[k], bins.edges[k + 1]
+    if mode == "paper":
+        yield len(bins), "above", bins.edges[-1], np.inf

@@ -1,0 +1,283 @@
+"""Reading FSC-147 and MUCCA."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, PoolImage
+from autoeval.counting.true_counts import GroundTruth, truth_of_json
+from autoeval.data.json_file import read_json
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+
+ANNOTATIONS = ("annotation_FSC147_384.json", "annotation_FSC147.json")
+SPLITS = "Train_Test_Val_FSC_147.json"
+IMAGE_CLASSES = "ImageClasses_FSC147.txt"
+SPLIT_CLASSES = "Split_Classes_FSC147.json"
+IMAGE_FOLDERS = ("images_384_VarV2", "images")
+
+
+def is_fsc147(root: str | os.PathLike[str]) -> bool:
+    """Tell whether a folder has FSC-147's class file or split file."""
+    return any((Path(root) / name).is_file() for name in (SPLITS, IMAGE_CLASSES))
+
+
+def load_fsc147(
+    root: str | os.PathLike[str], split: str = "test", *, need_images: bool = True
+) -> CountingSet:
+    """Read one split of FSC-147, or of a data set in its layout.
+
+    Parameters
+    ----------
+    root : path-like
+        Folder with ``annotation_FSC147_384.json`` (points by image, in pixels of the images of
+        height 384), ``Train_Test_Val_FSC_147.json`` (image names by split),
+        ``ImageClasses_FSC147.txt`` (image name, tab, class), the images in ``images_384_VarV2``
+        and, where the order of the columns matters, ``Split_Classes_FSC147.json`` (classes by
+        split); without the last, classes come in the order of the class file.
+    split : str
+        Such as ``"test"`` or ``"val"``.
+    need_images : bool
+        Whether images without a file are left out; predictions made elsewhere need none.
+
+    Returns
+    -------
+    CountingSet
+        Images of the split without annotation or class, and without file where one is needed, are
+        left out and named in its `problems`. Its pool holds every image of the class file that has
+        a class of the split, whatever split it belongs to.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or malformed, the split is unknown, or a class of its images is not
+        among the classes of the split.
+    """
+    root = Path(root)
+    names = _entries_of_split(root / SPLITS, split)
+    class_of = _read_classes(root / IMAGE_CLASSES)
+    annotation = _first(root, ANNOTATIONS, "annotation file")
+    truth = truth_of_json(read_json(annotation), annotation)
+    folder = _image_folder(root, need_images)
+    kept, problems = _complete(names, truth, class_of, folder if need_images else None)
+    images = tuple(
+        CountedImage(name, folder / name, {class_of[name]: _points(truth, name, annotation)})
+        for name in kept
+    )
+    members = set(names)
+    classes = _classes(
+        root / SPLIT_CLASSES, split, [kind for name, kind in class_of.items() if name in members]
+    )
+    pool = _pool(names, class_of, classes, folder)
+    return CountingSet(split, classes, images, problems=problems, mosaic_pool=pool)
+
+
+def _pool(
+    names: list[str], class_of: Mapping[str, str], classes: tuple[str, ...], folder: Path
+) -> MosaicPool:
+    upper = [PoolImage(name, class_of[name], folder / name) for name in names if name in class_of]
+    lower = [PoolImage(n, kind, folder / n) for n, kind in class_of.items() if kind in classes]
+    return MosaicPool(tuple(upper), tuple(lower))
+
+
+def _image_folder(root: Path, needed: bool) -> Path:
+    if needed:
+        return _first(root, IMAGE_FOLDERS, "image folder")
+    return next((root / n for n in IMAGE_FOLDERS if (root / n).is_dir()), root / IMAGE_FOLDERS[0])
+
+
+def _entries_of_split(path: Path, split: str) -> list[str]:
+    content = read_json(path)
+    if not isinstance(content, Mapping) or split not in content:
+        has = listed(content, most=20) if isinstance(content, Mapping) else type(content).__name__
+        raise InputError(f"{path} has no split '{split}': it has {has}.")
+    entries = content[split]
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise InputError(f"{path}: expected a list of names for the split '{split}'.")
+    if len(set(entries)) < len(entries):
+        twice = sorted({entry for entry in entries if entries.count(entry) > 1})
+        raise InputError(f"{path}: the split '{split}' names {listed(twice)} more than once.")
+    return entries
+
+
+def _read_classes(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise InputError(f"No class file {path}: check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the class file {path}: {error}.") from None
+    rows = [
+        (number, line.strip().split("\t")) for number, line in enumerate(lines, 1) if line.strip()
+    ]
+    wrong = [number for number, fields in rows if len(fields) != 2]
+    if wrong or not rows:
+        raise InputError(
+            f"{path}: expected lines of image name, tab, class; "
+            f"{f'not so: lines {listed(wrong)}' if wrong else 'the file is empty'}."
+        )
+    return {name: category for _, (name, category) in rows}
+
+
+def _first(root: Path, names: tuple[str, ...], what: str) -> Path:
+    for name in names:
+        if (root / name).exists():
+            return root / name
+    raise InputError(f"No {what} in {root}: expected {' or '.join(names)}.")
+
+
+def _complete(
+    names: list[str], truth: GroundTruth, class_of: Mapping[str, str], folder: Path | None
+) -> tuple[list[str], tuple[str, ...]]:
+    """Split names into those with points, class and file, and sentences about the others."""
+    lacking: dict[str, list[str]] = {
+        "images of the split without annotation": [n for n in names if n not in truth.images],
+        "images of the split without class": [n for n in names if n not in class_of],
+    }
+    if folder is not None:
+        lacking[f"images missing in {folder}"] = [n for n in names if not (folder / n).is_file()]
+    left_out = set().union(*lacking.values())
+    kept = [name for name in names if name not in left_out]
+    if not kept:
+        raise InputError(
+            f"No image of the split is complete: of {len(names)}, "
+            + ", ".join(f"{len(found)} are {what}" for what, found in lacking.items())
+            + "."
+        )
+    problems = [
+        f"{what}: {len(found)} ({listed(found)})" for what, found in lacking.items() if found
+    ]
+    return kept, tuple(problems)
+
+
+def _points(truth: GroundTruth, name: str, annotation: Path) -> np.ndarray:
+    points = truth.images[name].points
+    assert points is not None, f"{annotation} was read as points"
+    return points
+
+
+def _classes(path: Path, split: str, of_images: list[str]) -> tuple[str, ...]:
+    if not path.is_file():
+        return tuple(dict.fromkeys(of_images))
+    classes = _entries_of_split(path, split)
+    unknown = sorted(set(of_images) - set(classes))
+    if unknown:
+        raise InputError(
+            f"Images of the split '{split}' have classes that {path} does not list for it: "
+            f"{listed(unknown)}."
+        )
+    return tuple(classes)
+
+
+COUNTS = "multiclass_class_counts_per_image.json"
+POINTS = "annotations.json"
+CLASSES, IMAGES = "multiclass_split_classes.json", "multiclass_split_images.json"
+NAMES = "class_mapping.json"
+HEIGHT = 384  # of the frame that the points are in, whatever the size of the image
+
+
+def is_mucca(root: str | os.PathLike[str]) -> bool:
+    """Tell whether a folder has the file of counts by image and class."""
+    return (Path(root) / COUNTS).is_file()
+
+
+def load_mucca(
+    root: str | os.PathLike[str], split: str = "test", *, need_images: bool = True
+) -> CountingSet:
+    """Read the released files.
+
+    Parameters
+    ----------
+    root : path-like
+        Folder with ``multiclass_class_counts_per_image.json`` (count by class by image),
+        ``annotations.json`` (``H``, ``W``, ``points`` and their ``classes`` by image; points as xy
+        in pixels of the image at height 384) and ``images``. Where they are there,
+        ``class_mapping.json`` names the classes of the points, which otherwise are those of the
+        counts in their order, and ``multiclass_split_images.json`` and
+        ``multiclass_split_classes.json`` choose images and classes, which otherwise are all.
+    split : str
+        Of the latter two.
+    need_images : bool
+        Whether images without a file are left out.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or malformed, or the points of an image are not as many of each class
+        as its counts say.
+    """
+    root = Path(root)
+    counts, points = _objects(root / COUNTS), _objects(root / POINTS)
+    listed_classes = list(dict.fromkeys(name for of_image in counts.values() for name in of_image))
+    classes = _of_split(root / CLASSES, split) or listed_classes
+    names = _class_names(root, listed_classes)
+    chosen = _of_split(root / IMAGES, split) or list(counts)
+    unknown = [name for name in chosen if name not in counts or name not in points]
+    missing = [n for n in chosen if need_images and not (root / "images" / n).is_file()]
+    left_out = {*unknown, *missing}
+    images = tuple(
+        _image(root, name, points[name], counts[name], names)
+        for name in chosen
+        if name not in left_out
+    )
+    if not images:
+        raise InputError(
+            f"No image of {root} is complete: of {len(chosen)}, {len(unknown)} have no points or "
+            f"counts and {len(missing)} no file in images/."
+        )
+    said = (("images without points or counts", unknown), ("images missing in images/", missing))
+    problems = tuple(f"{what}: {len(n)} ({listed(n)})" for what, n in said if n)
+    return CountingSet(split, tuple(classes), images, problems=problems)
+
+
+def _image(
+    root: Path,
+    name: str,
+    entry: Mapping[str, Any],
+    counts: Mapping[str, int],
+    names: Mapping[str, str],
+) -> CountedImage:
+    try:
+        points = np.array(entry["points"], np.float64).reshape(-1, 2)
+        kinds = np.array([names[str(k)] for k in entry["classes"]], object)
+        size = (HEIGHT, max(1, round(HEIGHT * entry["W"] / entry["H"])))
+        if len(points) != len(kinds):
+            raise ValueError(f"{len(points)} points and {len(kinds)} classes")
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise InputError(f"{root / POINTS}: {name} is malformed: {error!r}.") from None
+    by_class = {kind: points[kinds == kind] for kind in dict.fromkeys(kinds)}
+    said = {kind: n for kind, n in counts.items() if n}
+    found = {kind: len(own) for kind, own in by_class.items()}
+    if said != found:
+        raise InputError(f"{root / COUNTS} says {said} for {name}, but {POINTS} has {found}.")
+    return CountedImage(name, root / "images" / name, by_class, size)
+
+
+def _objects(path: Path) -> dict[str, dict[str, Any]]:
+    content = read_json(path)
+    if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
+        raise InputError(f"{path}: expected an object with an object for each image.")
+    return content
+
+
+def _of_split(path: Path, split: str) -> list[str]:
+    if not path.is_file():
+        return []
+    content = read_json(path)
+    if not isinstance(content, dict) or not isinstance(content.get(split), list):
+        raise InputError(f"{path}: expected a list of names for the split '{split}'.")
+    return [str(name) for name in content[split]]
+
+
+def _class_names(root: Path, in_order: list[str]) -> dict[str, str]:
+    if not (root / NAMES).is_file():
+        return {str(k): name for k, name in enumerate(in_order)}
+    content = read_json(root / NAMES)
+    if not isinstance(content, dict):
+        raise InputError(f"{root / NAMES}: expected an object with a name for each number.")
+    return {str(k): str(name) for k, name in content.items()}

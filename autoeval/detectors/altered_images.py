@@ -1,0 +1,86 @@
+"""Images at half the size on a canvas, and in other light."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from autoeval.detections import Detections
+
+GREY = 114
+
+
+def shrink(image: np.ndarray) -> np.ndarray:
+    """Shrink an image to half its height and width, in the upper left of a grey one of its size.
+
+    A detector that brings whatever it is given to one input size would undo a mere shrinking. On
+    this canvas it sees every object at half the size.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), uint8
+
+    Examples
+    --------
+    >>> shrink(np.zeros((4, 6, 3), np.uint8))[:, :, 0]
+    array([[  0,   0,   0, 114, 114, 114],
+           [  0,   0,   0, 114, 114, 114],
+           [114, 114, 114, 114, 114, 114],
+           [114, 114, 114, 114, 114, 114]], dtype=uint8)
+    """
+    height, width = _half(image.shape)
+    canvas = np.full_like(image, GREY)
+    canvas[:height, :width] = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+    return canvas
+
+
+def on_half(found: Detections, shape: tuple[int, ...]) -> Detections:
+    """Take boxes found on such a canvas back to the image; those centred in the grey are dropped.
+
+    Parameters
+    ----------
+    found : Detections
+    shape : tuple of int
+        Height, width and channels of the image.
+    """
+    height, width = _half(shape)
+    centres = (found.boxes[:, :2] + found.boxes[:, 2:]) / 2
+    inside = found[(centres < (width, height)).all(axis=1)]
+    grown = inside.boxes * np.array([shape[1] / width, shape[0] / height] * 2, np.float32)
+    limits = np.array([shape[1], shape[0]] * 2, np.float32)
+    return Detections(np.minimum(grown, limits), inside.scores, inside.labels)
+
+
+def _half(shape: tuple[int, ...]) -> tuple[int, int]:
+    return max(shape[0] // 2, 1), max(shape[1] // 2, 1)
+
+
+LEVELS = np.arange(256)
+
+VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
+"""What each view makes of each pixel value, before rounding to 0..255."""
+
+
+def alter(image: np.ndarray, view: str) -> np.ndarray:
+    """Alter an image; boxes found on it need no mapping back.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+    view : str
+        A name in `VIEWS`.
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), uint8
+
+    Examples
+    --------
+    >>> alter(np.array([[[0, 100, 250]]], np.uint8), "brighter")
+    array([[[  0, 130, 255]]], dtype=uint8)
+    """
+    return np.clip(np.rint(VIEWS[view]), 0, 255).astype(np.uint8)[image]

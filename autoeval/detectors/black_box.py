@@ -1,0 +1,301 @@
+"""Any callable as a detector: it gives clean, half-size and view passes, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.data.wording import listed
+from autoeval.detections import Detections, Evidence
+from autoeval.detectors.altered_images import VIEWS, alter, on_half, shrink
+from autoeval.detectors.fingerprint import fingerprint
+from autoeval.errors import FailedOnImagesError, InputError
+
+PARTS = ("boxes", "scores", "labels")
+
+
+def read_answers(
+    answers: Any,
+    sizes: Sequence[tuple[int, int]],
+    image_ids: Sequence[str],
+    categories: Sequence[str],
+) -> tuple[list[Detections], int]:
+    """Turn boxes, scores and labels of several images into detections.
+
+    Parameters
+    ----------
+    answers : tuple of three sequences
+        See `autoeval.detectors.black_box.BlackBoxDetector`.
+    sizes : sequence of tuple of int
+        Height and width of each image.
+    image_ids, categories : sequence of str
+
+    Returns
+    -------
+    found : list of Detections
+        Clipped to their images.
+    n_outside : int
+        Boxes without area in their image, left out.
+
+    Raises
+    ------
+    InputError
+        If it is not that, or holds NaN, scores outside [0, 1] or unknown categories.
+    """
+    boxes, scores, labels = _three(answers)
+    lengths = [len(part) for part in (boxes, scores, labels)]
+    if set(lengths) != {len(sizes)}:
+        raise InputError(
+            f"Expected boxes, scores and labels of {len(sizes)} images, one array each, "
+            f"but got {lengths[0]}, {lengths[1]} and {lengths[2]}."
+        )
+    found = [
+        _one(*answer, categories) for answer in zip(boxes, scores, labels, image_ids, strict=True)
+    ]
+    clipped = [
+        _clip(each, size, image_id)
+        for each, size, image_id in zip(found, sizes, image_ids, strict=True)
+    ]
+    return clipped, sum(map(len, found)) - sum(map(len, clipped))
+
+
+def _three(answers: Any) -> tuple[Sequence, Sequence, Sequence]:
+    if not isinstance(answers, list | tuple) or len(answers) != len(PARTS):
+        raise InputError(
+            "Expected three lists, of boxes, scores and labels, with one array for each image, "
+            f"but got {type(answers).__name__}."
+        )
+    return tuple(answers)  # type: ignore[return-value]
+
+
+def _one(
+    boxes: Any, scores: Any, labels: Any, image_id: str, categories: Sequence[str]
+) -> Detections:
+    """Read one image."""
+    try:
+        found = Detections(
+            np.asarray(boxes, np.float32).reshape(-1, 4),
+            np.asarray(scores, np.float32).reshape(-1),
+            _numbers(labels, categories),
+        )
+    except (TypeError, ValueError, KeyError) as error:
+        raise InputError(f"The answer for image '{image_id}' is malformed: {error}") from error
+    if not np.isfinite(found.boxes).all():
+        raise InputError(f"Expected finite boxes but image '{image_id}' has NaN or infinite ones.")
+    if not ((found.scores >= 0) & (found.scores <= 1)).all():
+        odd = found.scores[~((found.scores >= 0) & (found.scores <= 1))]
+        raise InputError(f"Expected scores in [0, 1] but image '{image_id}' has {listed(odd)}.")
+    return found
+
+
+def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
+    """Read numbers or words; a list of categories may hold a word several times, as "N/A"."""
+    given = np.asarray(labels)
+    if given.dtype.kind in "US":
+        index = {name: k for k, name in enumerate(categories)}
+        unknown = sorted(set(given.tolist()) - index.keys())
+        if unknown:
+            raise ValueError(f"its labels {listed(unknown)} are not among the categories")
+        return np.array([index[word] for word in given.tolist()], np.int64)
+    numbers, n = given.astype(np.int64).reshape(-1), len(categories)
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n:
+        raise ValueError(
+            f"labels are from 0 to {n - 1}, these from {numbers.min()} to {numbers.max()}"
+        )
+    return numbers
+
+
+def _clip(found: Detections, size: tuple[int, int], image_id: str) -> Detections:
+    height, width = size
+    if len(found) and found.boxes.max() <= 1 < min(size):
+        raise InputError(f"Expected boxes in pixels but those of '{image_id}' lie in [0, 1].")
+    boxes = found.boxes.clip(0, np.array([width, height] * 2, np.float32))
+    inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1)
+    return Detections(boxes, found.scores, found.labels)[inside]
+
+
+GIVEN = ("views", "half_size")
+MISSING = {
+    "perturbed": "a black box has no features that dropout could reach",
+    "candidates": "a black box does not tell which boxes it suppressed",
+    "logits": "a black box returns scores, no class logits",
+    "features": "a black box does not show its features",
+}
+
+PathLike = str | os.PathLike[str]
+Find = Callable[[Sequence[np.ndarray]], Any]
+
+
+class BlackBoxDetector:
+    """A detector of which nothing is known but what it finds.
+
+    It takes the place of `autoeval.detectors.Detector` wherever images are observed. Scores that
+    need dropout, logits or features are absent, with the reason.
+
+    Parameters
+    ----------
+    find : callable
+        Takes a list of images, (H, W, 3), uint8, channels in the order blue, green, red, and
+        returns three lists with one array for each image: boxes (N, 4) as xyxy in pixels of the
+        image as given, scores (N,) in [0, 1], and labels (N,), either numbers that index
+        `categories` or words out of it. Let it return low scores too, from .01 on or less.
+    categories : sequence of str
+        Its words.
+    name : str
+        For reports.
+    settings : mapping, optional
+        Plain values that its boxes depend on, such as the input size and the threshold: an
+        estimator refuses a detector whose settings differ.
+    weights : path-like or sequence of path-like, optional
+        Files of its weights, whose content becomes one of the settings. With neither weights nor
+        settings a retrained detector cannot be told from this one: what it has observed is not
+        kept for another run, and every estimate warns of it.
+
+    Attributes
+    ----------
+    file_digest : str
+        Hash of the Python file that it was loaded from, if any.
+    is_identified : bool
+        Whether there are weights or settings.
+    n_outside : int
+        Boxes without area in their image that were dropped so far; others are clipped to it.
+
+    Examples
+    --------
+    >>> def find(images):
+    ...     n = len(images)
+    ...     return [[[0, 0, 4, 4]]] * n, [[.9]] * n, [["car"]] * n
+    >>> detector = BlackBoxDetector(find, ["car"])
+    >>> (evidence,) = detector.observe([np.zeros((8, 8, 3), np.uint8)], ["street"])
+    >>> len(evidence.clean), evidence.why_missing("perturbed")
+    (1, 'a black box has no features that dropout could reach')
+    """
+
+    backbone = "black box"
+    splits_backbone = False
+
+    def __init__(
+        self,
+        find: Find,
+        categories: Sequence[str],
+        *,
+        name: str = "black box",
+        settings: Mapping[str, Any] | None = None,
+        weights: PathLike | Sequence[PathLike] | None = None,
+    ) -> None:
+        self.find = find
+        self.categories = tuple(categories)
+        self.name = name
+        self.file_digest = ""
+        self.n_outside = 0
+        self._settings = dict(settings or {})
+        if weights is not None:
+            files = [weights] if isinstance(weights, str | os.PathLike) else weights
+            self._settings["weights"] = [_digest(Path(file)) for file in files]
+        self.is_identified = bool(self._settings)
+
+    def __repr__(self) -> str:
+        return f"<BlackBoxDetector '{self.name}', {len(self.categories)} categories>"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What its boxes depend on, as far as it was told."""
+        return {"black_box": self.name, "categories": list(self.categories), **self._settings}
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name of `settings`."""
+        return fingerprint(self.settings)
+
+    def observe(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        *,
+        dropout: object = None,
+        repeats: int = 0,
+        seed: int = 0,
+        wants: Collection[str] = (),
+    ) -> list[Evidence]:
+        """Run the detector once on each image, and again for the half-size pass and each view.
+
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
+        image_ids : sequence of str
+        dropout, seed
+            Not used: a detector that can be perturbed takes them.
+        repeats : int
+            0.
+        wants : collection of str
+            Further fields of `Evidence`; given are ``half_size`` and ``views``.
+
+        Returns
+        -------
+        list of Evidence
+            In the order of ``images``, boxes in pixels of the image as given.
+
+        Raises
+        ------
+        FailedOnImagesError
+            If the callable raises.
+        InputError
+            If it answers for another number of images, or with something that is
+            no box; or if repeats are asked for.
+        """
+        if repeats:
+            raise InputError(
+                f"Expected no dropout repeats for {self.name} but got {repeats}: "
+                f"{MISSING['perturbed']}."
+            )
+        clean = self._ask(images, image_ids)
+        half = self._half_size(images, image_ids) if "half_size" in wants else None
+        views = self._views(images, image_ids) if "views" in wants else []
+        return [
+            Evidence(
+                image_id,
+                (image.shape[0], image.shape[1]),
+                clean[i],
+                views=tuple(view[i] for view in views),
+                half_size=half[i] if half else None,
+                missing=MISSING,
+            )
+            for i, (image, image_id) in enumerate(zip(images, image_ids, strict=True))
+        ]
+
+    def _ask(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+        try:
+            answers = self.find(list(images))
+        except Exception as error:  # it is a program of somebody else: it can fail in any way
+            raise FailedOnImagesError(
+                f"{self.name} failed on {len(images)} images, from '{image_ids[0]}' on: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        sizes = [(image.shape[0], image.shape[1]) for image in images]
+        found, n_outside = read_answers(answers, sizes, image_ids, self.categories)
+        self.n_outside += n_outside
+        return found
+
+    def _half_size(
+        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
+    ) -> list[Detections]:
+        found = self._ask([shrink(image) for image in images], image_ids)
+        return [on_half(boxes, image.shape) for boxes, image in zip(found, images, strict=True)]
+
+    def _views(
+        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
+    ) -> list[list[Detections]]:
+        return [self._ask([alter(image, view) for image in images], image_ids) for view in VIEWS]
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    except OSError as error:
+        raise InputError(f"Cannot read the weights {file}: {error.strerror}.") from error

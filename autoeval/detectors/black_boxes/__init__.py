@@ -1,1 +1,0 @@
-"""Any callable as a detector."""

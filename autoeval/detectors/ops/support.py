@@ -1,0 +1,123 @@
+"""What operators share: refusals, gradients of formulas, bilinear samples, torchvision's ops."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import grid_sample, pad
+
+from autoeval.errors import InputError
+
+
+class MissingOperator(InputError):
+    """An operator of mmcv that the stand-in does not supply."""
+
+
+def check_needs(model: nn.Module, supplied: Collection[str]) -> None:
+    """Raise `MissingOperator` if a module of a model calls an operator that is not supplied.
+
+    Parameters
+    ----------
+    model : Module
+    supplied : collection of str
+        Names of operators, as in ``mmcv._ext``.
+    """
+    for name, module in model.named_modules():
+        lacking = sorted(operators_of(type(module)) - set(supplied))
+        if lacking:
+            raise MissingOperator(
+                f"{type(module).__name__} ('{name}') needs the operator "
+                f"{' and '.join(lacking)} of a compiled mmcv, and this mmcv has none: compile mmcv "
+                "(docs/how-to/mmdet-without-compiling.md), or choose a config without this module."
+            )
+
+
+def operators_of(kind: type) -> set[str]:
+    """Return the operators that the file of a class of ``mmcv.ops`` calls, none for others."""
+    if not kind.__module__.startswith("mmcv.ops."):
+        return set()
+    return set(re.findall(r"ext_module\.(\w+)", inspect.getsource(sys.modules[kind.__module__])))
+
+
+def gradients(
+    formula: Callable[..., Tensor], inputs: Sequence[Tensor], grad_output: Tensor
+) -> tuple[Tensor, ...]:
+    """Return the gradient of each input of a formula, zeros where it does not depend on one.
+
+    The formula is run again, so nothing has to be kept since it was run first.
+
+    Parameters
+    ----------
+    formula : callable
+        Takes the inputs and returns a tensor, by differentiable steps.
+    inputs : sequence of Tensor
+    grad_output : Tensor
+        Of the shape that the formula returns.
+    """
+    with torch.enable_grad():
+        leaves = [each.detach().requires_grad_() for each in inputs]
+        found = torch.autograd.grad(formula(*leaves), leaves, grad_output, allow_unused=True)
+    return tuple(
+        torch.zeros_like(each) if grad is None else grad
+        for each, grad in zip(inputs, found, strict=True)
+    )
+
+
+def at_least_float(tensor: Tensor) -> Tensor:
+    """Return float16 and bfloat16 as float32: sums of theirs would lose what they add."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+@cache
+def torchvision_ops(device_type: str) -> Any | None:
+    """Return ``torch.ops.torchvision`` when it works for tensors on this kind of device, else None.
+
+    A torchvision built for another torch may fail to import with a RuntimeError, or import and then
+    lack its kernels; a trial call on one box finds out.
+    """
+    try:
+        import torchvision  # noqa: F401
+
+        box = torch.tensor([[0.0, 0.0, 1.0, 1.0]], device=device_type)
+        torch.ops.torchvision.nms(box, box[:, 3], 0.5)
+    except (ImportError, RuntimeError, AttributeError):
+        return None
+    return torch.ops.torchvision
+
+
+def sample(maps: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Interpolate between the four nearest pixels, whose centres lie at whole numbers.
+
+    Beyond its edges a map is 0. At whole numbers the derivative by the place is the one to the
+    right, and 0 at -1, as in mmcv. torch wants places as fractions of the map, and rounding on the
+    way there and back could step over a whole number: maps whose sides are powers of two round
+    nothing.
+
+    Parameters
+    ----------
+    maps : Tensor of shape (N, C, H, W)
+        Feature maps.
+    x, y : Tensor of shape (N, P, Q)
+        Places in pixels of the maps.
+
+    Returns
+    -------
+    Tensor of shape (N, C, P, Q)
+    """
+    height, width = (_power_of_two(side) for side in maps.shape[2:])
+    grid = torch.stack([(2 * x + 1) / width - 1, (2 * y + 1) / height - 1], dim=-1)
+    maps = pad(maps, (0, width - maps.shape[3], 0, height - maps.shape[2]))
+    found = grid_sample(maps, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+    return found * ((x > -1) & (y > -1))[:, None]
+
+
+def _power_of_two(number: int) -> int:
+    """Return the smallest one that is not less."""
+    return 1 << (number - 1).bit_length()

@@ -1,0 +1,230 @@
+"""Images as the detector's own configuration wants them, at its input size or half of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mmengine.config import Config
+from torch import Tensor
+
+from autoeval.detections import Detections
+from autoeval.detectors.altered_images import on_half, shrink
+from autoeval.detectors.causes import UnsuitableSize, first_line, telling_sizes
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from mmdet.models.detectors import BaseDetector
+
+STRIDE = 32
+NO_PIPELINE = (
+    "The detector's config has no test pipeline: expected `test_dataloader.dataset.pipeline`, "
+    "as in mmdet's configs."
+)
+
+#: Steps without which a detector cannot do, and with which an image is not one image.
+REFUSED = {
+    "LoadProposals": (
+        "the detector (Fast R-CNN) needs region proposals beside each image. Choose the config of "
+        "a detector that makes its own, such as Faster R-CNN."
+    ),
+    "TestTimeAug": (
+        "it makes several images of one, whose boxes `tta_model` would merge. Give the plain test "
+        "pipeline as `test_dataloader.dataset.pipeline`."
+    ),
+}
+
+
+def test_pipeline(config: Config) -> list[dict[str, Any]]:
+    """Return the steps that the configuration applies to test images."""
+    from mmdet.utils import get_test_pipeline_cfg
+
+    try:
+        steps = get_test_pipeline_cfg(config.copy())
+    except (AttributeError, KeyError, IndexError, TypeError, RuntimeError) as error:
+        raise InputError(NO_PIPELINE) from error
+    if not isinstance(steps, list | tuple):
+        raise InputError(NO_PIPELINE)
+    return [_step(step) for step in steps]
+
+
+def _step(step: Any) -> dict[str, Any]:
+    if not isinstance(step, Mapping) or "type" not in step:
+        raise InputError(f"Expected each step of the test pipeline with a `type`, got {step!r}.")
+    return dict(step)
+
+
+def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Take an array in place of a file, and read no annotations."""
+    if not steps or not step_name(steps[0]).startswith("LoadImage"):
+        found = step_name(steps[0]) if steps else "nothing"
+        raise InputError(
+            f"Expected the test pipeline to begin with LoadImageFromFile, but found {found} there."
+        )
+    for name in map(step_name, steps):
+        if name in REFUSED:
+            raise InputError(f"The config's test pipeline has {name}: {REFUSED[name]}")
+    first = {**steps[0], "type": "mmdet.LoadImageFromNDArray"}
+    rest = [step for step in steps[1:] if not _reads_annotations(step)]
+    return [first, *rest]
+
+
+def rescale_pipeline(steps: Sequence[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
+    """Multiply the sizes that images are resized to, and those they are padded to.
+
+    The latter are rounded up to what `STRIDE` divides: some necks can take nothing else. Where no
+    step resizes (CornerNet), the image is resized once it is read.
+    """
+    rescaled: list[dict[str, Any]] = []
+    found = False
+    for step in map(dict, steps):
+        if step_name(step) in ("Resize", "FixScaleResize"):
+            found = True
+            step |= {k: _times(step[k], scale) for k in ("scale", "scale_factor") if step.get(k)}
+        elif step_name(step) == "Pad" and step.get("size"):
+            step["size"] = tuple(math.ceil(n * scale / STRIDE) * STRIDE for n in step["size"])
+        rescaled.append(step)
+    return rescaled if found else _resized_when_read(rescaled, scale)
+
+
+def _resized_when_read(steps: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
+    """Resize after the first step, and let the last one hand on by how much."""
+    first, *rest, last = steps
+    if "meta_keys" in last:
+        last = {**last, "meta_keys": (*last["meta_keys"], "scale_factor")}
+    return [first, {"type": "mmdet.Resize", "scale_factor": scale}, *rest, last]
+
+
+def step_name(step: dict[str, Any]) -> str:
+    """Return the bare name of a pipeline step's type, given as a class or a scoped string."""
+    kind = step["type"]
+    return kind.rpartition(".")[2] if isinstance(kind, str) else kind.__name__
+
+
+def _times(size: Any, scale: float) -> Any:
+    """Multiply pixels, which stay whole, or a factor."""
+    if isinstance(size, list | tuple):
+        return tuple(_times(side, scale) for side in size)
+    return max(1, round(size * scale)) if isinstance(size, int) else size * scale
+
+
+def _reads_annotations(step: dict[str, Any]) -> bool:
+    name = step_name(step)
+    return name.startswith("Load") and name.endswith("Annotations")
+
+
+class Preprocessor:
+    """The test pipeline of a detector, fed with decoded images.
+
+    The step that reads a file is replaced by one that takes an array, as mmdet's
+    ``inference_detector`` does, and the steps that read annotations are left out.
+
+    Parameters
+    ----------
+    config : Config
+        The detector's configuration.
+    scale : float
+        Multiple of the configuration's input size.
+    told : mapping of str to object, optional
+        What the data samples carry besides sizes, such as words to look for.
+
+    Raises
+    ------
+    InputError
+        If it has no test pipeline, or one that cannot be built or does not begin by reading an
+        image.
+    """
+
+    def __init__(
+        self, config: Config, *, scale: float = 1.0, told: Mapping[str, Any] | None = None
+    ) -> None:
+        from mmcv.transforms import Compose
+
+        self._told = dict(told or {})
+        steps = adapt_pipeline(test_pipeline(config))
+        steps = steps if scale == 1 else rescale_pipeline(steps, scale)
+        try:
+            self._run = Compose(steps)
+        except Exception as error:  # steps are programs: their constructors fail in any way
+            raise InputError(
+                f"mmdet cannot build the config's test pipeline: {first_line(error)}"
+            ) from error
+
+    def __call__(self, image: np.ndarray) -> dict[str, Any]:
+        """Prepare one image (H, W, 3), uint8, BGR.
+
+        Returns
+        -------
+        dict
+            ``inputs``, a Tensor (3, H', W'), and ``data_samples``, which remembers the scale.
+        """
+        prepared = self._run({"img": image, "img_id": 0})
+        prepared["data_samples"].set_metainfo(self._told)
+        return prepared
+
+
+def collate(model: BaseDetector, prepared: Sequence[dict[str, Any]]) -> tuple[Tensor, list[Any]]:
+    """Pad, normalise and stack prepared images with the model's own data preprocessor.
+
+    Returns
+    -------
+    Tensor of shape (N, 3, H, W)
+        On the model's device.
+    list of DetDataSample
+    """
+    batch = {key: [one[key] for one in prepared] for key in ("inputs", "data_samples")}
+    data = model.data_preprocessor(batch, False)
+    return data["inputs"], data["data_samples"]
+
+
+#: Takes images, their names and a preprocessor (None for the usual one), and returns the boxes.
+Find = Callable[[Sequence[np.ndarray], Sequence[str], Preprocessor | None], list[Detections]]
+
+
+class Halving:
+    """Boxes at half the input size, for a network that takes one size only (SSD) on a canvas.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the preprocessor of half the size.
+    find : callable
+        A clean pass of the detector.
+    """
+
+    def __init__(self, make: Callable[[], Preprocessor], find: Find) -> None:
+        self._make = make
+        self._find = find
+
+    @cached_property
+    def _preprocess(self) -> Preprocessor:
+        return self._make()
+
+    def __call__(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+        """Find boxes at half the input size, or on a canvas where an image does not go through.
+
+        Raises
+        ------
+        InputError
+            If the preprocessor cannot be made.
+        """
+        try:
+            return self.of_input(images, image_ids)
+        except UnsuitableSize:
+            if len(images) == 1:
+                return self.on_canvas(images, image_ids)
+        pairs = zip(images, image_ids, strict=True)
+        return [boxes for image, name in pairs for boxes in self([image], [name])]
+
+    def of_input(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+        """Find boxes at half the input size; `UnsuitableSize` if the network cannot take it."""
+        with telling_sizes():
+            return self._find(images, image_ids, self._preprocess)
+
+    def on_canvas(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+        """Find boxes on images at half their size, see `shrink`."""
+        found = self._find([shrink(image) for image in images], image_ids, None)
+        return [on_half(boxes, image.shape) for boxes, image in zip(found, images, strict=True)]

@@ -1,0 +1,143 @@
+r"""New images of a site that the fit contains.
+
+Their accuracy is that of the labelled images times the ratio of the expected average precisions:
+
+.. math:: y_2 = y_1 \frac{e_2 + ε}{e_1 + ε}
+
+In `autoeval.regression.mixed_model` the new pair has all effects in common with the labelled one
+of the same site and category, its own too, and no other score moves it: of these the differences
+within a site are mostly sampling error. The sampling errors of both sets of images are taken from
+how accuracy varies over the labelled images, since they are most of what is left; and what no score
+shows may have changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.metrics.influence import influence_function
+from autoeval.metrics.mean_ap import coco_summary
+from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.regression import Pairs
+from autoeval.targets import AP_TARGETS
+
+SITE = "known_site"  # column of the rows of new images: name of their source
+# Measured by benchmarks/known_sites.py, docs/results/known_sites.md.
+SMOOTHED = 0.02  # ε
+MOST = 1.5  # ratio
+CHANGE_STD = 0.01  # of an accuracy that changes while no score does
+CHANGE_ERROR = 0.6  # standard deviation of a predicted change, as a share of it
+OF_ONE_IMAGE = 0.22  # standard deviation of average precision measured on one image, usually
+USUAL_IMAGES = 3  # that this counts as
+
+
+def sampling_stds(ranking: RankedDetections) -> dict[str, float]:
+    """Return the standard error of each average precision by the influence of its images.
+
+    By name, ``mAP_std`` and the like; NaN without labelled boxes or with a single image.
+    """
+    influence, n = influence_function(ranking), len(ranking)
+    by_image = np.array([list(coco_summary(of).values()) for of in influence.T])
+    stds = by_image.std(axis=0) / np.sqrt(n - 1) if n > 1 else np.full(len(AP_TARGETS), np.nan)
+    return {f"{name}_std": float(std) for name, std in zip(AP_TARGETS, stds, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class KnownSite:
+    """A site of a fit.
+
+    Parameters
+    ----------
+    name : str
+    rows : DataFrame
+        The N pairs of the fit.
+    pairs : Pairs
+        The same as arrays.
+    target : {"mAP", "mAP50", "mAP75"}
+
+    Raises
+    ------
+    InputError
+        If no pair is of this site.
+    """
+
+    name: str
+    rows: pd.DataFrame
+    pairs: Pairs
+    target: str
+
+    def __post_init__(self) -> None:
+        if not self._own.any():
+            known = listed(list(dict.fromkeys(self.pairs.place.tolist())), most=50)
+            raise InputError(
+                f"This estimator was fitted on no site {self.name!r}. It knows {known}. Name one "
+                "of these with --site, or leave --site out for the images of a new site."
+            )
+
+    @property
+    def accuracies(self) -> dict[str, float]:
+        """Accuracy on the labelled images, by category."""
+        own = self.rows[self._own]
+        return {str(c): float(v) for c, v in zip(own["category"], own[self.target], strict=True)}
+
+    @property
+    def fitted(self) -> Pairs:
+        """The pairs of the fit, with the sampling error that those of this site have."""
+        n = self.rows["n_images"].to_numpy(float)
+        sampling = np.where(self._own, self._of_one_image / n, self.pairs.sampling)
+        return replace(self.pairs, sampling=sampling)
+
+    def of_new(self, new: Pairs, expected_ap: int) -> tuple[Pairs, np.ndarray]:
+        """Return new pairs as pairs of this site, and the ratio of their accuracy to it.
+
+        Parameters
+        ----------
+        new : Pairs
+            M pairs; a category that was not labelled here keeps its scores and sampling error.
+        expected_ap : int
+            Column of that score.
+
+        Returns
+        -------
+        pairs : Pairs
+        ratio : ndarray of shape (M,)
+            1 for a category that was not labelled here.
+        """
+        index = {str(self.pairs.category[k]): k for k in np.flatnonzero(self._own)}
+        of = np.array([index.get(str(category), -1) for category in new.category])
+        seen = of >= 0
+        scores = (pairs[:, expected_ap] + SMOOTHED for pairs in (new.x, self.pairs.x[of]))
+        after, before = scores
+        ratio = np.where(seen, np.minimum(after / before, MOST), 1.0)
+        accuracy = self.rows[self.target].to_numpy(float)[of]
+        more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * accuracy) ** 2
+        own = new.sampling * (self.fitted.sampling / self.pairs.sampling)[of] + more
+        family, place = (np.full(len(new), name, object) for name in (self._family, self.name))
+        x, sampling = (
+            np.where(seen[:, None], self.pairs.x[of], new.x),
+            np.where(seen, own, new.sampling),
+        )
+        pairs = Pairs(x, sampling, family, place, new.category)
+        return pairs, ratio
+
+    @property
+    def _family(self) -> str:
+        return str(self.pairs.family[self._own][0])
+
+    @cached_property
+    def _own(self) -> np.ndarray:
+        return np.asarray(self.pairs.place.astype(str) == self.name)
+
+    @cached_property
+    def _of_one_image(self) -> np.ndarray:
+        """Variance of the accuracy of each pair if it were measured on one image, (N,)."""
+        n, name = self.rows["n_images"].to_numpy(float), f"{self.target}_std"
+        stds = self.rows[name].to_numpy(float) if name in self.rows else np.full(len(n), np.nan)
+        own = np.where(np.isfinite(stds), n * stds**2, OF_ONE_IMAGE**2)
+        return (USUAL_IMAGES * OF_ONE_IMAGE**2 + n * own) / (USUAL_IMAGES + n)

@@ -1,0 +1,238 @@
+"""Precision, recall and F1 by score threshold, and the threshold that reaches what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.labels.content import LabelSet
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.with_labels import estimate_targets
+from autoeval.metrics.operating_point import image_counts, value_of
+from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.targets import IOUS, MEASURES, OperatingPoint
+
+THRESHOLDS = np.arange(1, 20) / 20
+FINE = np.arange(1, 100) / 100
+ENDS = ("value", "lower", "upper")
+AS_GOOD = 0.01  # F1 that a threshold may lack and still be as good as the best
+
+
+def expected_curve(
+    estimator: AccuracyEstimator, estimate: Estimate, iou: float = IOUS[0]
+) -> pd.DataFrame:
+    """Estimate precision, recall and F1 at a site over all thresholds, without labels.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Of the default method.
+    estimate : Estimate
+        From its `predict`, with its site.
+    iou : float
+
+    Returns
+    -------
+    DataFrame
+        A curve: a row a threshold that a box is over, with the columns ``threshold``, ``measure``,
+        ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
+    """
+    assert estimate.site is not None
+    rows = pd.DataFrame(estimate.site.row["rows"])
+    best = float(estimate.site.boxes.clean.scores.max(initial=0.0))
+
+    def predict(point: OperatingPoint) -> tuple[float, float, float]:
+        regression = estimator.regression_of(str(point))
+        assert isinstance(regression, BayesianRegression)
+        found = regression.predict_mean(regression.site_rows(rows), unseen=estimate.site.unseen)  # type: ignore[union-attr]
+        return found.value, found.lower, found.upper
+
+    points = [of for of in _points(iou) if of.score_thr < best and _is_known(estimator, of)]
+    return _table((point, predict(point)) for point in points)
+
+
+def labelled_curve(
+    plan: LabelPlan,
+    labels: LabelSet,
+    *,
+    words: Mapping[str, str] | None = None,
+    planned: bool = True,
+) -> pd.DataFrame:
+    """Estimate the curve of a site from the labels of a plan, by the difference estimator."""
+    points = [of for of in _points(plan.iou) if (plan.found.scores > of.score_thr).any()]
+    found = estimate_targets(plan, labels, [str(of) for of in points], words=words, planned=planned)
+
+    def bounds(point: OperatingPoint) -> tuple[float, float, float]:
+        of = found[str(point)].difference
+        lower, upper = of.interval(plan.level)
+        return (*np.clip([of.value, lower, upper], 0, 1),)  # type: ignore[return-value]
+
+    return _table((point, bounds(point)) for point in points)
+
+
+def exact_curve(rankings: Sequence[RankedDetections], iou: float = IOUS[0]) -> pd.DataFrame:
+    """Count the curve of a labelled set, all its categories together."""
+    rows = []
+    for point in _points(iou, FINE):
+        counts = [image_counts(of, point.score_thr, point.level).sum(axis=1) for of in rankings]
+        value = value_of(point.measure, np.sum(counts, axis=0)[:, None])
+        rows.append((point, (value, value, value)))
+    return _table(iter(rows))
+
+
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """A score threshold that reaches what is wanted.
+
+    Parameters
+    ----------
+    wanted : str
+        Such as ``recall of 90.0``, or ``the best F1``.
+    threshold : float
+        NaN where none reaches it.
+    first, last : float
+        Thresholds that may be right: by the ends of the interval of what is wanted, or the edge of
+        the curve; for the best F1 those whose F1 is within a point of it.
+    at : dict of str to dict
+        ``value``, ``lower`` and ``upper`` of each measure at the threshold.
+    """
+
+    wanted: str
+    threshold: float
+    first: float
+    last: float
+    at: dict[str, dict[str, float]]
+
+    def __str__(self) -> str:
+        if self.threshold != self.threshold:
+            return f"no threshold is estimated to reach {self.wanted}"
+        lines = [f"score threshold for {self.wanted}: {self.threshold:.2f}"]
+        if self.first < self.last:
+            lines[0] += f" ({self.first:.2f} to {self.last:.2f})"
+        for measure, of in self.at.items():
+            around = f" ({100 * of['lower']:.1f} to {100 * of['upper']:.1f})"
+            around = around if of["lower"] < of["upper"] else ""
+            value = f"{100 * of['value']:.1f}" if of["value"] == of["value"] else "no estimate"
+            lines.append(f"  {measure} there: {value}{around}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON; NaN becomes None."""
+        ends = {name: getattr(self, name) for name in ("threshold", "first", "last")}
+        plain = {name: _plain(value) for name, value in ends.items()}
+        at = {name: {end: _plain(of[end]) for end in ENDS} for name, of in self.at.items()}
+        return {"wanted": self.wanted, **plain, "at": at}
+
+
+def choose_threshold(
+    curve: pd.DataFrame, *, precision: float | None = None, recall: float | None = None
+) -> ThresholdChoice:
+    """Choose the highest threshold with a recall, the lowest with a precision, or that of best F1.
+
+    Between the thresholds of the curve its values are interpolated.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        See `expected_curve`.
+    precision, recall : float, optional
+        Wanted, over 0 and under 1; without either the best F1 is.
+
+    Raises
+    ------
+    InputError
+        If both are wanted, or one is outside its range.
+
+    Examples
+    --------
+    >>> rows = [(t, m, v, v - .1, v + .1) for t, v in ((.2, .9), (.6, .5)) for m in MEASURES]
+    >>> curve = pd.DataFrame(rows, columns=["threshold", "measure", *ENDS])
+    >>> chosen = choose_threshold(curve, recall=.7)
+    >>> chosen.threshold, chosen.first, chosen.last
+    (0.4, 0.3, 0.5)
+    """
+    check_wanted(precision, recall)
+    fine = {name: _fine(curve[curve["measure"] == name], name) for name in MEASURES}
+    if recall is not None:
+        reach = {end: _reached(fine["recall"], end, recall).max() for end in ENDS}
+        nowhere = fine["recall"]["threshold"].min()
+        wanted = f"a recall of {100 * recall:g}"
+    elif precision is not None:
+        reach = {end: _reached(fine["precision"], end, precision).min() for end in ENDS}
+        nowhere = fine["precision"]["threshold"].max()
+        wanted = f"a precision of {100 * precision:g}"
+    else:
+        wanted, nowhere = "the best F1", np.nan
+        best = fine["f1"]["value"].max()
+        near = _reached(fine["f1"], "value", best - AS_GOOD)
+        top = _reached(fine["f1"], "value", best).min()
+        reach = {"value": top, "lower": near.min(), "upper": near.max()}
+    threshold = float(reach["value"])
+    ends = (float(reach[end]) for end in ENDS[1:])
+    bounds = sorted(nowhere if end != end else end for end in ends)
+    known = {name: of[of["threshold"] == threshold] for name, of in fine.items()}
+    at = {
+        name: {end: float(of[end].iloc[0]) for end in ENDS} for name, of in known.items() if len(of)
+    }
+    return ThresholdChoice(wanted, threshold, bounds[0], bounds[1], at)
+
+
+def check_wanted(precision: float | None, recall: float | None) -> None:
+    """Refuse what no threshold can be chosen for; see `choose_threshold`."""
+    if precision is not None and recall is not None:
+        raise InputError("Expected a wanted precision or a wanted recall, but got both.")
+    for name, value in (("precision", precision), ("recall", recall)):
+        if value is not None and not 0 < value < 1:
+            raise InputError(f"Expected a {name} over 0 and under 1 but got {value:g}.")
+
+
+def _points(iou: float, thresholds: np.ndarray = THRESHOLDS) -> list[OperatingPoint]:
+    return [OperatingPoint(name, float(t), iou) for t in thresholds for name in MEASURES]
+
+
+def _is_known(estimator: AccuracyEstimator, point: OperatingPoint) -> bool:
+    """Whether the labelled set has a box over the threshold."""
+    try:
+        estimator.regression_of(str(point))
+    except InputError:
+        if point.measure == "recall":  # defined wherever there are objects
+            raise
+        return False
+    return True
+
+
+def _table(
+    rows: Iterator[tuple[OperatingPoint, tuple[float, float, float]]],
+) -> pd.DataFrame:
+    records = [(point.score_thr, point.measure, *bounds) for point, bounds in rows]
+    return pd.DataFrame(records, columns=["threshold", "measure", *ENDS])
+
+
+def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Interpolate to hundredths; recall falls with the threshold."""
+    known = curve.dropna().sort_values("threshold")
+    if not len(known):
+        return pd.DataFrame(columns=["threshold", *ENDS], dtype=float)
+    x = known["threshold"].to_numpy()
+    inside = FINE[(x[0] - 1e-9 <= FINE) & (x[-1] + 1e-9 >= FINE)]
+    columns = {end: np.interp(inside, x, known[end].to_numpy()) for end in ENDS}
+    if measure == "recall":
+        columns = {end: np.minimum.accumulate(values) for end, values in columns.items()}
+    return pd.DataFrame({"threshold": inside, **columns})
+
+
+def _reached(fine: pd.DataFrame, end: str, wanted: float) -> pd.Series:
+    """Return the thresholds at which a value is reached."""
+    return fine.loc[fine[end] >= wanted - 1e-9, "threshold"]
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

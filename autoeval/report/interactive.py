@@ -1,0 +1,215 @@
+"""What the script of a page draws: a scatter plot with a choice of scores, and a board of items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import to_hex
+from matplotlib.markers import MarkerStyle
+
+from autoeval.report.plots import RegressionBand, axis_title, source_styles
+from autoeval.targets import Target
+
+FEWEST_POINTS = 3
+LEAST_SQUARES = "least squares over them"
+
+
+@dataclass(frozen=True)
+class ScatterChart:
+    """Accuracy against scores, one at a time.
+
+    Parameters
+    ----------
+    points : DataFrame
+        One row a sample set: ``source``, ``sample_set``, ``kind`` (``"seed"`` for a source's own
+        images), ``transforms``, the target, and the scores.
+    scores : sequence of str
+        Columns to choose from; the first is shown. One without two different values is left out,
+        unless it is the first.
+    target : Target
+    lines : mapping of str to RegressionBand
+        What to draw for a score; for the others it is a least-squares line over the sample sets.
+        The note of each score says which.
+    estimate : mapping, optional
+        One more point, drawn as a star: ``value`` and its scores.
+    """
+
+    points: pd.DataFrame
+    scores: Sequence[str]
+    target: Target
+    lines: Mapping[str, RegressionBand] = field(default_factory=dict)
+    estimate: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON; missing numbers are None."""
+        first, *others = self.scores
+        shown = [first, *(name for name in others if self.points[name].nunique() > 1)]
+        styles = source_styles(self.points["source"])
+        return {
+            "target": self.target.name,
+            "axis": axis_title(self.target),
+            "digits": self.target.digits,
+            "sources": [{"name": name, **_shape(style)} for name, style in styles.items()],
+            "points": self._points(list(styles)),
+            "scores": {name: self._score(name) for name in shown},
+            "estimate": self.estimate and {"value": self._y(self.estimate["value"])},
+        }
+
+    def _points(self, sources: list[str]) -> list[dict[str, Any]]:
+        columns = (self.points[c] for c in ("source", "sample_set", "kind", "transforms"))
+        return [
+            {
+                "source": sources.index(source),
+                "set": str(sample_set),
+                "own": kind == "seed",
+                "what": transforms or "its own images",
+                "y": self._y(y),
+            }
+            for source, sample_set, kind, transforms, y in zip(
+                *columns, self.points[self.target.name], strict=True
+            )
+        ]
+
+    def _score(self, name: str) -> dict[str, Any]:
+        samples = self.points.loc[self.points["kind"] != "seed", [name, self.target.name]].dropna()
+        varied = len(samples) >= FEWEST_POINTS and samples.nunique().min() > 1
+        line, about = None, ""
+        if name in self.lines:
+            line, about = self._band(self.lines[name]), self.lines[name].about
+        elif varied:
+            line, about = self._least_squares(*samples.to_numpy(float).T), LEAST_SQUARES
+        notes = [_correlation(samples) if varied else "", f"line: {about}" if line else ""]
+        return {
+            "values": [_plain(value) for value in self.points[name]],
+            "estimate": _plain((self.estimate or {}).get(name)),
+            "note": "; ".join(filter(None, notes)),
+            "line": line,
+        }
+
+    def _band(self, band: RegressionBand) -> dict[str, Any] | None:
+        parts = {"y": band.y, "lower": band.lower, "upper": band.upper}
+        known = {key: values for key, values in parts.items() if np.isfinite(values).all()}
+        if "y" not in known:
+            return None
+        line = {key: [self._y(v) for v in values] for key, values in known.items()}
+        return {"x": [_plain(v) for v in band.x], **line}
+
+    def _least_squares(self, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+        ends = np.array([x.min(), x.max()])
+        fitted = np.polynomial.Polynomial.fit(x, y, 1)(ends)
+        return {"x": [_plain(v) for v in ends], "y": [self._y(v) for v in fitted]}
+
+    def _y(self, value: float) -> float | None:
+        return _plain(self.target.scale * value)
+
+
+def _correlation(samples: pd.DataFrame) -> str:
+    r = float(samples.corr().iloc[0, 1])
+    rho = float(samples.corr("spearman").iloc[0, 1])
+    found = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {len(samples)} sample sets"
+    return found.replace("-", "\N{MINUS SIGN}")
+
+
+def _plain(value: float | None) -> float | None:
+    """Keep six significant digits, which no screen can tell from more."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+def _shape(style: Mapping[str, Any]) -> dict[str, str]:
+    """Colour, and the marker as an SVG path about two units wide."""
+    marker = MarkerStyle(style["marker"])
+    outline = marker.get_path().transformed(marker.get_transform()).to_polygons()[0]
+    corners = [f"{2 * x:.2f} {-2 * y:.2f}" for x, y in np.asarray(outline)[:-1]]
+    return {"color": to_hex(style["color"]), "path": f"M{'L'.join(corners)}Z"}
+
+
+@dataclass(frozen=True)
+class BoardItem:
+    """One line of a `Board`.
+
+    Parameters
+    ----------
+    name : str
+    at, lower, upper : float
+        Value and interval, in the unit of the board; NaN where there is none.
+    note : str
+        Shown small beside the name.
+    alarm : str
+        Shown in red; empty for none.
+    facts : sequence of str
+        Shown when the line is opened.
+    series : sequence of tuple of (str, float)
+        Names of periods, in their order, and the value in each.
+    marks : sequence of str
+        Periods at which there was an alarm.
+    pictures : sequence of tuple of (str, str)
+        Data URIs with captions.
+    """
+
+    name: str
+    at: float
+    lower: float = math.nan
+    upper: float = math.nan
+    note: str = ""
+    alarm: str = ""
+    facts: Sequence[str] = ()
+    series: Sequence[tuple[str, float]] = ()
+    marks: Sequence[str] = ()
+    pictures: Sequence[tuple[str, str]] = ()
+
+    def to_dict(self, digits: int) -> dict[str, Any]:
+        """Return short plain values; what is empty is left out."""
+        values = {
+            "name": self.name,
+            "at": _rounded(self.at, digits),
+            "lower": _rounded(self.lower, digits),
+            "upper": _rounded(self.upper, digits),
+            "note": self.note,
+            "alarm": self.alarm,
+            "facts": list(self.facts),
+            "times": [name for name, _ in self.series],
+            "values": [_rounded(value, digits) for _, value in self.series],
+            "marks": list(self.marks),
+            "pictures": [list(pair) for pair in self.pictures],
+        }
+        return {key: value for key, value in values.items() if value not in ("", [], None)}
+
+
+@dataclass(frozen=True)
+class Board:
+    """Lines that a reader can search, sort and open.
+
+    Parameters
+    ----------
+    items : sequence of BoardItem
+        In the order in which they are shown at first.
+    axis : str
+        What the values are, with their unit.
+    top : float
+        The largest possible value; the smallest is 0.
+    order : str
+        What the first order is, such as ``"worst first"``.
+    digits : int
+        Decimals of the values.
+    """
+
+    items: Sequence[BoardItem] = field(repr=False)
+    axis: str
+    top: float = 100.0
+    order: str = "worst first"
+    digits: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the script of the page draws."""
+        items = [item.to_dict(self.digits) for item in self.items]
+        shown = {"axis": self.axis, "top": self.top, "order": self.order, "digits": self.digits}
+        return {**shown, "items": items}
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    return None if math.isnan(value) else round(value, digits)

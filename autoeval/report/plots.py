@@ -1,0 +1,246 @@
+"""Plots of accuracy against a score, grids of them, and curves with bands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.transforms import offset_copy
+
+from autoeval.targets import Target
+
+MARKERS = "oXPDsv^<>p*h"
+
+
+@dataclass(frozen=True)
+class RegressionBand:
+    """A line with its prediction interval, all of shape (N,) and sorted by ``x``.
+
+    The bounds are NaN where there is no interval; ``about`` says what the line is.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    about: str = ""
+
+
+def axis_title(target: Target) -> str:
+    """Name a target with its unit, which is per cent for points of 100."""
+    return f"{target.name} (%)" if target.title == target.name else target.title
+
+
+def source_styles(sources: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Give each source a ``color`` and a ``marker``, in order of appearance."""
+    names = list(dict.fromkeys(sources))
+    colors = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, len(names)))
+    styles = zip(names, colors, cycle(MARKERS), strict=False)
+    return {name: {"color": color, "marker": marker} for name, color, marker in styles}
+
+
+def plot_scatter(
+    points: pd.DataFrame,
+    *,
+    x: str,
+    target: Target,
+    band: RegressionBand | None = None,
+    highlight: tuple[float, float, str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw `target` against `x`.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Columns ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and that of
+        the target.
+    x : str
+        Column.
+    target : Target
+    band : RegressionBand, optional
+    highlight : tuple of (x, y, label), optional
+        One more point, drawn as a star.
+    ax : Axes, optional
+        A new figure by default.
+    """
+    if ax is None:
+        ax = Figure(figsize=(8, 5.2), layout="constrained").subplots()
+    y, scale = target.name, target.scale
+    if band is not None:
+        ax.fill_between(band.x, scale * band.lower, scale * band.upper, color="0.9", lw=0, zorder=0)
+        ax.plot(band.x, scale * band.y, color="0.35", lw=1.5, zorder=1)
+    styles = source_styles(points["source"])
+    for source, rows in points.groupby("source", sort=False):
+        samples, own = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
+        style = styles[source] | {"zorder": 3}
+        ax.scatter(samples[x], scale * samples[y], s=22, alpha=0.65, lw=0, label=source, **style)
+        ax.scatter(own[x], scale * own[y], s=110, edgecolor="black", lw=1, **style)
+    if highlight is not None:
+        at_x, at_y, label = highlight
+        ax.scatter(
+            at_x, scale * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4
+        )
+    ax.set(xlabel=_named(x, band), ylabel=axis_title(target))
+    ax.grid(alpha=0.25)
+    _legend(ax, [*styles, *([highlight[2]] if highlight is not None else [])])
+    return ax
+
+
+def _named(x: str, band: RegressionBand | None) -> str:
+    return f"{x} (line: {band.about})" if band is not None and band.about else x
+
+
+def _legend(ax: Axes, names: list[str]) -> None:
+    """Name what is drawn, in order; names from data may hold ``$`` or begin with ``_``."""
+    marks = [mark for mark in ax.collections if mark.get_label() in names]
+    places = [str(k) for k in range(len(names))]
+    legend = ax.legend(
+        marks, places, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8
+    )
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)
+
+
+def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target: Target) -> Figure:
+    """Draw `target` against several columns, each with its straight line.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Columns ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), that of the
+        target, and the keys of `titles`.
+    titles : mapping of column to text
+        What to draw, in this order, and what to write above it.
+    target : Target
+    """
+    columns = min(4, len(titles))
+    rows = math.ceil(len(titles) / columns)
+    figure = Figure(figsize=(2.9 * columns, 2.7 * rows + 0.6), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
+    for ax, (x, title) in zip(axes, titles.items(), strict=False):
+        plot_scatter(points, x=x, target=target, ax=ax)
+        legend = ax.get_legend()
+        if legend is not None:
+            legend.remove()
+        _draw_line(ax, points.loc[points["kind"] != "seed", [x, target.name]], target.scale)
+        ax.set_title(title, fontsize=8)
+        ax.set_ylabel("")
+    known = target.scale * points[target.name]
+    axes[0].set_ylim(-0.05 * known.max(), 1.1 * known.max())
+    for ax in axes[len(titles) :]:
+        ax.axis("off")
+    figure.supylabel(axis_title(target), fontsize=9)
+    source_legend(figure, points["source"])
+    return figure
+
+
+def _draw_line(ax: Axes, points: pd.DataFrame, scale: float = 1.0) -> None:
+    """Draw the least squares line through the two columns of `points`, if there is one."""
+    x, y = points.dropna().to_numpy(np.float64).T
+    if len(x) and np.ptp(x) > 1e-9 * np.abs(x).max():
+        slope, intercept = np.polyfit(x, scale * y, 1)
+        ends = np.array([x.min(), x.max()])
+        ax.plot(ends, slope * ends + intercept, color="0.3", lw=1.2, zorder=2)
+
+
+def source_legend(figure: Figure, sources: Iterable[str]) -> None:
+    """Name the sources below all plots; names from data may hold ``$`` or begin with ``_``."""
+    styles = source_styles(sources)
+    handles = [Line2D([], [], ls="", ms=5, **style) for style in styles.values()]
+    places = [str(k) for k in range(len(handles))]
+    legend = figure.legend(
+        handles, places, loc="outside lower center", ncols=6, frameon=False, fontsize=8
+    )
+    for text, name in zip(legend.get_texts(), styles, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)
+
+
+def plot_curves(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    group: str,
+    band: tuple[str, str] | None = None,
+    scale: float = 1.0,
+    marks: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw `y` against `x`, one line for each value of `group`.
+
+    Parameters
+    ----------
+    table : DataFrame
+    x, y, group : str
+        Columns.
+    band : tuple of str, optional
+        Columns of the lower and the upper end of an interval.
+    scale : float
+        What `y` and the band are multiplied by.
+    marks : mapping of group to x, optional
+        Points to be ringed.
+    ax : Axes, optional
+        A new figure by default.
+    """
+    if ax is None:
+        ax = Figure(figsize=(7, 4.4), layout="constrained").subplots()
+    colors = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
+    groups = zip(table.groupby(group, sort=False), cycle(colors), cycle(MARKERS), strict=False)
+    for k, ((name, rows), color, marker) in enumerate(groups):
+        # Aside by points on paper, so that intervals do not cover one another.
+        aside = 0 if band is None else 4 * k
+        transform = offset_copy(ax.transData, figure_of(ax), x=aside, units="points")
+        style: dict[str, Any] = {"color": color, "transform": transform}
+        ax.plot(rows[x], scale * rows[y], marker=marker, ms=5, label=str(name), **style)
+        ax.update_datalim(np.column_stack([rows[x], scale * rows[y]]))
+        if band is not None:
+            lower, upper = (scale * rows[end] for end in band)
+            ax.vlines(rows[x], lower, upper, lw=1.2, alpha=0.6, **style)
+            ax.update_datalim(np.column_stack([[*rows[x]] * 2, [*lower, *upper]]))
+        ringed = rows[rows[x] == (marks or {}).get(str(name))]
+        ax.scatter(ringed[x], scale * ringed[y], s=160, fc="none", ec=color, lw=1.8, zorder=4)
+    ax.margins(x=0.07)
+    ax.autoscale_view()
+    ax.grid(alpha=0.25)
+    n_columns = _legend_columns(map(str, table[group].unique()), figure_of(ax).get_figwidth())
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, frameon=False, fontsize=9)
+    return ax
+
+
+def _legend_columns(names: Iterable[str], width: float) -> int:
+    """Return how many names of 9 points fit side by side into `width` inches, at most six.
+
+    Examples
+    --------
+    >>> _legend_columns(["ac", "bos"], 7), _legend_columns(["count_stability_pooled"], 7)
+    (6, 3)
+    """
+    column = 0.6 + 0.07 * max(map(len, names), default=0)  # line and marker, letters
+    return int(np.clip(width // column, 1, 6))
+
+
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure that a plot was drawn on."""
+    figure = ax.figure
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def integer_steps(ax: Axes, values: pd.Series) -> None:
+    """Space a horizontal axis by ratio and tick it at the values themselves."""
+    ticks = sorted(set(values))
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()

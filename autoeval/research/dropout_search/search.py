@@ -1,0 +1,264 @@
+"""The search from end to end: strategies, and what each found at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from autoeval.data.images import UnreadableImageError
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.errors import InputError
+from autoeval.research.dropout_search.grid import TIE, best_of, list_stages
+from autoeval.research.dropout_search.trial import (
+    PARTS,
+    Measures,
+    Standings,
+    Trial,
+    naive_executions,
+)
+from autoeval.research.dropout_search.workbench import Workbench
+
+
+def coordinate(trial: Measures, *, start_rate: float = 0.15, tie: float = TIE) -> ChosenDropout:
+    """Take the best stages at one rate, then the best rate at these stages, until nothing changes.
+
+    Source: Yang et al. 2024, appendix A ("in a greedy manner"); the rate to start at is ours.
+
+    Parameters
+    ----------
+    trial : Measures
+    start_rate : float
+        The first of the rates nearest to it is taken.
+    tie : float
+        See `autoeval.research.dropout_search.grid.best_of`.
+    """
+    rates = sorted({spec.rate for spec in trial.specs}, key=lambda r: (abs(r - start_rate), r))
+    rate, seen = rates[0], set[DropoutSpec]()
+    while True:
+        for_stages = trial.measure([spec for spec in trial.specs if spec.rate == rate])
+        stages = _choose(for_stages, tie).best.stages
+        choice = _choose(trial.measure([s for s in trial.specs if s.stages == stages]), tie)
+        if choice.best in seen:
+            return choice
+        seen.add(choice.best)
+        rate = choice.best.rate
+
+
+def full(trial: Measures, *, tie: float = TIE) -> ChosenDropout:
+    """Measure every dropout on every image."""
+    return _choose(trial.measure(trial.specs), tie)
+
+
+def halving(
+    trial: Measures,
+    *,
+    shares: tuple[float, ...] = (0.125, 0.25, 0.5),
+    confidence: float = 0.95,
+    tolerance: float = 0.01,
+    keep: float = 0.5,
+    tie: float = TIE,
+) -> ChosenDropout:
+    """Judge all dropouts on a small share of the images, and only the hopeful ones on more.
+
+    After each share a dropout is dropped if, at the given confidence, its R² is not ahead of the
+    leader's by more than that step's part of the tolerance: ``gap + z * error <= tolerance / n``
+    after n steps in all, where the gap is its R² less the leader's and the error is that of the
+    gap; see `judge`. The confidence holds for all dropouts and steps together (Bonferroni), so that
+    the luckiest of 285 does not drive out the best. Of those that pass, no more than ``keep`` of
+    all that entered the step stay, those with the largest R².
+
+    Source: successive halving, Karnin et al. 2013, with a test in place of the fixed schedule.
+
+    Parameters
+    ----------
+    trial : Measures
+    shares : tuple of float
+        Of the images of each sample set; all images follow. Sample sets of few images have fewer
+        steps, since each step takes two images of them at least.
+    confidence : float
+        In (0, 1); 1 drops none.
+    tolerance : float
+        R² that may be lost in all steps together.
+    keep : float
+        1 sets no limit.
+    tie : float
+        See `autoeval.research.dropout_search.grid.best_of`.
+    """
+    left, fate = trial.specs, dict[DropoutSpec, str]()
+    steps = sorted({max(share, trial.least_share) for share in shares} - {1.0})
+    for share in steps:
+        standings = trial.measure(left, share)
+        level = 1 - (1 - confidence) / (len(left) * len(steps))
+        hopeful = _hopeful(standings, level, tolerance / len(steps))
+        order = np.argsort(-standings.r2, kind="stable")
+        most = max(1, int(keep * len(left)))
+        stay = [i for i in order if hopeful[i]][:most]
+        for i, spec in enumerate(left):
+            if i not in stay:
+                reason = "over the limit" if hopeful[i] else "hopeless"
+                fate[spec] = f"{reason} at {share:g} of the images"
+        left = tuple(left[i] for i in sorted(stay))
+    choice = _choose(trial.measure(left), tie)
+    return ChosenDropout(choice.best, choice.r2, fate)
+
+
+STRATEGIES: dict[str, Callable[[Measures], ChosenDropout]] = {
+    "full": full,
+    "coordinate": coordinate,
+    "halving": halving,
+}
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What one strategy has found.
+
+    Parameters
+    ----------
+    strategy : str
+    choice : ChosenDropout
+    table : DataFrame
+        One row for each dropout that was measured: ``position``, ``stages``, ``rate``, ``r2``
+        (estimated for all images where ``share`` is below 1), ``r`` (Pearson's, of the images
+        seen), ``share`` of the images, ``undefined`` sample sets, ``fate``.
+    executions : ndarray of shape (6,), int
+        Work of the parts named in `autoeval.research.dropout_search.trial.PARTS`.
+    naive : ndarray of shape (6,), int
+        The same for each dropout measured by itself: a clean pass and all its perturbed passes of
+        the whole network, for every dropout and image.
+    naive_shared_clean : ndarray of shape (6,), int
+        The same with one clean pass for all of them.
+    costs : tuple of float
+        Cost of each part; see `autoeval.detectors.forward.costs.part_costs`.
+    """
+
+    strategy: str
+    choice: ChosenDropout
+    table: pd.DataFrame
+    executions: np.ndarray
+    naive: np.ndarray
+    naive_shared_clean: np.ndarray
+    costs: tuple[float, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the choice and its price; shares are of naive work, in [0, 1].
+
+        ``share_weighted`` weighs executions by the multiply-adds of each part.
+        """
+        best, row = self.choice.best, self.table.iloc[0]
+        return {
+            "strategy": self.strategy,
+            "position": best.position,
+            "stages": list_stages(best.stages),
+            "rate": best.rate,
+            "r2": self.choice.r2,
+            "r": row["r"],
+            "executions": int(self.executions.sum()),
+            "naive": int(self.naive.sum()),
+            "share": self._share(self.naive, None),
+            "share_weighted": self._share(self.naive, self.costs),
+            "share_of_shared_clean": self._share(self.naive_shared_clean, None),
+            "share_weighted_of_shared_clean": self._share(self.naive_shared_clean, self.costs),
+        }
+
+    def _share(self, naive: np.ndarray, costs: tuple[float, ...] | None) -> float:
+        weights = np.ones(len(PARTS)) * (1.0 if costs is None else costs)
+        return float(self.executions @ weights / (naive @ weights))
+
+
+def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchResult]:
+    """Run strategies one after another.
+
+    A later one measures only what no earlier one has, but its work is counted in full.
+
+    Parameters
+    ----------
+    bench : Workbench
+    strategies : sequence of {"full", "coordinate", "halving"}
+
+    Raises
+    ------
+    InputError
+        If a strategy is unknown, or too few sample sets can be measured.
+    """
+    unknown = [name for name in strategies if name not in STRATEGIES]
+    if unknown:
+        raise InputError(f"Expected strategies among {', '.join(STRATEGIES)}, got {unknown[0]}.")
+    costs = _part_costs(bench)
+    repeats, images = bench.observer.settings.repeats, int(bench.sizes.sum())
+    results = []
+    for name in strategies:
+        trial = Trial(bench)
+        choice = STRATEGIES[name](trial)
+        alone, together = (
+            images * naive_executions(len(bench.specs), repeats=repeats, share_clean=share)
+            for share in (False, True)
+        )
+        table = _table(trial, choice)
+        results.append(SearchResult(name, choice, table, trial.executions, alone, together, costs))
+    return results
+
+
+def _table(trial: Trial, choice: ChosenDropout) -> pd.DataFrame:
+    """List the chosen dropout, then the others by R²: first those measured on all images."""
+    rows = [
+        {
+            "position": spec.position,
+            "stages": list_stages(spec.stages),
+            "rate": spec.rate,
+            **found,
+            "fate": "chosen" if spec == choice.best else choice.fate.get(spec, ""),
+            "last": (spec != choice.best, spec in choice.fate, -found["r2"]),
+        }
+        for spec, found in trial.found.items()
+    ]
+    table = pd.DataFrame(rows).sort_values("last", kind="stable", ignore_index=True)
+    return table.drop(columns="last")
+
+
+def _part_costs(bench: Workbench) -> tuple[float, ...]:
+    """Measure the parts on the first image that can be read."""
+    for job in bench.sample_sets:
+        for number in range(job.size):
+            try:
+                return bench.observer.detector.part_costs(job.payload[number].image)
+            except UnreadableImageError:
+                continue
+    raise InputError("None of the images of the sample sets can be read.")
+
+
+@dataclass(frozen=True)
+class ChosenDropout:
+    """What a strategy has chosen.
+
+    Parameters
+    ----------
+    best : DropoutSpec
+    r2 : float
+        On all images.
+    fate : dict of DropoutSpec to str
+        Why other dropouts were not followed to the end.
+    """
+
+    best: DropoutSpec
+    r2: float
+    fate: dict[DropoutSpec, str] = field(default_factory=dict)
+
+
+def _hopeful(standings: Standings, level: float, allowance: float) -> np.ndarray:
+    """Return a mask of the dropouts that may yet beat the leader by more than the allowance."""
+    leader = int(np.argmax(standings.r2))
+    reach = norm.ppf(level) * np.maximum(standings.errors, np.finfo(float).tiny)
+    hopeful = standings.r2 - standings.r2[leader] + reach > allowance
+    hopeful[leader] = True
+    return hopeful
+
+
+def _choose(standings: Standings, tie: float) -> ChosenDropout:
+    best = best_of(standings.specs, standings.r2, tie=tie)
+    return ChosenDropout(best, float(standings.r2[standings.specs.index(best)]))

@@ -1,0 +1,234 @@
+"""Measuring dropouts on slices of sample sets, resumable."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.detections import Detections, Evidence
+from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.errors import InputError
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.metasets.sample_set import Sample, Samples
+from autoeval.metrics.mean_ap import MeanAP
+from autoeval.research.dropout_search.grid import SearchableDetector, list_stages
+from autoeval.runtime import OK
+from autoeval.runtime.jobs import Job, run_jobs
+from autoeval.runtime.store import RowStore
+from autoeval.scores.box_stability import image_stabilities
+from autoeval.scores.context import ScoreContext
+
+MIN_SETS = 3
+Row = dict[str, Any]
+
+
+class Workbench:
+    """The sample sets of a search, and all that has been measured on them.
+
+    Parameters
+    ----------
+    observer : Observer
+    sample_sets : sequence of Job
+        One for each sample set; see `autoeval.estimation.meta_set.sample_set_jobs`.
+    specs : sequence of DropoutSpec
+        The C dropouts that may be asked for.
+    store : RowStore
+        Rows of each job, from which an interrupted search goes on.
+    score : str
+        A name in `autoeval.scores.box_stability.image_stabilities`.
+    target : {"mAP", "mAP50", "mAP75"}
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (S,), int
+        Images of each sample set.
+    sums, counts : ndarray of shape (S, M, C)
+        What each image adds to the score's numerator and denominator; 0 where not measured.
+    accuracy : ndarray of shape (S,)
+        mAP, NaN until measured and where there is none.
+    problems : dict of str to None
+        What was left out, in words.
+    """
+
+    def __init__(
+        self,
+        observer: Observer[SearchableDetector],
+        sample_sets: Sequence[Job],
+        specs: Sequence[DropoutSpec],
+        store: RowStore,
+        *,
+        score: str = "bos",
+        target: str = "mAP",
+    ) -> None:
+        self.observer, self.sample_sets, self.store = observer, tuple(sample_sets), store
+        self.specs, self.score, self.target = tuple(specs), score, target
+        self.sizes = np.array([job.size for job in sample_sets], int)
+        shape = (len(self.sizes), int(self.sizes.max(initial=0)), len(self.specs))
+        self.sums, self.counts = np.zeros(shape), np.zeros(shape)
+        self.accuracy = np.full(len(self.sizes), np.nan)
+        self.problems: dict[str, None] = {}
+        self._column = {spec: i for i, spec in enumerate(self.specs)}
+        self._by_name = {
+            (list_stages(spec.stages), spec.rate): i for i, spec in enumerate(self.specs)
+        }
+        self._known = np.zeros((shape[0], shape[2]), int)
+        self._lost = np.zeros(len(self.sizes), bool)
+
+    def columns(self, specs: Sequence[DropoutSpec]) -> list[int]:
+        """Return the places of dropouts along the last axis of `sums`."""
+        return [self._column[spec] for spec in specs]
+
+    def measure(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
+        """Make sure that the first images of each sample set are measured.
+
+        Parameters
+        ----------
+        specs : sequence of DropoutSpec
+        stops : ndarray of shape (S,), int
+            How many of each.
+
+        Raises
+        ------
+        InputError
+            If fewer than three sample sets could be measured.
+        """
+        jobs = {}
+        for number, stop in enumerate(stops):
+            if not self._lost[number] and (job := self._job(number, specs, int(stop))):
+                jobs[number] = job
+        run_jobs(
+            list(jobs.values()),
+            lambda job, advance: _slice_rows(self.observer, job.payload, advance),
+            self.store,
+            what="observing images",
+        )
+        for number, job in jobs.items():
+            self._take(number, job)
+        if len(self.usable()) < MIN_SETS:
+            raise InputError(
+                f"Expected at least {MIN_SETS} sample sets with mAP, got {len(self.usable())} of "
+                f"{len(self.sizes)}. {' '.join(self.problems)}"
+            )
+
+    def usable(self) -> np.ndarray:
+        """Return the numbers of the sample sets that have mAP."""
+        return np.flatnonzero(~self._lost & ~np.isnan(self.accuracy))
+
+    def _job(self, number: int, specs: Sequence[DropoutSpec], stop: int) -> Job | None:
+        """Make the job that measures what is missing of a sample set."""
+        known = self._known[number, self.columns(specs)]
+        missing = tuple(spec for spec, n in zip(specs, known, strict=True) if n < stop)
+        if not missing:
+            return None
+        whole = self.sample_sets[number]
+        accuracy = bool(np.isnan(self.accuracy[number]))
+        piece = Slice(whole.payload, int(known.min()), stop, missing, accuracy)
+        names = (piece.start, piece.stop, piece.accuracy, piece.specs)
+        digest = hashlib.sha256(repr(names).encode()).hexdigest()[:16]
+        return Job(f"{whole.key}-{digest}", stop - piece.start, piece)
+
+    def _take(self, number: int, job: Job) -> None:
+        """Read a finished job's rows."""
+        table, piece = self.store.table([job.key]), job.payload
+        failed = table.loc[table["status"] != OK, "error"]
+        if len(failed):
+            self._lose(number, f"failed: {failed.iloc[0].splitlines()[0]}")
+            return
+        for reason in table.get("unreadable", pd.Series(dtype=str)).dropna():
+            self.problems[f"left out: {reason}"] = None
+        if piece.accuracy:
+            known = table.get(self.target, pd.Series([np.nan])).dropna()
+            if known.empty:
+                self._lose(number, "has no labelled box or no readable image")
+                return
+            self.accuracy[number] = known.iloc[0]
+        if "stages" in table:
+            rows = table[table["stages"].notna()]
+            names = zip(rows["stages"], rows["rate"], strict=True)
+            at = number, rows["image"].to_numpy(), [self._by_name[name] for name in names]
+            self.sums[at] = rows[f"{self.score}_sum"]
+            self.counts[at] = rows[f"{self.score}_n"]
+        self._known[number, self.columns(piece.specs)] = piece.stop
+
+    def _lose(self, number: int, reason: str) -> None:
+        self._lost[number] = True
+        columns = self.sample_sets[number].columns
+        name = f"sample set {columns['sample_set']} of {columns['source']}"
+        self.problems[f"{name} was left out: it {reason}"] = None
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Images ``start`` to ``stop`` of a sample set, and the dropouts to observe them under.
+
+    With ``accuracy`` the clean pass runs over all its images, for mAP.
+    """
+
+    samples: Samples
+    start: int
+    stop: int
+    specs: tuple[DropoutSpec, ...]
+    accuracy: bool
+
+
+def _slice_rows(
+    observer: Observer[SearchableDetector], piece: Slice, advance: Callable[[int], object]
+) -> list[Row]:
+    """Observe a slice."""
+    truth, log, rows = MeanAP(observer.task.categories), PassLog(), list[Row]()
+    for number, sample, each in _under_dropouts(observer, piece, log):
+        clean = next(iter(each.values())).clean
+        truth.update(clean, sample.boxes, sample.labels, sample.iscrowd)
+        made = (_row(spec, evidence, observer) for spec, evidence in each.items())
+        rows += [{"image": number, **row} for row in made]
+        advance(1)
+    if piece.accuracy:
+        for sample, evidence in _clean(observer).each(
+            piece.samples, range(piece.stop, len(piece.samples)), log=log
+        ):
+            truth.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+    rows += [{"image": n, "unreadable": reason} for n, reason in log.unreadable.items()]
+    accuracy = truth.compute() if piece.accuracy else {}
+    return [{**row, **accuracy} for row in rows]
+
+
+def _under_dropouts(
+    observer: Observer[SearchableDetector], piece: Slice, log: PassLog
+) -> Iterator[tuple[int, Sample, dict[DropoutSpec, Evidence]]]:
+    settings = observer.settings
+    observe = partial(
+        observer.detector.observe_each,
+        dropouts=piece.specs,
+        repeats=settings.repeats,
+        seed=settings.seed,
+    )
+    numbers = range(piece.start, piece.stop)
+    for number, sample, each in observer.stream(piece.samples, observe, numbers, log=log):
+        yield number, sample, {spec: e.relabel(observer.lookup) for spec, e in each.items()}
+
+
+def _clean(observer: Observer) -> Observer:
+    settings = replace(observer.settings, repeats=0, wants=())
+    return Observer(observer.detector, observer.task, settings, batch_size=observer.batch_size)
+
+
+def _row(spec: DropoutSpec, evidence: Evidence, observer: Observer) -> Row:
+    row: Row = {"stages": list_stages(spec.stages), "rate": spec.rate}
+    evidence = replace(evidence, perturbed=tuple(map(_finite, evidence.perturbed)))
+    context = ScoreContext(observer.settings.stability)
+    for name, score in image_stabilities().items():
+        above, below = score.make(context).measure(evidence)
+        row |= {f"{name}_sum": float(np.sum(above)), f"{name}_n": int(np.sum(below))}
+    return row
+
+
+def _finite(boxes: Detections) -> Detections:
+    """Take boxes that strong dropout has blown out of all bounds as lost."""
+    return boxes[np.isfinite(boxes.boxes).all(1) & np.isfinite(boxes.scores)]

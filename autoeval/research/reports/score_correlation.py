@@ -1,0 +1,155 @@
+"""Correlation of scores with the accuracy: single, thresholded and fused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from autoeval.estimation.score_columns import mean_over_repeats
+from autoeval.report.plots import figure_of, plot_curves, plot_scatter_grid
+from autoeval.report.sections import Part, StudyReport, interval_cells
+from autoeval.research.studies.correlation import PAPER, best_thresholds, correlation, thresholds
+from autoeval.research.studies.fusion import compare_with_first
+from autoeval.targets import Target, find_target
+
+ABOUT = (
+    "Mean absolute error on the own images of a source that had no part in the fit, and its "
+    "standard deviation over dropout repeats, mean over sources. The mark is that of a paired "
+    "t-test over dropout repeats against the first method: it says whether the noise of dropout "
+    "explains the difference, not whether other sources would show it, as *p over sources* does."
+)
+R2 = "R² (90 %)"
+OVER_SAMPLE_SETS = (
+    "Over all sample sets, scores averaged over dropout repeats; in brackets the 90 % bootstrap "
+    "interval over sources."
+)
+HELD_OUT = (
+    "Mean absolute error on the own images of a source that had no part in the fit; in brackets "
+    "the 90 % bootstrap interval over sources."
+)
+
+
+def correlation_report(
+    scores: pd.DataFrame,
+    *,
+    target: str = "mAP",
+    features: Sequence[str] = (),
+    most: int = 12,
+    seed: int = 0,
+) -> StudyReport:
+    """Correlate scores with the accuracy (Yang et al. 2024, figures 2, 7, 9 and 10).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Score table.
+    target : str
+        Column of the accuracy.
+    features : sequence of str
+        Columns of the scores; all by default.
+    most : int
+        So many are drawn, the closest first.
+    seed : int
+        Of the bootstrap.
+    """
+    accuracy = find_target(target)
+    result = correlation(scores, features, target=target, seed=seed)
+    shown = pd.DataFrame(
+        {
+            "score": result["feature"],
+            R2: interval_cells(result, "r2"),
+            "ρ": result["spearman"],
+            "R² within sources": result["r2_within"],
+            "sample sets": result["sample_sets"],
+        }
+    )
+    drawn = result[result["r2"].notna()].head(most)
+    titles = {
+        name: f"R² {r2:.2f}, ρ {rho:.2f}"
+        for name, r2, rho in drawn[["feature", "r2", "spearman"]].itertuples(index=False)
+    }
+    points = mean_over_repeats(scores, [*titles, target])
+    return StudyReport(
+        "correlation",
+        f"{target} against each score",
+        f"{OVER_SAMPLE_SETS} *Within sources*: after the mean of its source is taken from every "
+        "sample set. A thresholded score stands with the threshold that correlates best here, "
+        "which flatters it.",
+        plot_scatter_grid(points, titles, target=accuracy),
+        [Part("correlation", result, shown, {"ρ": "{:.2f}", "R² within sources": "{:.2f}"})],
+    )
+
+
+def fusion_report(
+    scores: pd.DataFrame, *, methods: Sequence[str], target: str = "mAP", seed: int = 0
+) -> StudyReport:
+    """Compare methods with the first of them (Yang et al. 2024, figure 3 c)."""
+    what = find_target(target)
+    result, problems = compare_with_first(scores, methods, target=target)
+    shown = pd.DataFrame(
+        {
+            "method": result["method"],
+            f"error ({what.unit})": what.scale * result["error"],
+            "± repeats": what.scale * result["std"],
+            f"less {result['method'].iloc[0]}": what.scale * result["difference"],
+            "p over repeats": result["p_runs"],
+            "": result["mark"],
+            "p over sources": result["p_sources"],
+        }
+    )
+    formats = dict.fromkeys(shown.columns[1:4], f"{{:.{what.digits}f}}")
+    formats |= dict.fromkeys(("p over repeats", "p over sources"), "{:.3f}")
+    return StudyReport(
+        "fusion",
+        f"Single and fused scores for {target}",
+        ABOUT,
+        _bars(result, what),
+        [Part("fusion", result, shown, formats)],
+        problems,
+    )
+
+
+def _bars(result: pd.DataFrame, what: Target) -> Figure:
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes = figure.subplots()
+    heights = what.scale * result["error"]
+    bars = axes.bar(
+        result["method"], heights, yerr=what.scale * result["std"], color="0.7", capsize=3
+    )
+    axes.bar_label(bars, result["mark"], padding=2)
+    axes.set_ylabel(f"mean absolute error ({what.unit})")
+    axes.tick_params(axis="x", labelsize=8, labelrotation=20)
+    return figure
+
+
+def thresholds_report(
+    scores: pd.DataFrame, *, target: str = "mAP", families: Sequence[str] = (), seed: int = 0
+) -> StudyReport:
+    """Correlate thresholded scores at every threshold (Yang et al. 2024, figure 6)."""
+    result = thresholds(scores, families, target=target, seed=seed)
+    best = best_thresholds(result)
+    shown = pd.DataFrame(
+        {
+            "score": best["score"],
+            "best τ": best["best"],
+            R2: interval_cells(best, "r2"),
+            "ρ": best["spearman"],
+            "sample sets": best["sample_sets"],
+            "paper's τ": best["paper"],
+            "R² there": best["r2_paper"],
+        }
+    )
+    ax = plot_curves(result, x="threshold", y="r2", group="score", marks=PAPER)
+    ax.set(xlabel="threshold τ (ringed: the paper's)", ylabel=f"R² with {target}", ylim=(0, 1))
+    formats = dict.fromkeys(("best τ", "ρ", "paper's τ", "R² there"), "{:.2f}")
+    return StudyReport(
+        "thresholds",
+        f"R² of thresholded scores with {target}, by threshold",
+        f"{OVER_SAMPLE_SETS} Where no box is over a threshold, a sample set has no value, and R² "
+        "is over the others alone: `sample_sets` in the CSV file says how many. A threshold that "
+        "leaves out more than one in ten is not called the best.",
+        figure_of(ax),
+        [Part("thresholds", result, shown, formats)],
+    )

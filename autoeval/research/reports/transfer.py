@@ -1,0 +1,219 @@
+"""How far pairs of place and category tell of others: every way of leaving out, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from autoeval.errors import InputError
+from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
+from autoeval.report.plots import plot_curves
+from autoeval.report.sections import Part, StudyReport
+from autoeval.research.studies import transfer
+from autoeval.research.studies.transfer import in_hindsight
+
+NUMBERS = (0, 1, 2, 3, 5, 8, 12, 16)
+MEASURES = ("error", "by_pair", "constant", "half_width")
+ERRORS = ["line", "category", "error", "by pair", "pairs"]
+ABOUT = (
+    "Mean absolute error, that of a constant, share of truths inside the interval (nominal 90 %), "
+    "and its median half-width. Sources of one origin are a family: they are left out together and "
+    "count once (*error*); *by pair* each place and category counts the same. Where nothing is "
+    "told (*refused*), the constant's error counts. A labelled set's own family is never "
+    "evaluated by it. *In hindsight*: the line of least absolute error on the very places it is "
+    "evaluated by; no one line of these scores errs less on them, whatever it is fitted on."
+)
+
+
+def transfer_report(
+    scores: pd.DataFrame,
+    *,
+    target: str = "mAP",
+    labelled: str | None = None,
+    without: Sequence[str] = (),
+    sizes: Sequence[int] = NUMBERS,
+    draws: int = 20,
+    seed: int = 0,
+) -> StudyReport:
+    """Fit on some pairs and evaluate others, in every way that the table allows.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Pair table of places and of labelled sets; see `autoeval.estimation.pair_table`.
+    target : {"mAP", "mAP50", "mAP75"}
+    labelled : str, optional
+        The labelled set to go with the places; the first by default.
+    without : sequence of str
+        Its categories that are left out once, such as those that the places are evaluated for.
+    sizes : sequence of int
+        Numbers of families to fit on.
+    draws, seed : int
+        How often families are drawn, and from which seed.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than three families of places.
+    """
+    places, sets = transfer.places_of(scores), transfer.labelled_of(scores)
+    if places["family"].nunique() < 3:
+        raise InputError(
+            f"Expected places of 3 families or more but got {places['family'].nunique()}: give the "
+            "score tables of tasks with more sources."
+        )
+    options: dict[str, Any] = {"target": target, "features": FEATURES}
+    names = list(dict.fromkeys(sets["source"]))
+    chosen = sets[sets["source"] == (labelled or (names[0] if names else ""))]
+    ways = [*_ways(places, options), *_set_ways(places, sets, chosen, without, options)]
+    table = pd.concat([_cells(name, evaluate()) for name, evaluate in ways], ignore_index=True)
+    few = _few(places, chosen, sizes, draws, seed, options)
+    evidence = pd.concat(
+        [
+            _cells(name, transfer.families_left_out(places, **{**options, "features": f}))
+            for name, f in _evidence(places)
+        ],
+        ignore_index=True,
+    )
+    best = _hindsight(places, options)
+    parts = [
+        Part("transfer", table, _for_people(table, "fitted on")),
+        Part("transfer_sizes", few, _for_people(few, "families")),
+        Part("transfer_evidence", evidence, _for_people(evidence, "scores")),
+        Part("transfer_hindsight", best, _for_people(best, "line")[ERRORS]),
+    ]
+    if len(sets):
+        off = transfer.strays(places, sets, **options)
+        points = {name: (100 * off[name]).round(1) for name in ("off", "spread")}
+        parts.append(Part("transfer_sets", off, off.assign(**points)))
+    title = "How far places and categories tell of others"
+    return StudyReport("transfer", title, ABOUT, _figure(few), parts)
+
+
+def _ways(
+    places: pd.DataFrame, options: dict[str, Any]
+) -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
+    yield (
+        "other places of the category",
+        lambda: pd.concat(
+            [transfer.families_left_out(own, **options) for _, own in places.groupby("category")]
+        ),
+    )
+    if places["category"].nunique() > 1:
+        yield (
+            "other places of all categories",
+            lambda: transfer.families_left_out(places, **options),
+        )
+        yield (
+            "places of the other categories alone",
+            lambda: transfer.across_categories(places, **options),
+        )
+
+
+def _set_ways(
+    places: pd.DataFrame,
+    sets: pd.DataFrame,
+    chosen: pd.DataFrame,
+    without: Sequence[str],
+    options: dict[str, Any],
+) -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
+    if chosen.empty:
+        return
+    name = chosen["source"].iloc[0]
+    yield f"other places and {name}", lambda: transfer.families_left_out(places, chosen, **options)
+    for source, own in sets.groupby("source", sort=False):
+        yield f"{source} alone", partial(transfer.by_labelled_set, own, places, **options)
+    if without:
+        yield (
+            f"{name} without {', '.join(without)}",
+            lambda: transfer.by_labelled_set(chosen, places, without=without, **options),
+        )
+
+
+def _few(
+    places: pd.DataFrame,
+    chosen: pd.DataFrame,
+    sizes: Sequence[int],
+    draws: int,
+    seed: int,
+    options: dict[str, Any],
+) -> pd.DataFrame:
+    cells = []
+    numbers = [m for m in sizes if m or not chosen.empty]
+    for m, with_set, evaluated in transfer.sizes(
+        places, chosen, numbers, draws=draws, seed=seed, **options
+    ):
+        if with_set and chosen.empty:
+            continue
+        way = f"{m} and the labelled set" if with_set else str(m)
+        cells.append(_cells(way, evaluated).assign(m=m, with_set=with_set))
+    return pd.concat(cells, ignore_index=True)
+
+
+def _evidence(places: pd.DataFrame) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "boxes alone (1 pass)", FEATURES
+    if {*FEATURES, WITH_TEACHER} <= set(places):
+        yield "and agreement with a teacher (its pass more)", (*FEATURES, WITH_TEACHER)
+
+
+def _hindsight(places: pd.DataFrame, options: dict[str, Any]) -> pd.DataFrame:
+    """Evaluate the best lines that there could be: what no regression on these scores can beat."""
+    of_each = [in_hindsight(own, **options) for _, own in places.groupby("category")]
+    cells = [_cells("one for each category", pd.concat(of_each))]
+    if len(of_each) > 1:
+        cells.append(_cells("one for all", in_hindsight(places, **options)))
+    return pd.concat(cells, ignore_index=True)
+
+
+def _cells(way: str, evaluated: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for category, own in evaluated.groupby("category", sort=False):
+        inside, outside = (
+            transfer.figures(own[own["inside"] == is_in]) if (own["inside"] == is_in).any() else {}
+            for is_in in (True, False)
+        )
+        rows.append(
+            {"way": way, "category": category, **transfer.figures(own)}
+            | {
+                "coverage_inside": inside.get("coverage"),
+                "coverage_outside": outside.get("coverage"),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _for_people(table: pd.DataFrame, first: str) -> pd.DataFrame:
+    shown = {
+        first: table["way"],
+        "category": table["category"],
+        **{name.replace("_", " "): [f"{100 * v:.1f}" for v in table[name]] for name in MEASURES},
+    }
+    for name in ("coverage", "coverage_inside", "coverage_outside", "refused"):
+        shown[f"{name.replace('_', ' ')} %"] = [
+            f"{100 * v:.0f}" if pd.notna(v) else "–" for v in table[name].astype(float)
+        ]
+    shown["pairs"] = table["pairs"]
+    return pd.DataFrame(shown)
+
+
+def _figure(few: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(8, 8), layout="constrained")
+    left, right = figure.subplots(2, 1)
+    kinds = few.assign(
+        kind=few["category"] + few["with_set"].map({True: " and labelled set", False: ""})
+    )
+    plot_curves(kinds, x="m", y="error", group="kind", scale=100, ax=left)
+    plot_curves(kinds, x="m", y="coverage", group="kind", scale=100, ax=right)
+    right.get_legend().remove()
+    right.axhline(90, color="0.4", lw=1, ls="--")
+    left.set(xlabel="families of places fitted on", ylabel="mean absolute error (points of mAP)")
+    left.set_ylim(bottom=0)
+    right.set(xlabel="families of places fitted on", ylabel="truth inside the interval (%)")
+    right.set_ylim(50, 101)
+    for axes in (left, right):
+        axes.set_xticks(sorted(few["m"].unique()))
+    return figure

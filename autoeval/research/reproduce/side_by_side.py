@@ -1,0 +1,162 @@
+"""A printed table of errors with our own figures beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.categories import stack_categories
+from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
+from autoeval.estimation.score_table import sources
+from autoeval.report.printed_beside import Beside
+from autoeval.research.reproduce.printed import Column, PrintedTable
+
+TRUE = "mAP"
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """A printed table, and what our own score tables say.
+
+    Parameters
+    ----------
+    printed : PrintedTable
+    tables : mapping of str to DataFrame
+        Score table of each detector that was run, by the alias in `printed`.
+    n_sources : int
+        Sources that the table has in print.
+    instead : str
+        Detector that stands in for those in print.
+    differs : str
+        In what else ours is not what was printed.
+    """
+
+    printed: PrintedTable
+    tables: Mapping[str, pd.DataFrame]
+    n_sources: int
+    instead: str = ""
+    differs: str = ""
+    _held: dict[tuple[str, ...], LeaveOneSourceOut | None] = field(default_factory=dict)
+    _why_not: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """One row for each method and column.
+
+        ``method``, ``column``, ``printed`` and ``own``, in points, and ``decimals`` in print;
+        ``own`` is NaN where it was not measured. The method ``mAP`` is the detector's accuracy;
+        ``bos ±`` is the standard deviation of the errors of ``bos`` over the dropout repeats. An
+        average of ours is over the columns measured, and so is the one in print that
+        stands beside it where single columns are printed. That of a ± is the mean of the columns'
+        ±, as in print.
+        """
+        rows = [
+            {"method": TRUE, "column": c.label, "printed": c.true, "own": self._true(c)}
+            for c in self.printed.columns
+            if c.source
+        ]
+        for method, errors in self.printed.errors.items():
+            rows += self._of_method(method, method, errors, "error")
+            if method in self.printed.deviations:
+                deviations = self.printed.deviations[method]
+                rows += self._of_method(f"{method} ±", method, deviations, "error_std")
+        table = pd.DataFrame(rows).astype({"printed": float, "own": float})
+        digits = np.where(table["method"] == TRUE, self.printed.true_decimals, 2)
+        return table.assign(decimals=digits)
+
+    @property
+    def marks(self) -> str:
+        """Say in what the table is partial or of another detector; empty where it is neither."""
+        parts = [f"own figures are those of {self.instead}"] if self.instead else []
+        parts += [self.differs] if self.differs else []
+        for detector in self.printed.detectors:
+            table = self.tables.get(detector)
+            n = 0 if table is None else len(sources(table))
+            if n < self.n_sources:
+                name = self.instead or detector
+                parts.append(f"{name} on {n} of {self.n_sources} sources")
+        return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
+
+    def not_judged(self) -> list[str]:
+        """Say of each method that has no figure of ours why."""
+        assert len(self.rows)  # makes the figures
+        return [f"{method} was not evaluated: {why}" for method, why in self._why_not.items()]
+
+    def section(self) -> Beside:
+        """Return it for a report."""
+        return Beside(
+            f"table_{self.printed.name}",
+            self.printed.title,
+            self.rows,
+            unit="in points of mAP",
+            marks=self.marks,
+            notes=self.not_judged(),
+        )
+
+    def _of_method(
+        self, label: str, method: str, values: Sequence[float], figure: str
+    ) -> list[dict[str, Any]]:
+        columns = self.printed.columns
+        printed = dict(zip(columns, values, strict=True))
+        own = {column: self._own(method, column, figure) for column in columns if column.source}
+        rows = [
+            {"method": label, "column": c.label, "printed": printed[c], "own": own[c]} for c in own
+        ]
+        for column in (c for c in columns if not c.source):
+            measured = [c for c in own if np.isfinite(own[c])]
+            if own:
+                mean = float(np.mean([own[c] for c in measured])) if measured else np.nan
+                beside = printed[column]
+                if 0 < len(measured) < len(own):
+                    beside = float(np.mean([printed[c] for c in measured]))
+            else:
+                mean, beside = self._average(method, column, figure), printed[column]
+            rows.append({"method": label, "column": column.label, "printed": beside, "own": mean})
+        return rows
+
+    def _own(self, method: str, column: Column, figure: str) -> float:
+        held = self._result(method, column)
+        return _of_source(held, column.source, figure) if held else np.nan
+
+    def _true(self, column: Column) -> float:
+        held = self._result("constant", column)
+        return _of_source(held, column.source, "true") if held else np.nan
+
+    def _average(self, method: str, column: Column, figure: str) -> float:
+        held = self._result(method, column)
+        return 100 * float(held.per_source[figure].mean()) if held else np.nan
+
+    def _result(self, method: str, column: Column) -> LeaveOneSourceOut | None:
+        """Leave each source out; nothing where the detector was not run or cannot be judged."""
+        detector = column.detector or self.printed.detector
+        key = (detector, method, column.category, column.target)
+        if key not in self._held:
+            self._held[key] = self._judged(*key)
+        return self._held[key]
+
+    def _judged(
+        self, detector: str, method: str, category: str, target: str
+    ) -> LeaveOneSourceOut | None:
+        table = self.tables.get(detector)
+        if table is None:
+            return None
+        if category:
+            columns = {name.partition("/")[0] for name in table if name.endswith(f"/{category}")}
+            table = stack_categories(table, [category], sorted(columns))
+        try:
+            return leave_one_source_out(table, method, target=target)
+        except InputError as error:
+            self._why_not[method] = str(error)
+            return None
+
+
+def _of_source(held: LeaveOneSourceOut, source: str, figure: str) -> float:
+    own = held.per_source.set_index("source")
+    known = source in own.index and not (figure != "true" and own.loc[source, "missing"])
+    return 100 * float(own.loc[source, figure]) if known else np.nan

@@ -1,0 +1,110 @@
+"""The images whose boxes stay put most and least, for people to look at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from autoeval.errors import InputError
+from autoeval.metrics.mean_ap import MeanAP
+from autoeval.research.studies.observed import Observations, ObservedImage
+from autoeval.scores.box_stability import box_stability
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
+
+MIN_BOXES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """One image with its stability.
+
+    Parameters
+    ----------
+    source : str
+    image : ObservedImage
+    stability : float
+        Box stability of the image, mean over repeats.
+    mean_ap : float
+        mAP of the detector on this image alone; NaN without a true box.
+    """
+
+    source: str
+    image: ObservedImage
+    stability: float
+    mean_ap: float
+
+
+def examples(
+    observations: Observations,
+    *,
+    n_images: int = 4,
+    per_source: int = 1,
+    min_boxes: int = MIN_BOXES,
+) -> tuple[list[Example], list[Example]]:
+    """Choose the least and the most stable images.
+
+    Source: Yang et al. 2024, figures 1 and 5.
+
+    Parameters
+    ----------
+    observations : Observations
+        With perturbed passes.
+    n_images : int
+        Of either kind.
+    per_source : int
+        At most so many of either kind from one source, so that not all are of the same place.
+    min_boxes : int
+        Only images with so many clean boxes: one box says little.
+
+    Returns
+    -------
+    unstable, stable : list of Example
+        The extreme ones first.
+
+    Raises
+    ------
+    InputError
+        If no image has that many boxes.
+    """
+    known, stability = [], replace(observations.stability, empty="skip")
+    for observed in observations.sets:
+        for image in observed.images:
+            found = len(image.evidence.clean.above(stability.score_thr))
+            value = _stability(image, stability)
+            if found >= min_boxes and math.isfinite(value):
+                known.append((value, observed.source, image))
+    if not known:
+        raise InputError(
+            f"Expected images on which {min_boxes} boxes or more are found, with and without "
+            "dropout, but there are none."
+        )
+    known.sort(key=lambda entry: (entry[0], entry[1], entry[2].evidence.image_id))
+    chosen = (_first(order, n_images, per_source) for order in (known, known[::-1]))
+    unstable, stable = (
+        [Example(s, image, v, _mean_ap(image, observations.categories)) for v, s, image in part]
+        for part in chosen
+    )
+    return unstable, stable
+
+
+def _stability(image: ObservedImage, settings: BoxStabilitySettings) -> float:
+    passes = image.evidence.require("perturbed")
+    values = [box_stability(image.evidence.clean, boxes, settings) for boxes in passes]
+    return math.fsum(values) / len(values)
+
+
+def _first(entries: Sequence[tuple], n_images: int, per_source: int) -> list[tuple]:
+    taken: dict[str, int] = {}
+    chosen: list[tuple] = []
+    for entry in entries:
+        if len(chosen) < n_images and taken.get(entry[1], 0) < per_source:
+            taken[entry[1]] = taken.get(entry[1], 0) + 1
+            chosen.append(entry)
+    return chosen
+
+
+def _mean_ap(image: ObservedImage, categories: Sequence[str]) -> float:
+    metric = MeanAP(tuple(categories))
+    metric.update(image.evidence.clean, image.boxes, image.labels, image.iscrowd)
+    return metric.compute()["mAP"]

@@ -1,0 +1,266 @@
+"""Errors on sources left out of the fit, also by severity of a corruption."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.methods import make_method, readable
+from autoeval.estimation.score_table import SEED, Rows, check_score_table, sources
+from autoeval.metasets.transforms import get_transform
+from autoeval.research.studies.source_resampling import mean_interval
+from autoeval.targets import find_target
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """What is estimated, by which methods, and how errors are summed up.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Names in `autoeval.estimation.methods.methods`.
+    target : str
+        Column of the accuracy.
+    level : float
+        Nominal coverage of the intervals, which resample sources.
+    seed : int
+        Of every draw.
+    """
+
+    methods: Sequence[str] = ("bos", "bos_strict", "ac", "constant")
+    target: str = "mAP"
+    level: float = 0.9
+    seed: int = 0
+
+    def rows(self, table: pd.DataFrame) -> Rows:
+        """Take the columns that the methods and the target need.
+
+        Raises
+        ------
+        InputError
+            If a method or the target is unknown, a column is missing, or there are fewer than three
+            sources.
+        """
+        find_target(self.target)
+        names = {name for method in self.methods for name in readable(make_method(method), table)}
+        check_score_table(table, (*sorted(names), self.target))
+        found = sources(table)
+        if len(found) < MIN_SOURCES:
+            raise InputError(
+                f"Expected at least {MIN_SOURCES} sources to leave one out but got {len(found)} "
+                f"({', '.join(found)}). Add labelled seed sets from other places."
+            )
+        return Rows.of(table, (*sorted(names), self.target))
+
+    def summarise(self, errors: np.ndarray) -> dict[str, float]:
+        """Sum up absolute errors of draws and sources.
+
+        Parameters
+        ----------
+        errors : ndarray of shape (n_draws, n_sources)
+            NaN where there was no estimate.
+
+        Returns
+        -------
+        dict
+            ``error`` (mean over sources), ``std`` (of that mean over draws), ``lower``, ``upper``,
+            ``sources`` (with an estimate), ``no_estimate`` (share of the estimates that could not
+            be made for want of a score).
+        """
+        missing = np.isnan(errors)
+        of_sources = errors[:, ~missing.all(axis=0)]
+        if not of_sources.size:
+            nothing = dict.fromkeys(("error", "std", "lower", "upper"), np.nan)
+            return {**nothing, "sources": 0, "no_estimate": 1.0}
+        lower, upper = self.interval(np.nanmean(of_sources, axis=0))
+        return {
+            "error": float(np.nanmean(of_sources, axis=0).mean()),
+            "std": float(np.nanmean(of_sources, axis=1).std()),
+            "lower": lower,
+            "upper": upper,
+            "sources": of_sources.shape[1],
+            "no_estimate": float(missing.mean()),
+        }
+
+    def interval(self, values: np.ndarray) -> tuple[float, float]:
+        """Bootstrap interval for the mean of one value a source; see `mean_interval`."""
+        return mean_interval(values, level=self.level, seed=self.seed)
+
+
+PLAIN = StudySettings()
+CLEAN = "none"
+_STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
+
+
+def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str) -> np.ndarray:
+    """Estimate each row by the regressor of its repeat, fitted without its source.
+
+    Parameters
+    ----------
+    training : Rows
+        What is fitted on, but for the rows of the source to estimate.
+    evaluated : Rows
+        What is estimated; may be, but need not be, rows of the same table.
+    method : str
+        Name in `autoeval.estimation.methods.methods`.
+    target : str
+        Column of the accuracy.
+
+    Returns
+    -------
+    ndarray of shape (len(evaluated),)
+        Clipped to what is possible; NaN where a score is missing.
+
+    Raises
+    ------
+    InputError
+        If `evaluated` has repeats that `training` lacks.
+    """
+    known = np.unique(training["repeat"]).tolist()
+    unknown = np.setdiff1d(evaluated["repeat"], known).tolist()
+    if unknown:
+        raise InputError(
+            f"Expected dropout repeats {known}, those fitted on, but got {unknown}: score both "
+            "meta-sets with the same --repeats."
+        )
+    estimates = np.full(len(evaluated), np.nan)
+    pairs = {(s, r) for s, r in zip(evaluated["source"], evaluated["repeat"], strict=True)}
+    for source, repeat in sorted(pairs):
+        rows = (evaluated["source"] == source) & (evaluated["repeat"] == repeat)
+        others = (training["source"] != source) & (training["repeat"] == repeat)
+        fitted = make_method(method).fit(training.where(others), target)
+        estimates[rows] = fitted.predict(evaluated.where(rows))
+    return find_target(target).clip(estimates)
+
+
+def mean_by_source(values: np.ndarray, source: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Average values (N,) over the rows of each of S sources, (S,); NaN where there are none."""
+    known = np.isfinite(values)
+    rows = [values[known & (source == name)] for name in names]
+    return np.array([part.mean() if len(part) else np.nan for part in rows])
+
+
+def held_out_under_corruption(
+    table: pd.DataFrame,
+    settings: StudySettings = PLAIN,
+    *,
+    fitted_on: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Estimate every corrupted sample set by a regressor that never saw its source.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Score table of a meta-set of corruptions, such as `configs/metasets/corruptions.py` makes:
+        one corruption for each sample set.
+    settings : StudySettings
+    fitted_on : DataFrame, optional
+        Score table of another meta-set of the same sources to fit on, for example the mild one; by
+        default `table` itself. Scores that `table` lacks are not fitted on.
+
+    Returns
+    -------
+    DataFrame
+        One row a sample set, repeat and method: ``source``, ``sample_set``, ``corruption`` and
+        ``severity`` (`CLEAN` and 0 for a source's own images), ``method``, ``true``, ``estimate``.
+
+    Raises
+    ------
+    InputError
+        If no sample set is of one corruption, a column is missing, there are fewer than three
+        sources, or `fitted_on` lacks the repeats of `table`.
+    """
+    steps = _corruptions(table)
+    table = table[steps["severity"].notna()]
+    evaluated = settings.rows(table)
+    if fitted_on is None:
+        training = evaluated
+    else:
+        training = settings.rows(fitted_on[fitted_on.columns.intersection(table.columns)])
+    known = steps.loc[table.index].reset_index(drop=True)
+    parts = [
+        known.assign(
+            source=evaluated["source"],
+            sample_set=evaluated["sample_set"],
+            method=method,
+            true=evaluated[settings.target],
+            estimate=estimate_held_out(training, evaluated, method, settings.target),
+        )
+        for method in settings.methods
+    ]
+    return pd.concat(parts, ignore_index=True).astype({"severity": int})
+
+
+def error_by(
+    held_out: pd.DataFrame, column: str = "severity", settings: StudySettings = PLAIN
+) -> pd.DataFrame:
+    """Average the errors of `held_out_under_corruption`, sources weighing the same.
+
+    Parameters
+    ----------
+    held_out : DataFrame
+    column : {"severity", "corruption"}
+        What to set apart.
+    settings : StudySettings
+
+    Returns
+    -------
+    DataFrame
+        One row a value of `column` and method: ``sample_sets``, ``true`` and ``estimate`` (means),
+        ``error`` (mean absolute error), ``lower``, ``upper``, ``bias`` (mean of estimate less
+        true), ``sources`` (with an estimate), ``no_estimate`` (share of the sample sets that a
+        method could not estimate for want of a box, which no mean holds).
+    """
+    names = sources(held_out)
+    records = []
+    for (value, method), rows in held_out.groupby([column, "method"], sort=False):
+        missed = (rows["estimate"] - rows["true"]).to_numpy()
+        means = {
+            name: mean_by_source(values, rows["source"].to_numpy(), names)
+            for name, values in {
+                "true": rows["true"].to_numpy(),
+                "estimate": rows["estimate"].to_numpy(),
+                "error": np.abs(missed),
+                "bias": missed,
+            }.items()
+        }
+        lower, upper = settings.interval(means["error"])
+        records.append(
+            {column: value, "method": method, "sample_sets": rows["sample_set"].nunique()}
+            | {name: float(np.nanmean(by_source)) for name, by_source in means.items()}
+            | {"lower": lower, "upper": upper, "sources": int(np.isfinite(means["error"]).sum())}
+            | {"no_estimate": float(rows["estimate"].isna().mean())}
+        )
+    return pd.DataFrame(records).sort_values(column, kind="stable", ignore_index=True)
+
+
+def _corruptions(table: pd.DataFrame) -> pd.DataFrame:
+    """Read ``corruption`` and ``severity`` of each row; NaN where it is something else."""
+    if "transforms" not in table:
+        raise InputError("Expected a score table with a column `transforms`, which is missing.")
+    steps = [
+        (CLEAN, 0) if kind == SEED else _corruption(text)
+        for kind, text in zip(table["kind"], table["transforms"], strict=True)
+    ]
+    columns = pd.DataFrame(steps, columns=["corruption", "severity"], index=table.index)
+    if not (columns["severity"] > 0).any():
+        example = next((t for t in table["transforms"] if t), "none at all")
+        raise InputError(
+            f"Expected sample sets of one corruption, such as 'gaussian_noise 3', but got "
+            f"'{example}': make them with --metaset configs/metasets/corruptions.py."
+        )
+    return columns
+
+
+def _corruption(text: str) -> tuple[str | None, float]:
+    found = _STEP.fullmatch(text)
+    if found is None or get_transform(found["name"]).meaning != "severity":
+        return None, np.nan
+    return found["name"], int(found["severity"])

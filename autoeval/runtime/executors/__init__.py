@@ -1,1 +1,0 @@
-"""Where jobs run: in this process, or on the workers of a Ray cluster."""

@@ -1,0 +1,235 @@
+"""Measure estimates of new images of a site that the fit contains.
+
+    python -m benchmarks.known_sites halves DATA NAME=PREDICTIONS ... [--out FILE]
+    python -m benchmarks.known_sites changes WORK_DIR DETECTOR [--apart] [--out FILE]
+
+`halves` divides the images of every site of vehicles and persons at random, fits on one half and
+estimates the other, with the site named and as a new site; the priors are fitted without the
+detector and the other sites are not in the fit. `--together` fits on one half of all sites.
+`changes` reads the work dir of `autoeval study changes`: it fits on the untouched images of a site
+and estimates the changed ones. The images are the same, or with `--apart` other ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from autoeval.calibration import CalibrationPrior
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.known_site import SITE
+from autoeval.estimation.pair_table import FEATURES
+from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import TrainingSet, truth_of_samples
+from autoeval.monitoring.site_records import record_of
+from autoeval.regression import Prior, Scaling
+from autoeval.report.tables import to_markdown
+from benchmarks.panel import (
+    family,
+    fit_calibration_prior,
+    fit_prior,
+    read_calibration_prior,
+    read_panel,
+    read_sets,
+)
+
+CATEGORIES = {"vehicle", "person"}
+DRAWS = 4
+
+
+def parse_args() -> argparse.Namespace:
+    """Read the options."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    halves = commands.add_parser("halves")
+    halves.add_argument("data", type=Path)
+    halves.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+    halves.add_argument("--draws", type=int, default=DRAWS, help="divisions of each site")
+    halves.add_argument("--together", action="store_true", help="fit on one half of all sites")
+    changes = commands.add_parser("changes")
+    changes.add_argument("work_dir", type=Path)
+    changes.add_argument("detector", help="its name in the panel")
+    changes.add_argument("--apart", action="store_true", help="fit on images that are not changed")
+    for own in (halves, changes):
+        own.add_argument("--out", type=Path, help="CSV of every estimate")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and print."""
+    args = parse_args()
+    parts = []
+    if args.command == "changes":
+        observed, priors = observed_sites(args.work_dir), priors_without(args.detector)
+        for site in tqdm(observed, args.detector):
+            parts.append(changes(site, *priors, apart=args.apart).assign(detector=args.detector))
+    for named in args.detectors if args.command == "halves" else ():
+        name, _, folder = named.partition("=")
+        sets, priors = list(of_sites(args.data, Path(folder))), priors_without(name)
+        for draw in tqdm(range(args.draws), name):
+            of_draw = halves(sets, draw, *priors, together=args.together)
+            parts.append(of_draw.assign(detector=name, draw=draw))
+    estimates = pd.concat(parts, ignore_index=True)
+    if args.out:
+        estimates.to_csv(args.out, index=False)
+    print(to_markdown(summary(estimates).round(1).reset_index()))
+
+
+def of_sites(data: Path, predictions: Path) -> Iterator[TrainingSet]:
+    """Read the sites of vehicles and persons with the boxes of a detector."""
+    for of in read_sets(data, predictions):
+        if of.everywhere and set(of.truth.categories) <= CATEGORIES:
+            yield of
+
+
+def priors_without(name: str) -> tuple[Scaling, Prior, CalibrationPrior]:
+    """Fit the priors on the detectors of the panel that are of another kind."""
+    rows, calibrations = read_panel()
+    kin = rows["detector"].str.split("_").str[0] == name.split("_")[0]
+    _, scaling, prior = fit_prior(rows[~kin])
+    others = {k: of for k, of in calibrations.items() if k.split("_")[0] != name.split("_")[0]}
+    return scaling, prior, read_calibration_prior(fit_calibration_prior(others))
+
+
+def halves(
+    sets: Sequence[TrainingSet],
+    draw: int,
+    scaling: Scaling,
+    prior: Prior,
+    of_boxes: CalibrationPrior,
+    *,
+    together: bool = False,
+) -> pd.DataFrame:
+    """Fit on one half of the images of each site, and estimate the other."""
+    fitted, new = zip(*(divided(of, draw) for of in sets), strict=True)
+    parts = []
+    alone = [((a,), (b,)) for a, b in zip(fitted, new, strict=True)]
+    for fit, asked in [(fitted, new)] if together else alone:
+        try:
+            known, calibration = calibrated_rows(fit, prior=of_boxes)
+        except InputError as error:
+            print(f"{fit[0].name}: {error}")
+            continue
+        model = BayesianRegression(features=FEATURES, scaling=scaling, prior=prior).fit(known)
+        for of in asked:
+            own = labelled_rows(of, calibration).dropna(subset=["mAP"])
+            parts.append(estimated(model, own, of.name))
+    return pd.concat(parts, ignore_index=True)
+
+
+def divided(of: TrainingSet, draw: int) -> tuple[TrainingSet, TrainingSet]:
+    """Divide the images of a site at random into two halves."""
+    order = np.random.default_rng([draw, len(of.boxes)]).permutation(len(of.boxes))
+    first, second = (np.sort(part) for part in np.array_split(order, 2))
+    return part_of(of, first), part_of(of, second)
+
+
+def part_of(of: TrainingSet, images: np.ndarray) -> TrainingSet:
+    """Keep some images of a site."""
+    boxes, truth = of.boxes.on_images(images), of.truth.on_images(images)
+    return TrainingSet(of.name, of.family, boxes, truth, of.statistics, everywhere=True)
+
+
+def observed_sites(work_dir: Path) -> list[dict[str, TrainingSet]]:
+    """Read the untouched and the changed images of each site; by change, "" for untouched."""
+    sites: dict[str, dict[str, TrainingSet]] = {}
+    for path in sorted(work_dir.glob("*.parquet")):
+        rows = pd.read_parquet(path)
+        first, records = rows.iloc[0], [record_of(row) for row in rows.to_dict("records")]
+        boxes = SiteBoxes.of_evidence([of.evidence() for of in records], ("vehicle", "person"))
+        columns = (("true/boxes", "f8"), ("true/labels", "i8"), ("true/crowds", "?"))
+        parts = [[np.frombuffer(value, kind) for value in rows[name]] for name, kind in columns]
+        labels = [
+            (own.reshape(-1, 4), label, crowd) for own, label, crowd in zip(*parts, strict=True)
+        ]
+        name, truth = str(first["source"]), truth_of_samples(boxes, labels)
+        made = TrainingSet(
+            name, family(name), boxes, truth, ReferenceStatistics.of(boxes.clean), everywhere=True
+        )
+        sites.setdefault(name, {})[str(first["transforms"])] = made
+    return [of for of in sites.values() if "" in of]
+
+
+def changes(
+    site: dict[str, TrainingSet],
+    scaling: Scaling,
+    prior: Prior,
+    of_boxes: CalibrationPrior,
+    *,
+    apart: bool = False,
+) -> pd.DataFrame:
+    """Fit on the untouched images of a site, and estimate the changed ones."""
+    before, parts = site[""], []
+    names = [image.image_id for image in before.boxes.clean.images]
+    for change, after in site.items():
+        chosen = [image.image_id for image in after.boxes.clean.images]
+        if not change:
+            continue
+        kept = part_of(before, np.flatnonzero(np.isin(names, chosen) != apart))
+        known, calibration = calibrated_rows([kept if apart else before], prior=of_boxes)
+        if not apart:
+            known = labelled_rows(kept, calibration)
+        known = known.dropna(subset=["mAP"])
+        if len(known):
+            model = BayesianRegression(features=FEATURES, scaling=scaling, prior=prior).fit(known)
+            own = labelled_rows(after, calibration).dropna(subset=["mAP"])
+            parts.append(estimated(model, own, after.name).assign(change=change))
+    return pd.concat(parts) if parts else pd.DataFrame()
+
+
+def estimated(model: BayesianRegression, rows: pd.DataFrame, site: str) -> pd.DataFrame:
+    """Estimate each category of a site, named and as a new site."""
+    at = model.known_site(site).accuracies if site in set(model.rows_["source"]) else {}
+    rows = rows[rows["category"].isin(at)]
+    parts = (
+        {
+            "named": model.predict(rows.assign(**{SITE: site})),
+            "new": model.predict(rows.drop(columns=["family", "source"])),
+        }
+        if len(rows)
+        else {}
+    )
+    tables = [
+        pd.DataFrame(
+            {
+                "way": way,
+                "site": site,
+                "category": rows["category"].to_numpy(),
+                "true": rows["mAP"].to_numpy(),
+                "carried": rows["category"].map(at).to_numpy(),
+                "estimate": [of.value for of in intervals],
+                "lower": [of.lower for of in intervals],
+                "upper": [of.upper for of in intervals],
+            }
+        )
+        for way, intervals in parts.items()
+    ]
+    return pd.concat(tables) if tables else pd.DataFrame()
+
+
+def summary(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate errors, that of the labelled accuracy carried over, coverage and half-widths."""
+    by = ["category", "detector", "way"]
+    rows = estimates.assign(
+        mae=100 * (estimates["estimate"] - estimates["true"]).abs(),
+        bias=100 * (estimates["estimate"] - estimates["true"]),
+        carried_over=100 * (estimates["carried"] - estimates["true"]).abs(),
+        coverage=100.0 * estimates["true"].between(estimates["lower"], estimates["upper"]),
+        half_width=50 * (estimates["upper"] - estimates["lower"]),
+        n=1,
+    )
+    names = ["mae", "bias", "carried_over", "coverage", "half_width"]
+    return rows.groupby(by)[names].mean().join(rows.groupby(by)["n"].sum())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,2 +1,0 @@
-# Continues the pattern of the visible centres, which it is told, behind the box.
-counter = dict(type="autoeval.counting.capture.baselines.PatternCompletion", centres="oracle")

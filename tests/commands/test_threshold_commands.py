@@ -1,0 +1,93 @@
+"""From labels and predictions to precision, recall and F1 at a threshold, in the shell."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from autoeval.cli import main
+
+SAMPLE = Path(__file__).parents[2] / "docs/getting-started/sample"
+SITE = ("--predictions", SAMPLE / "new_predictions.json", "--images-list", SAMPLE / "new_site.json")
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    files = ("--labels", SAMPLE / "val.json", "--predictions", SAMPLE / "val_predictions.json")
+    assert run("fit", *files, "--work-dir", folder) == 0
+    return folder / "estimator.parquet"
+
+
+def test_an_estimate_has_them_beside_map_and_the_page_has_the_curve(fitted, tmp_path, capsys):
+    options = ("--estimator", fitted, *SITE, "--score-thr", ".3", "--work-dir", tmp_path)
+    assert run("estimate", *options, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"precision@0.3", "recall@0.3", "f1@0.3"} < set(found["estimate"]["beside"])
+    assert any(row["threshold"] == 0.3 for row in found["curve"])
+    assert (tmp_path / "report/threshold_curve.png").is_file()
+
+
+def test_all_labels_of_a_plan_for_recall_give_what_is_counted_exactly(fitted, tmp_path, capsys):
+    plan, exact = tmp_path / "plan", tmp_path / "exact"
+    target = ("--target", "recall", "--score-thr", ".3")
+    assert (
+        run("label", "plan", "--estimator", fitted, *SITE, *target, "--n", 30, "--work-dir", plan)
+        == 0
+    )
+    shutil.copy(SAMPLE / "new_labels.json", plan / "annotations.json")
+    capsys.readouterr()
+    assert (
+        run(
+            "label",
+            "estimate",
+            "--plan",
+            plan,
+            "--labels",
+            plan / "annotations.json",
+            "--score-thr",
+            ".5",
+            "--json",
+        )
+        == 0
+    )
+    whole = json.loads(capsys.readouterr().out)["labelled_estimate"]["whole"]
+    assert (
+        run(
+            "threshold",
+            "--labels",
+            SAMPLE / "new_labels.json",
+            "--predictions",
+            SAMPLE / "new_predictions.json",
+            "--work-dir",
+            exact,
+        )
+        == 0
+    )
+    curve = json.loads((exact / "result.json").read_text())["curve"]
+    counted = {(row["measure"], row["threshold"]): row["value"] for row in curve}
+    assert whole["recall@0.3"]["combined"]["estimate"]["value"] == pytest.approx(
+        counted["recall", 0.3]
+    )
+    for measure in ("precision", "recall", "f1"):
+        value = whole[f"{measure}@0.5"]["combined"]["estimate"]["value"]
+        assert value == pytest.approx(counted[measure, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--target", "recall"), "--score-thr"),
+        (("--score-thr", "1.5"), "over 0 and under 1"),
+        (("--score-thr", ".3", "--iou", ".6001"), "IoU of COCO"),
+        (("--score-thr", ".999"), "No box on these images has a score over 0.999"),
+    ],
+)
+def test_bad_thresholds(fitted, tmp_path, options, message, capsys):
+    assert run("estimate", "--estimator", fitted, *SITE, *options, "--work-dir", tmp_path) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,171 @@
+"""Any callable as a detector: its passes, and what it may do wrong."""
+
+import numpy as np
+import pytest
+
+from autoeval.detectors.altered_images import shrink
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.errors import InputError
+from autoeval.estimation.observation.observing import Observer
+from autoeval.metasets.task import Task
+
+WORDS = ("car", "person")
+
+
+def find_bright(images):
+    """Find the hull of all bright pixels; its score is how bright they are."""
+    boxes, scores, labels = [], [], []
+    for image in images:
+        ys, xs = np.nonzero(image[:, :, 0] > 150)
+        none = len(xs) == 0
+        boxes.append([] if none else [[xs.min(), ys.min(), xs.max() + 1, ys.max() + 1]])
+        scores.append([] if none else [image[ys, xs, 0].max() / 255])
+        labels.append([] if none else ["person"])
+    return boxes, scores, labels
+
+
+def street(width=64, height=48):
+    image = np.zeros((height, width, 3), np.uint8)
+    image[10:30, 20:40] = 200
+    return image
+
+
+def answering(boxes, scores, labels):
+    return BlackBoxDetector(lambda images: (boxes, scores, labels), WORDS, name="mine")
+
+
+def test_clean_boxes_and_what_is_missing():
+    detector = BlackBoxDetector(find_bright, WORDS)
+    first, second = detector.observe([street(), np.zeros((8, 8, 3), np.uint8)], ["a", "b"])
+    np.testing.assert_array_equal(first.clean.boxes, [[20, 10, 40, 30]])
+    assert (first.clean.labels.tolist(), first.image_size, first.image_id) == ([1], (48, 64), "a")
+    assert len(second.clean) == 0
+    assert first.why_missing("half_size") == "the pass was made without half_size"
+    for field in ("perturbed", "candidates", "logits", "features"):
+        assert "black box" in first.why_missing(field)
+
+
+@pytest.mark.parametrize("size", [(64, 48), (65, 49)])  # odd sizes round
+def test_the_half_size_pass_finds_the_same_object(size):
+    detector = BlackBoxDetector(find_bright, WORDS)
+    (found,) = detector.observe([street(*size)], ["a"], wants=("half_size",))
+    np.testing.assert_allclose(found.half_size.boxes, [[20, 10, 40, 30]], atol=2)  # a pixel
+
+
+def test_what_is_found_in_the_grey_is_dropped():
+    def find(images):
+        found = [[0, 0, 9, 9]] if images[0][-1, -1, 0] == 0 else [[0, 0, 4, 4], [40, 30, 60, 40]]
+        return [found], [[0.5] * len(found)], [[0] * len(found)]
+
+    (found,) = BlackBoxDetector(find, WORDS).observe(
+        [np.zeros((48, 64, 3), np.uint8)], ["a"], wants=("half_size",)
+    )
+    np.testing.assert_array_equal(found.half_size.boxes, [[0, 0, 8, 8]])
+
+
+def test_half_is_half_in_each_direction_on_a_canvas_of_the_same_size():
+    small = shrink(street())
+    assert small.shape == (48, 64, 3)
+    np.testing.assert_array_equal(np.unique(small[24:]), [114])
+    np.testing.assert_array_equal(small[5:15, 10:20], 200)
+
+
+def test_views_are_found_on_altered_images():
+    (found,) = BlackBoxDetector(find_bright, WORDS).observe([street()], ["a"], wants=("views",))
+    # darker (140, under 150), brighter (255), flatter (171)
+    assert [len(view) for view in found.views] == [0, 1, 1]
+    assert found.views[1].scores[0] == 1.0
+
+
+def test_it_refuses_repeats_with_the_reason():
+    with pytest.raises(InputError, match=r"no dropout repeats .* no features that dropout could"):
+        BlackBoxDetector(find_bright, WORDS).observe([street()], ["a"], repeats=3)
+
+
+def test_settings_tell_detectors_apart():
+    one, two = (
+        BlackBoxDetector(find_bright, WORDS, settings={"score_thr": t}) for t in (0.01, 0.3)
+    )
+    assert one.fingerprint != two.fingerprint
+    assert one.settings["score_thr"] == 0.01
+    assert one.fingerprint == BlackBoxDetector(str, WORDS, settings={"score_thr": 0.01}).fingerprint
+
+
+def test_the_content_of_weights_tells_detectors_apart(tmp_path):
+    weights, copy = tmp_path / "w.pt", tmp_path / "copy.pt"
+    weights.write_bytes(b"first")
+    copy.write_bytes(b"first")
+    first, same = (BlackBoxDetector(find_bright, WORDS, weights=of) for of in (weights, [copy]))
+    # sha256 of "first", by `printf first | sha256sum`
+    assert first.settings["weights"] == ["a7937b64b8caa58f"]
+    assert first.fingerprint == same.fingerprint
+    weights.write_bytes(b"retrained")
+    assert BlackBoxDetector(find_bright, WORDS, weights=weights).fingerprint != first.fingerprint
+    two = BlackBoxDetector(find_bright, WORDS, weights=[weights, copy])
+    assert len(two.settings["weights"]) == 2
+    with pytest.raises(InputError, match=r"none\.pt: No such file"):
+        BlackBoxDetector(find_bright, WORDS, weights=tmp_path / "none.pt")
+
+
+def test_it_is_identified_by_weights_or_settings(tmp_path):
+    (tmp_path / "w.pt").write_bytes(b"w")
+    assert BlackBoxDetector(find_bright, WORDS, weights=tmp_path / "w.pt").is_identified
+    assert BlackBoxDetector(find_bright, WORDS, settings={"size": 640}).is_identified
+    assert not BlackBoxDetector(find_bright, WORDS).is_identified
+
+
+def test_a_callable_that_raises():
+    def find(images):
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(InputError, match="mine failed on 1 images, from 'a' on: RuntimeError: out"):
+        BlackBoxDetector(find, WORDS, name="mine").observe([street()], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ((np.zeros((1, 4)), [0.5]), "Expected three lists"),
+        (({}, {}, {}), "but got 0, 0 and 0"),
+        (([[]] * 2, [[]] * 2, [[]] * 2), "of 1 images, one array each, but got 2, 2 and 2"),
+        (([[[1, 2, np.nan, 4]]], [[0.5]], [[0]]), "image 'a' has NaN"),
+        (([[[1, 2, 3, 4]]], [[np.nan]], [[0]]), "image 'a' has nan"),
+        (([[[1, 2, 3, 4]]], [[1.5]], [[0]]), r"scores in \[0, 1\] but image 'a' has 1.5"),
+        (([[[1, 2, 3, 4]]], [[0.5, 0.4]], [[0]]), "image 'a' is malformed"),
+        (([[[1, 2, 3]]], [[0.5]], [[0]]), "image 'a' is malformed"),
+        (([[[1, 2, 3, 4]]], [[0.5]], [["cat"]]), "labels cat are not among the categories"),
+        (([[[1, 2, 3, 4]]], [[0.5]], [[2]]), "labels are from 0 to 1, these from 2 to 2"),
+        (([[[0.1, 0.2, 0.3, 0.4]]], [[0.5]], [[0]]), r"in pixels but those of 'a' lie in \[0, 1\]"),
+    ],
+)
+def test_answers_that_are_refused(answer, told):
+    detector = BlackBoxDetector(lambda images: answer, WORDS)
+    with pytest.raises(InputError, match=told):
+        detector.observe([street()], ["a"])
+
+
+def test_boxes_outside_are_clipped_or_dropped_and_counted():
+    boxes = [[[-5, -5, 70, 20], [70, 0, 80, 20], [5, 5, 5, 9]]]
+    detector = answering(boxes, [[0.5, 0.4, 0.3]], [[0, 1, 1]])
+    (found,) = detector.observe([street()], ["a"])
+    np.testing.assert_array_equal(found.clean.boxes, [[0, 0, 64, 20]])
+    assert detector.n_outside == 2
+
+
+def test_its_representation_says_what_it_is():
+    detector = BlackBoxDetector(find_bright, WORDS, name="bright")
+    assert repr(detector) == "<BlackBoxDetector 'bright', 2 categories>"
+    assert repr(Observer(detector, Task("street", WORDS, ()))) == (
+        "<Observer of 'street' by <BlackBoxDetector 'bright', 2 categories>>"
+    )
+
+
+def test_categories_may_hold_a_word_several_times():
+    """As those of torchvision, in which "N/A" stands for each number that COCO does not use."""
+    words = ("N/A", "car", "N/A", "N/A", "bus")
+    answer = [[[1, 2, 3, 4], [1, 2, 5, 6]]], [[0.5, 0.6]], [[4, 2]]
+    (found,) = BlackBoxDetector(lambda images: answer, words).observe([street()], ["a"])
+    assert found.clean.labels.tolist() == [4, 2]
+    named = BlackBoxDetector(lambda images: (*answer[:2], [["bus", "car"]]), words)
+    (found,) = named.observe([street()], ["a"])
+    assert found.clean.labels.tolist() == [4, 1]

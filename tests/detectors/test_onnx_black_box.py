@@ -1,0 +1,90 @@
+"""A network of ours in ONNX Runtime as a black box finds what it finds in MMDetection."""
+
+import re
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from autoeval.boxes import match_boxes
+from autoeval.data.images import read_image
+from autoeval.detectors import load_detector
+from autoeval.detectors.black_box import BlackBoxDetector
+
+pytest.importorskip("onnx", reason="needs the extra 'test': onnx")
+onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra 'test': onnxruntime")
+SIDE = 416
+DOC = Path(__file__).parents[3] / "docs" / "how-to" / "predictions.md"
+
+
+class Decoded(torch.nn.Module):
+    """YOLOX up to boxes and scores, without suppression, as it is usually exported."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, pixels):
+        head = self.model.bbox_head
+        scores, moves, objects = head(self.model.extract_feat(pixels))
+        sizes = [level.shape[-2:] for level in scores]
+        priors = torch.cat(head.prior_generator.grid_priors(sizes, device="cpu", with_stride=True))
+
+        def flat(levels):
+            return torch.cat([level.flatten(2).transpose(1, 2) for level in levels], 1)
+
+        confidence = flat(scores).sigmoid() * flat(objects).sigmoid()
+        return head._bbox_decode(priors, flat(moves)), confidence
+
+
+@pytest.fixture(scope="module")
+def detector(shared):
+    return load_detector("yolox_nano", checkpoint=shared / "weights" / "yolox_nano_coco.pth")
+
+
+@pytest.fixture(scope="module")
+def session(detector, tmp_path_factory):
+    path = tmp_path_factory.mktemp("onnx") / "yolox_nano.onnx"
+    pixels = torch.zeros(1, 3, SIDE, SIDE)
+    network = Decoded(detector.model).eval()
+    torch.onnx.export(network, (pixels,), str(path), input_names=["pixels"], dynamo=False)
+    return onnxruntime.InferenceSession(str(path))
+
+
+def documented(session, categories):
+    """Run the example of the documentation."""
+    blocks = re.findall(r"```python\n(.*?)```", DOC.read_text(), re.DOTALL)
+    (example,) = [block for block in blocks if "session.run" in block]
+    names = {"session": session, "categories": categories, "np": np, "cv2": cv2}
+    names["BlackBoxDetector"] = BlackBoxDetector
+    exec(compile(example, str(DOC), "exec"), names)
+    return names["detector"]
+
+
+def test_the_same_boxes(detector, session, shared):
+    black_box = documented(session, detector.categories)
+    folder = shared / "real" / "vehicle"
+    paths = [folder / "carla_drive/images/0001.jpg", folder / "highway_top/images/0001.jpg"]
+    images, names = [read_image(path) for path in paths], ["a", "b"]
+    ours = black_box.observe(images, names, wants=("half_size", "views"))
+    theirs = detector.observe(images, names, wants=("half_size", "views"))
+    for mine, reference, image in zip(ours, theirs, images, strict=True):
+        limits = np.array([image.shape[1], image.shape[0]] * 2)
+        for found, expected in zip(
+            (mine.clean, *mine.views), (reference.clean, *reference.views), strict=True
+        ):
+            found, expected = found.above(0.05), expected.above(0.05)
+            rows, columns, overlaps = match_boxes(found.boxes, expected.boxes.clip(0, limits))
+            assert len(found) == len(expected) == len(rows) > 0
+            assert overlaps.min() > 0.99
+            np.testing.assert_allclose(
+                found.scores[rows], expected.scores[columns], rtol=0, atol=1e-3
+            )
+            np.testing.assert_array_equal(found.labels[rows], expected.labels[columns])
+        # Half the size on a canvas is half the input size, but for the grey around it.
+        sure = mine.half_size.above(0.3), reference.half_size.above(0.3)
+        _, _, overlaps = match_boxes(sure[0].boxes, sure[1].boxes.clip(0, limits))
+        assert len(overlaps)
+        assert np.median(overlaps) > 0.9

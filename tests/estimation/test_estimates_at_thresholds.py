@@ -1,0 +1,164 @@
+"""Precision, recall and F1 at a threshold without labels: counts, scores, regression, estimate."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.category_scores import CategoryScores, labelled_rows
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.pair_table import category_weights, features_at, with_target
+from autoeval.estimation.site import Site
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import training_set
+from autoeval.metrics.operating_point import image_counts, value_of
+from autoeval.targets import MEASURES, OperatingPoint, points_at
+from tests.made_sites import N_IMAGES, random_found, truth_from
+
+
+def labelled(name, seed, **options):
+    found = random_found(seed)
+    return training_set(SiteBoxes(found), truth_from(found), name=name, **options)
+
+
+@pytest.fixture(scope="module")
+def sets():
+    return [labelled(f"s{k}", k, everywhere=True) for k in range(4)]
+
+
+@pytest.fixture(scope="module")
+def estimator(sets):
+    return fit_sets(sets, context={})
+
+
+@pytest.fixture(scope="module")
+def site():
+    return Site(SiteBoxes(random_found(9)))
+
+
+@pytest.mark.parametrize("name", ["precision@0.4", "recall@0.4", "f1@0.355:0.75"])
+def test_the_truth_of_a_pair_is_counted_on_its_images(sets, estimator, name):
+    point = OperatingPoint.of(name)
+    rows = with_target(labelled_rows(sets[1], estimator.calibration_), name)
+    ends = [np.floor(100 * point.score_thr) / 100, np.ceil(100 * point.score_thr) / 100]
+    for value, ranking in zip(rows[name], sets[1].rankings, strict=True):
+        counts = [image_counts(ranking, of, point.level).sum(axis=1) for of in ends]
+        expected = np.mean(counts, axis=0)[:, None]
+        assert value == pytest.approx(value_of(point.measure, expected), rel=1e-5)
+
+
+def test_a_category_of_a_labelled_set_is_counted_on_the_images_that_hold_it():
+    found = random_found(0)
+    truth = truth_from(found)
+    truth = truth.where((truth.label != 0) | (truth.image > 5))  # no car in the first images
+    own = training_set(SiteBoxes(found), truth, name="s")
+    rows = with_target(labelled_rows(own, fit_sets([own], context={}).calibration_), "recall@0.4")
+    holding = own.rankings[0].take(np.flatnonzero(own.rankings[0].n_true))
+    assert rows["recall@0.4"][0] == pytest.approx(value_of("recall", image_counts(holding, 0.4)))
+    precision = with_target(rows, "precision@0.1")["precision@0.1"][0]
+    assert precision == pytest.approx(value_of("precision", image_counts(holding, 0.1)))
+    assert precision > value_of("precision", image_counts(own.rankings[0], 0.1))
+
+
+def scored(estimator, site, names):
+    boxes = SiteBoxes(site.boxes.clean, calibration=estimator.calibration_)
+    features = [features_at(name)[0] for name in names]
+    every = [CategoryScores(boxes, k, np.arange(N_IMAGES), features) for k in range(5)]
+    return features, every
+
+
+def test_scores_are_ratios_of_expected_counts_on_both_ways(estimator, site):
+    names = [*points_at(0.4), *points_at(0.3, 0.75)]
+    features, (car, *_) = scored(estimator, site, names)
+    row = car.row()
+    boxes = site.boxes.clean
+    mine = boxes.label == 0
+    p = estimator.calibration_.probabilities(boxes.scores[mine])
+    over = boxes.scores[mine] > 0.3
+    assert row["expected_precision@0.3:0.75"] == pytest.approx(p[5, over].mean())
+    packed = pd.DataFrame([{"expected_counts": row["expected_counts"]}])
+    for name, feature in zip(names, features, strict=True):
+        assert with_target(packed, name)[feature][0] == pytest.approx(row[feature], rel=1e-5)
+
+
+def test_scores_of_images_drawn_again_are_those_of_the_images_repeated(estimator, site):
+    names = points_at(0.4)
+    features, (car, *_) = scored(estimator, site, names)
+    counts = np.random.default_rng(0).integers(0, 3, (2, N_IMAGES))
+    drawn, once = car.resample(counts), car.resample(np.ones((1, N_IMAGES), int))
+    for feature in features:
+        assert once[feature][0] == pytest.approx(car.row()[feature])
+    found = site.boxes.clean
+    (score,) = car._scores
+    for feature, measure in zip(features, ("precision", "recall", "f1"), strict=True):
+        per_image = score._counts(OperatingPoint(measure, 0.4))
+        shown = np.unique(found.image[found.label == 0])
+        shown = [k for k in shown if k in score._found.images]
+        assert per_image.shape[1] == len(shown)
+        for times, value in zip(counts, drawn[feature], strict=True):
+            repeated = np.repeat(per_image, times[score._found.images], axis=1)
+            assert value == pytest.approx(value_of(measure, repeated))
+
+
+def test_the_weights_of_categories_make_the_ratio_of_summed_counts(estimator, site):
+    names = points_at(0.4)
+    features, every = scored(estimator, site, names)
+    rows = pd.DataFrame([of.row() for of in every])
+    for name, feature in zip(names, features, strict=True):
+        weights = category_weights(rows, name)
+        point = OperatingPoint.of(name)
+        counts = np.sum([of._scores[0]._counts(point).sum(axis=1) for of in every], axis=0)
+        together = value_of(point.measure, counts[:, None])
+        assert weights @ rows[feature] == pytest.approx(together, rel=1e-5)
+    assert category_weights(rows, "mAP").tolist() == [0.2] * 5
+
+
+def test_an_estimate_has_the_three_measures_beside_or_in_its_place(estimator, site, tmp_path):
+    estimator.save(tmp_path / "e.parquet")
+    again = AccuracyEstimator.load(tmp_path / "e.parquet")
+    beside = again.predict_site(site, 0.4).beside
+    assert [name for name in beside if "@" in name] == list(points_at(0.4))
+    for name in points_at(0.4):
+        estimate = again.for_target(name).predict_site(site)
+        of = beside[name]
+        assert (estimate.value, estimate.lower) == pytest.approx((of["value"], of["lower"]))
+        assert 0 <= estimate.lower < estimate.value < estimate.upper <= 1
+        assert estimate.sampling_std > 0
+        assert len(estimate.per_category) == 5
+        assert f"estimated {name}: " in str(estimate)
+        json.dumps(estimate.to_dict(), allow_nan=False)
+    truth = truth_from(site.boxes.clean)
+    known = training_set(site.boxes, truth, name="new")
+    counts = np.sum([image_counts(of, 0.4) for of in known.rankings], axis=0)
+    for name, measure in zip(points_at(0.4), MEASURES, strict=True):
+        assert beside[name]["lower"] < value_of(measure, counts) < beside[name]["upper"]
+
+
+def test_a_fit_of_recall_is_that_for_its_target(sets, estimator, site):
+    fitted = fit_sets(sets, context={}, target="recall@0.4")
+    changed = estimator.for_target("recall@0.4")
+    assert fitted.predict_site(site).value == pytest.approx(changed.predict_site(site).value)
+    assert fitted.fit_result_.cross_validation[0].target == "recall@0.4"
+    assert fitted.for_target("mAP").predict_site(site).value == pytest.approx(
+        estimator.predict_site(site).value
+    )
+
+
+class TestBadInput:
+    def test_no_box_over_the_threshold(self, estimator, site):
+        with pytest.raises(InputError, match=r"over 0\.999, the highest is 0\.99"):
+            estimator.predict_site(site, 0.999)
+
+    def test_a_table_without_counts(self, estimator):
+        old = estimator.table_.drop(columns=["counts", "expected_counts"])
+        with pytest.raises(InputError, match="fit again"):
+            BayesianRegression(target="recall@0.3").fit(old)
+
+    def test_categories_without_labelled_objects(self, estimator):
+        unlabelled = estimator.table_.assign(counts=None)
+        with pytest.raises(InputError, match=r"None of the 20 pairs .* has a recall@0\.3"):
+            BayesianRegression(target="recall@0.3").fit(unlabelled)

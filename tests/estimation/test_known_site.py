@@ -1,0 +1,165 @@
+"""New images of a site of the fit: its labelled accuracy, and the change that scores predict."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import autoeval
+from autoeval.cli import main
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.known_site import SITE, sampling_stds
+from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.regression import MixedModel, Pairs, Prior, Scaling, Variances
+from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
+
+ONE = Scaling(np.zeros(1), np.ones(1))
+
+
+def pair(x, sampling, *names):
+    return Pairs(np.array([[x]]), np.array([sampling]), *(np.array([name]) for name in names))
+
+
+def test_other_images_of_a_pair_share_all_its_effects():
+    """Residual .1, variances of .001 each; with sampling .005 the pair is worth 4 parts of 9."""
+    prior = Prior((0.0,), intercept=0.3, intercept_std=0.0, calibration_std=0.0)
+    variances = Variances(0.001, 0.001, 0.001, 0.001, 0.0)
+    model = MixedModel(ONE, prior, variances=[variances])
+    model.fit(pair(0.0, 0.005, "f", "p", "c"), np.array([0.4]))
+    same = model.predict(pair(0.0, 0.002, "f", "p", "c"))
+    np.testing.assert_allclose(same.mean, [0.3 + 0.1 * 4 / 9])
+    np.testing.assert_allclose(same.std**2, [0.004 - 0.004**2 / 0.009 + 0.002])
+    for names, parts in ((("f", "p", "d"), 2), (("f", "q", "c"), 2), (("g", "p", "c"), 1)):
+        other = model.predict(pair(0.0, 0.002, *names))
+        np.testing.assert_allclose(other.mean, [0.3 + 0.1 * parts / 9])
+
+
+def test_the_sampling_error_is_that_of_the_influence_of_images():
+    """One object in each of two images, one of them found: the influences are .5 and -.5."""
+    hits = np.ones((10, 1))
+    ranking = RankedDetections.of(np.array([0.9]), np.array([0]), hits, np.ones(2), hits)
+    assert sampling_stds(ranking) == pytest.approx(
+        dict.fromkeys(("mAP_std", "mAP50_std", "mAP75_std"), 0.5)
+    )
+    alone = RankedDetections.of(np.array([0.9]), np.array([0]), hits, np.ones(1), hits)
+    assert np.isnan(sampling_stds(alone)["mAP_std"])
+
+
+def table(**columns):
+    rows = {
+        "kind": "seed",
+        "source": ["a", "a", "b"],
+        "family": ["f", "f", "g"],
+        "category": ["car", "dog", "car"],
+        "n_images": 40,
+        "likely_share": 0.3,
+        "box_size": -1.8,
+        "mAP": [0.6, 0.3, 0.2],
+        "expected_ap": [0.3, 0.25, 0.2],
+    }
+    return pd.DataFrame({**rows, "mAP_std": 0.02, **columns})
+
+
+def asked(**columns):
+    rows = table().iloc[:1].drop(columns=["family", "source", "mAP", "mAP_std"])
+    return rows.assign(**columns)
+
+
+def test_equal_scores_carry_the_labelled_accuracy_over_and_other_scores_move_it():
+    fitted = BayesianRegression().fit(table())
+    (new,) = fitted.predict(asked())
+    (same,) = fitted.predict(asked(**{SITE: "a"}))
+    assert abs(same.value - 0.6) < 0.02 < abs(new.value - 0.6)
+    assert same.upper - same.lower < (new.upper - new.lower) / 2
+    assert fitted.predict(asked(**{SITE: "a"}, likely_share=0.9, box_size=-1.0)) == [same]
+    (lower,) = fitted.predict(asked(**{SITE: "a"}, expected_ap=0.2))
+    assert lower.raw / same.raw == pytest.approx(0.22 / 0.32)
+    assert lower.upper - lower.lower > same.upper - same.lower
+
+
+def test_an_accuracy_that_few_images_measured_counts_for_less():
+    noisy, exact = (
+        BayesianRegression().fit(table(mAP_std=std)).predict(asked(**{SITE: "a"}))[0]
+        for std in (0.1, 0.02)
+    )
+    assert noisy.raw < exact.raw and noisy.upper - noisy.lower > exact.upper - exact.lower
+    (unknown,) = (
+        BayesianRegression().fit(table().drop(columns="mAP_std")).predict(asked(**{SITE: "a"}))
+    )
+    assert np.isfinite(unknown.value)
+
+
+def test_a_category_that_was_not_labelled_there_shares_the_place_alone():
+    fitted = BayesianRegression().fit(table())
+    (cat,) = fitted.predict(asked(**{SITE: "a"}, category="cat"))
+    (new,) = fitted.predict(asked(category="cat"))
+    (car,) = fitted.predict(asked(**{SITE: "a"}))
+    assert car.upper - car.lower < cat.upper - cat.lower < new.upper - new.lower
+
+
+def test_a_site_that_the_fit_does_not_contain_is_refused_with_those_that_it_does():
+    with pytest.raises(InputError, match=r"no site 'gate'. It knows a, b"):
+        BayesianRegression().fit(table()).predict(asked(**{SITE: "gate"}))
+
+
+def write_coco(folder, seed, every=1):
+    """Write predictions of made boxes and labels, every one or fewer of them, as COCO."""
+    found = random_found(seed)
+    truth = truth_from(found)
+    columns = {n: getattr(truth, n)[::every] for n in ("image", "label", "boxes", "crowd")}
+    truth = replace(truth, **columns)
+    numbers = {word: k + 1 for k, word in enumerate(WORDS)}
+
+    def entries(of, **more):
+        sides = np.column_stack([of.boxes[:, :2], of.boxes[:, 2:] - of.boxes[:, :2]])
+        return [
+            {"image_id": int(i), "category_id": int(c) + 1, "bbox": list(map(float, b)), **extra}
+            for i, c, b, extra in zip(of.image, of.label, sides, more["each"], strict=True)
+        ]
+
+    labels = [{"id": k, "iscrowd": 0, "area": 1.0} for k in range(len(truth.label))]
+    images = [
+        {"id": k, "file_name": f"{k}.jpg", "width": 200, "height": 200} for k in range(N_IMAGES)
+    ]
+    content = {
+        "images": images,
+        "categories": [{"id": number, "name": word} for word, number in numbers.items()],
+        "annotations": entries(truth, each=labels),
+    }
+    (folder / f"gate{seed}.json").write_text(json.dumps(content))
+    scores = [{"score": float(score)} for score in found.scores]
+    (folder / f"found{seed}.json").write_text(json.dumps(entries(found, each=scores)))
+    return folder / f"gate{seed}.json", folder / f"found{seed}.json"
+
+
+def test_a_site_is_named_in_python_and_in_the_shell(tmp_path, capsys):
+    labels, found = write_coco(tmp_path, 0)
+    fitted = autoeval.fit(labels, predictions=found, work_dir=tmp_path / "fit")
+    new, same = fitted.predict(found), fitted.predict(found, site="gate0")
+    assert same.upper - same.lower < new.upper - new.lower
+    labelled = fitted.table_.set_index("category")["mAP"]
+    for category, of in same.per_category.items():
+        assert of["value"] == pytest.approx(labelled[category], abs=0.1)
+        assert of["lower"] < labelled[category] < of["upper"]
+    shell = ["estimate", "--estimator", tmp_path / "fit/estimator.parquet", "--predictions", found]
+    shell += ["--work-dir", tmp_path / "out"]
+    assert main([*map(str, shell), "--site", "gate0"]) == 0
+    assert "on the labelled images of gate0" in capsys.readouterr().out
+    assert main([*map(str, shell), "--site", "yard"]) != 0
+    assert "It knows gate0" in capsys.readouterr().err
+
+
+def test_a_joined_fit_knows_the_sites_of_each(tmp_path):
+    for seed in (0, 1):
+        labels, found = write_coco(tmp_path, seed, every=1 + seed)
+        autoeval.fit(labels, predictions=found, work_dir=tmp_path / f"fit{seed}")
+    joined = autoeval.fit(join=[tmp_path / "fit0", tmp_path / "fit1"])
+    values = [
+        joined.predict(tmp_path / "found1.json", site=site).value for site in ("gate0", "gate1")
+    ]
+    labelled = joined.table_.groupby("source")["mAP"].mean()
+    assert labelled["gate1"] < labelled["gate0"] - 0.1
+    assert abs(values[1] - labelled["gate1"]) < 0.05 < values[0] - labelled["gate1"]

@@ -1,0 +1,125 @@
+"""Curves over score thresholds, and the threshold that is chosen by one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.cli import main
+from autoeval.errors import InputError
+from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.operating_curve import (
+    ENDS,
+    THRESHOLDS,
+    choose_threshold,
+    exact_curve,
+    expected_curve,
+    labelled_curve,
+)
+from autoeval.estimation.site import Site
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.plan import make_plan
+from autoeval.metrics.operating_point import image_counts, value_of
+from autoeval.targets import MEASURES
+from tests.estimation.test_estimates_at_thresholds import labelled
+from tests.label_worlds import label_set, make_site
+from tests.made_sites import random_found
+
+
+def straight(width=0.1):
+    """Recall falls from .9 to .1, precision rises from .5 to .9, F1 is the best at .6."""
+    rows = []
+    for t in np.arange(1, 10) / 10:
+        of = {"recall": 1 - t, "precision": 0.45 + t / 2, "f1": 0.7 - abs(t - 0.6)}
+        rows += [(t, name, v, v - width, v + width) for name, v in of.items()]
+    return pd.DataFrame(rows, columns=["threshold", "measure", *ENDS])
+
+
+def test_the_highest_threshold_with_a_recall_and_the_lowest_with_a_precision():
+    chosen = choose_threshold(straight(), recall=0.75)
+    assert [chosen.threshold, chosen.first, chosen.last] == pytest.approx([0.25, 0.15, 0.35])
+    assert chosen.at["precision"]["value"] == pytest.approx(0.575)
+    chosen = choose_threshold(straight(), precision=0.7)
+    assert [chosen.threshold, chosen.first, chosen.last] == pytest.approx([0.5, 0.3, 0.7])
+    assert "a precision of 70: 0.50 (0.30 to 0.70)" in str(chosen)
+
+
+def test_the_best_f1_and_those_within_a_point_of_it():
+    chosen = choose_threshold(straight())
+    assert [chosen.threshold, chosen.first, chosen.last] == pytest.approx([0.6, 0.59, 0.61])
+
+
+def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
+    chosen = choose_threshold(straight(), recall=0.85)
+    assert [chosen.first, chosen.threshold] == pytest.approx([0.1, 0.15])
+    nowhere = choose_threshold(straight(), recall=0.99)
+    assert "no threshold is estimated to reach a recall of 99" in str(nowhere)
+    assert nowhere.to_dict()["threshold"] is None
+
+
+@pytest.mark.parametrize("wanted", [{"recall": 1.2}, {"precision": 0}, dict.fromkeys(MEASURES[:2])])
+def test_bad_wishes(wanted):
+    wanted = {name: 0.5 if value is None else value for name, value in wanted.items()}
+    with pytest.raises(InputError):
+        choose_threshold(straight(), **wanted)
+
+
+def test_the_curve_of_a_site_is_that_of_its_estimates():
+    estimator = fit_sets([labelled(f"s{k}", k, everywhere=True) for k in range(3)], context={})
+    estimate = estimator.predict_site(Site(SiteBoxes(random_found(9))), 0.4)
+    curve = expected_curve(estimator, estimate).set_index(["measure", "threshold"])
+    for name in MEASURES:
+        for end in ENDS:
+            assert curve.loc[(name, 0.4), end] == pytest.approx(estimate.beside[f"{name}@0.4"][end])
+    assert len(curve) == len(MEASURES) * len(THRESHOLDS)
+
+
+def test_all_labels_give_the_exact_curve_and_few_come_near():
+    site = make_site(77, n_images=100, categories=("car", "bus"))
+    plan = make_plan(site.pool, fit_assistance([make_site(k) for k in range(3)]), n=100, priors={})
+    exact = exact_curve(site.rankings).set_index(["measure", "threshold"])
+    counts = np.sum([image_counts(of, 0.35) for of in site.rankings], axis=0)
+    assert exact.loc[("f1", 0.35), "value"] == pytest.approx(value_of("f1", counts))
+    whole = labelled_curve(plan, label_set(site, range(100)))
+    for row in whole.itertuples():
+        known = exact.loc[(row.measure, row.threshold), "value"]
+        assert [row.lower, row.value, row.upper] == pytest.approx([known] * 3)
+    few = labelled_curve(plan, label_set(site, plan.drawn[:30])).set_index(["measure", "threshold"])
+    held = [
+        few.loc[key, "lower"] <= exact.loc[key, "value"] <= few.loc[key, "upper"]
+        for key in few.index
+    ]
+    assert np.mean(held) > 0.7
+
+
+class TestCommand:
+    FILES = (
+        "--labels",
+        "docs/getting-started/sample/val.json",
+        "--predictions",
+        "docs/getting-started/sample/val_predictions.json",
+    )
+
+    def test_the_labelled_set_is_counted_exactly(self, tmp_path, capsys):
+        assert main(["threshold", *self.FILES, "--recall", ".7", "--work-dir", str(tmp_path)]) == 0
+        said = capsys.readouterr().out
+        chosen = float(said.partition("a recall of 70: ")[2].split()[0])
+        curve = pd.read_csv(tmp_path / "report/threshold_curve.csv")
+        recall = curve[curve["measure"] == "recall"].set_index("threshold")["value"]
+        assert recall[chosen] >= 0.7 > recall[round(chosen + 0.01, 2)]
+        assert (
+            "<svg" in (tmp_path / "report.html").read_text()
+            or "<img" in (tmp_path / "report.html").read_text()
+        )
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ((), "Expected --estimator FILE"),
+            ((*FILES, "--recall", "90"), "over 0 and under 1"),
+            (("--plan", "nowhere"), "--plan needs --labels"),
+        ],
+    )
+    def test_what_is_missing_is_said(self, options, message, capsys):
+        assert main(["threshold", *options]) == 2
+        assert message in capsys.readouterr().err

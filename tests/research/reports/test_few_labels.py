@@ -1,0 +1,115 @@
+"""The backtest of few labels, from made work dirs and made labelled sets to its tables."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from label_worlds import make_site
+
+from autoeval.errors import InputError
+from autoeval.estimation.observation.recording import LABELLED
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import training_set
+from autoeval.labels.labelled_site import pack_site
+from autoeval.labels.pseudo_labels import with_pseudo_labels
+from autoeval.research.reports.few_labels import labels_from_files_report, labels_report
+from autoeval.research.studies.label_backtest import effective_labels
+
+NAMES = ("a", "b", "c", "d")
+
+
+@pytest.fixture(scope="module")
+def work_dir(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("work")
+    sites = [make_site(k, n_images=70, name=name) for k, name in enumerate(NAMES)]
+    boxes = [
+        {"source": s.name, "family": s.name, LABELLED: pack_site(s.pool, s.truth)} for s in sites
+    ]
+    rows = [
+        {
+            "source": site.name,
+            "sample_set": "own",
+            "kind": "seed",
+            "transforms": "",
+            "repeat": 0,
+            "n_images": 70,
+            "expected_ap": site.pool.found.scores.mean(),
+            "likely_share": (site.pool.found.scores > 0.3).mean(),
+            "box_size": -1.8,
+            "mAP": site.rankings[0].average_precision().mean(),
+        }
+        for site in sites
+    ]
+    pd.DataFrame(boxes).to_parquet(folder / "boxes.parquet")
+    pd.DataFrame(rows).to_parquet(folder / "scores.parquet")
+    return folder
+
+
+def test_every_site_and_estimator_is_evaluated(work_dir, tmp_path):
+    report = labels_report(work_dir, draws=6)
+    tables = {part.name: part.table for part in report.parts}
+    evaluated = tables["labels_by_site"]
+    assert sorted(set(evaluated["site"])) == list(NAMES)
+    assert set(evaluated["k"]) == {5, 10, 20, 30, 50}
+    assert evaluated["coverage"].between(0, 1).all()
+    errors = tables["labels"].pivot(index="k", columns="estimator", values="error")
+    assert (errors.loc[50] < errors.loc[5]).all()
+    assert len(tables["labels_correlation"]) == 4
+    assert len(tables["labels_stopping"]) == 2
+    assert {path.suffix for path in report.write(tmp_path)} == {".png", ".md", ".csv"}
+
+
+def test_no_site_is_large_enough(work_dir):
+    with pytest.raises(InputError, match="None of 4 sites has 71 images"):
+        labels_report(work_dir, draws=2, fewest=71)
+
+
+def test_one_labelled_set_is_fitted_on_and_the_other_families_are_evaluated(tmp_path):
+    sets = [
+        training_set(SiteBoxes(site.pool.found), site.truth, name=site.name, everywhere=True)
+        for site in (make_site(k, n_images=64, name=name) for k, name in enumerate(NAMES))
+    ]
+    report = labels_from_files_report(sets[:2], sets, draws=6)
+    by_site = {part.name: part.table for part in report.parts}["labels_from_files_by_site"]
+    pairs = by_site[(by_site["k"] == 10) & (by_site["estimator"] == "combined")]
+    assert sorted(pairs["site"]) == ["a", "b", "c", "c", "d", "d"]
+    errors = by_site.pivot_table(index="k", columns="estimator", values="error")
+    assert (errors.loc[50] < errors.loc[10]).all()
+    assert "a, b" in report.about
+    with pytest.raises(InputError, match="None of 4 sites has 65 images"):
+        labels_from_files_report(sets[:2], sets, fewest=65)
+
+
+def test_the_effective_sample_size_of_the_sample_estimate_is_its_size():
+    rows = [
+        {"site": "a", "category": "c", "fitted_on": on, "k": 10, "n_images": 100} | figures
+        for on, size in (("x", 0.2), ("y", 0.4))
+        for figures in (
+            {"estimator": "sample", "rmse": size},
+            {"estimator": "combined", "rmse": size / 2},
+        )
+    ]
+    effective = effective_labels(pd.DataFrame(rows))["effective"]
+    # 1 / w = 1 / 100 + (1 / 10 - 1 / 100) / 4
+    assert effective.tolist() == pytest.approx(2 * [10, 1 / (0.01 + 0.09 / 4)])
+
+
+def test_pseudo_labels_are_read_from_files(tmp_path):
+    site = make_site(3, n_images=30, name="here")
+    found = site.pool.found
+    rows = [
+        {
+            "image_id": found.images[k].image_id,
+            "category": "van",
+            "bbox": [float(x), float(y), float(x2 - x), float(y2 - y)],
+            "score": float(score),
+        }
+        for k, (x, y, x2, y2), score in zip(found.image, found.boxes, found.scores, strict=True)
+    ]
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "here.json").write_text(json.dumps(rows))
+    helped = with_pseudo_labels(site, tmp_path, {"van": "car"})
+    assert np.sort(helped.pseudo_labels.scores) == pytest.approx(np.sort(found.scores), abs=1e-6)
+    with pytest.raises(InputError, match="found 0"):
+        with_pseudo_labels(make_site(3, name="there"), tmp_path, {"van": "car"})

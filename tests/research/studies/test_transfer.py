@@ -1,0 +1,111 @@
+"""What the study of transfer fits on and what it evaluates."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.estimation.pair_table import FEATURES
+from autoeval.research.reports.transfer import transfer_report
+from autoeval.research.studies.transfer import (
+    by_labelled_set,
+    families_left_out,
+    few_families,
+    figures,
+    in_hindsight,
+    labelled_of,
+    places_of,
+    strays,
+)
+from tests.estimation.test_bayesian_regression import pair_table
+
+
+def scores():
+    """Places of six families and a labelled set that comes from the first of them."""
+    places = pair_table(categories=("car", "van")).assign(kind="seed", repeat=0)
+    own = pair_table(n=8, seed=1).assign(kind="category", repeat=0, source="set", family="family0")
+    own = own.assign(category=[f"word{k}" for k in range(len(own))])
+    return pd.concat([places, own], ignore_index=True)
+
+
+def test_figures_worked_by_hand():
+    evaluated = pd.DataFrame(
+        {
+            "family": ["a", "a", "b"],
+            "true": [0.5, 0.5, 0.2],
+            "estimate": [0.4, 0.7, np.nan],
+            "lower": [0.3, 0.6, np.nan],
+            "upper": [0.6, 0.8, np.nan],
+            "constant": [0.4, 0.4, 0.4],
+        }
+    )
+    found = figures(evaluated)
+    # family a: errors .1 and .2; family b is refused, so the constant's .2 counts
+    assert found["error"] == pytest.approx((0.15 + 0.2) / 2)
+    assert found["by_pair"] == pytest.approx((0.1 + 0.2 + 0.2) / 3)
+    assert found["constant"] == pytest.approx((0.1 + 0.2) / 2)
+    assert found["coverage"] == pytest.approx(0.5) and found["refused"] == pytest.approx(0.5)
+    assert found["half_width"] == pytest.approx((0.15 + 0.1) / 2)
+
+
+def test_a_labelled_set_never_evaluates_its_own_family():
+    table = scores()
+    places, labelled = places_of(table), labelled_of(table)
+    assert "family0" not in set(by_labelled_set(labelled, places)["family"])
+    assert "family0" not in set(few_families(places, labelled, m=1, draws=2)["family"])
+    # where families are left out, the set is left out together with its own
+    alone, both = families_left_out(places), families_left_out(places, labelled)
+    own = (alone["family"] == "family0").to_numpy()
+    np.testing.assert_allclose(alone["estimate"][own], both["estimate"][own])
+    assert not np.allclose(alone["estimate"][~own], both["estimate"][~own])
+
+
+def test_a_set_that_is_better_than_its_scores_tell_stands_out():
+    places, own = places_of(scores()), labelled_of(scores())
+    better = own.assign(source="seen", mAP=own["mAP"] + 0.1)
+    off = strays(places, pd.concat([own, better])).set_index("set")["off"]
+    assert list(off.index) == ["places by the others", "set", "seen"]
+    assert off["seen"] - off["set"] == pytest.approx(0.1)
+
+
+def test_no_line_errs_less_than_the_best_in_hindsight():
+    places = places_of(scores())
+    options = {"features": FEATURES}
+    best = figures(in_hindsight(places, **options))["error"]
+    x = np.c_[np.ones(len(places)), places["expected_ap"]]
+    squares = x @ np.linalg.lstsq(x, places["mAP"], rcond=None)[0]
+    assert 0 < best <= figures(in_hindsight(places, **options).assign(estimate=squares))["error"]
+    assert best < figures(families_left_out(places, **options))["error"]
+    exact = places.assign(mAP=0.1 + 0.8 * places["expected_ap"])
+    assert figures(in_hindsight(exact, **options))["error"] == pytest.approx(0)
+
+
+def test_m_families_are_fitted_on_and_all_others_evaluated():
+    places = places_of(scores())
+    evaluated = few_families(places, m=4, draws=3)
+    assert (evaluated.groupby("draw")["family"].nunique() == 2).all()
+    with pytest.raises(InputError, match="1 to 5 families"):
+        few_families(places, m=0)
+
+
+def test_the_report_holds_every_way_and_size():
+    report = transfer_report(scores(), sizes=(0, 2), draws=1, without=("word0",))
+    ways, sizes, evidence = (
+        part.table["way"].drop_duplicates().tolist() for part in report.parts[:3]
+    )
+    assert ways == [
+        "other places of the category",
+        "other places of all categories",
+        "places of the other categories alone",
+        "other places and set",
+        "set alone",
+        "set without word0",
+    ]
+    assert sizes == ["0 and the labelled set", "2 and the labelled set", "2"]
+    assert evidence == ["boxes alone (1 pass)"]
+    assert report.parts[3].table["way"].tolist() == [
+        *["one for each category"] * 2,
+        *["one for all"] * 2,
+    ]
+    with pytest.raises(InputError, match="3 families or more but got 1"):
+        transfer_report(scores().query("family == 'family1'"))

@@ -1,0 +1,145 @@
+"""Rows of jobs in files that know their job, and claims on jobs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pandas as pd
+import pyarrow.parquet
+import pytest
+
+from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.store import Claims, DamagedRowsError, RowStore, read_row_file, write_row_file
+
+ROWS = pd.DataFrame(
+    {"mAP": [0.25, float("nan")], "repeat": [0, 1], "source": ["w0", None], "ok": [True, False]}
+)
+JOBS = [Job(key, 1, payload) for key, payload in (("a", 0.5), ("b", 0.25), ("c", 0.125))]
+
+
+def measure(job, advance):
+    return [{"mAP": job.payload, "note": "x" * 40}]
+
+
+def test_rows_come_back_as_they_were(tmp_path):
+    write_row_file(tmp_path / "a.parquet", "a", ROWS)
+    pd.testing.assert_frame_equal(read_row_file(tmp_path / "a.parquet", "a"), ROWS)
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
+    """Law over all bytes: what is read is what was written, or it is refused."""
+    path = tmp_path / "a.parquet"
+    write_row_file(path, "a", ROWS)
+    content, refused = path.read_bytes(), 0
+    for place in range(0, len(content), 7):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x41]) + content[place + 1 :])
+        try:
+            pd.testing.assert_frame_equal(read_row_file(path, "a"), ROWS)
+        except DamagedRowsError:
+            refused += 1
+    assert refused > 20
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-9]), "cannot be read"),
+        (lambda path: path.write_bytes((path.parent / "b.parquet").read_bytes()), "another job, b"),
+        (lambda path: pd.DataFrame({"x": [1]}).to_parquet(path), "Parquet file of something else"),
+    ],
+)
+def test_a_damaged_file_is_named_and_its_job_alone_runs_again(tmp_path, spoil, reason):
+    store, done = RowStore(tmp_path), []
+    run_jobs(JOBS, measure, store, what="test")
+    spoil(store.path("a"))
+
+    def again(job, advance):
+        done.append(job.key)
+        return measure(job, advance)
+
+    with pytest.warns(UserWarning, match=rf"a\.parquet .*{reason}.*its job runs again"):
+        run_jobs(JOBS, again, store, what="test")
+    assert done == ["a"]
+    assert store.table("abc")["mAP"].tolist() == [0.5, 0.25, 0.125]
+
+
+def test_rows_changed_by_other_means_are_noticed(tmp_path):
+    store = RowStore(tmp_path)
+    run_jobs(JOBS, measure, store, what="test")
+    path = store.path("b")
+    table = pyarrow.parquet.read_table(path)
+    changed = table.set_column(0, "mAP", pyarrow.array([0.9]))
+    pyarrow.parquet.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
+    with pytest.warns(UserWarning, match="does not match its checksum"):
+        assert store.finished("abc") == {"a", "c"}
+
+
+OWNER = """
+import sys, time
+from autoeval.runtime.store import Claims
+claims = Claims(sys.argv[1])
+print(claims.take("job"), flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_claim_dies_with_its_owner(tmp_path):
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout is not None and owner.stdout.readline() == "True\n"
+    claims = Claims(tmp_path)
+    assert claims.is_taken("job") and not claims.take("job")
+    os.kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    with claims.kept():
+        assert not claims.is_taken("job") and claims.take("job")
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_runs_of_one_folder_share_the_jobs(tmp_path):
+    """Each of them waits within a job until the other is within one, too."""
+    jobs = [Job(f"job{k}", 1, payload=k) for k in range(12)]
+    done, counts, both = [], [], threading.Barrier(2)
+
+    def work(job, advance):
+        both.wait(timeout=60)
+        done.append(job.key)
+        return [{"value": job.payload**2}]
+
+    def run():
+        counts.append(run_jobs(jobs, work, RowStore(tmp_path), what="test"))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(done) == sorted(job.key for job in jobs)
+    assert [(count.done, count.reused) for count in counts] == [(6, 6), (6, 6)]
+    values = RowStore(tmp_path).table(job.key for job in jobs)["value"]
+    assert values.tolist() == [k**2 for k in range(12)]
+
+
+def test_a_run_waits_for_the_jobs_of_another(tmp_path):
+    store = RowStore(tmp_path)
+    other = store.claims()
+    other.take("a")
+
+    def finish():
+        time.sleep(0.3)
+        store.write("a", [{"value": 7}])
+        other.release("a")
+
+    thread = threading.Thread(target=finish)
+    thread.start()
+    counts = run_jobs([Job("a", 1)], lambda job, advance: [{"value": 0}], store, what="test")
+    thread.join()
+    assert (counts.done, counts.reused) == (0, 1)
+    assert store.table(["a"])["value"].tolist() == [7]
