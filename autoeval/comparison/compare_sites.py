@@ -18,7 +18,7 @@ from autoeval.comparison.ranking import (
     joint_covariance,
     probability_of_best,
 )
-from autoeval.comparison.without_labels import Side, compare_label_free
+from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.data.labels.content import LabelSet
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.score_range import unseen_warning

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.comparison.pair_model import PairPrior
-from autoeval.comparison.without_labels import LabelFree
+from autoeval.comparison.unlabelled_difference import LabelFree
 from autoeval.data.labels.content import LabelSet
 from autoeval.errors import InputError
 from autoeval.estimation.site import Site

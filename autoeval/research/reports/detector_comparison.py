@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from autoeval.comparison.common_ground import check_fits, on_common_ground
 from autoeval.comparison.pair_model import pair_prior
-from autoeval.comparison.without_labels import Side, compare_label_free
+from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site import Site
