@@ -24,7 +24,7 @@ GROUPS = {
         "label estimate": "estimate accuracy from a few labels and all that needs none",
         "compare": "say which of several detectors is better on new images, labelled or not",
         "threshold": "choose the score threshold for a recall, a precision or the best F1",
-        "monitor": "watch many places: which is worst, and which has changed",
+        "monitor": "watch many sites: which is worst, and which has changed",
         "check": "read everything once without the network and say what a run would meet",
     },
     "research": {

@@ -19,7 +19,7 @@ def add_execution_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("execution")
     group.add_argument("--executor", default="local", choices=("local", "ray"))
     group.add_argument("--address", help="of a Ray cluster, or auto (default: this machine alone)")
-    group.add_argument("--workers", type=int, metavar="N", help="default: as many as there is room")
+    group.add_argument("--workers", type=int, metavar="N", help="default: as many as memory allows")
     group.add_argument(
         "--num-gpus-per-worker", type=float, metavar="X", help="default: 1 where there are GPUs"
     )

@@ -17,17 +17,17 @@ def add_image_options(group: argparse._ActionsContainer, purpose: str) -> None:
     group.add_argument(
         "--images",
         metavar="PATH",
-        help="folder, COCO JSON, film, image, pattern ('site/**/*.jpg'), text file of paths, or - "
+        help="folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file of paths, or - "
         f"for paths on standard input: images to {purpose}",
     )
     add_image_details(group)
 
 
 def add_image_details(group: argparse._ActionsContainer) -> None:
-    """Declare what a COCO JSON and a film need beside their path."""
+    """Declare what a COCO JSON and a video need with their path."""
     group.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
     group.add_argument(
-        "--every", metavar="2s|N", help="frames of films: one in so many seconds, or every Nth"
+        "--every", metavar="2s|N", help="frames of videos: one in so many seconds, or every Nth"
     )
 
 

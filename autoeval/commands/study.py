@@ -34,8 +34,8 @@ SCORES = {
     "repeats": ("errors_by_size", "error by the number of dropout repeats"),
     "severity": ("severities", "error by severity of a corruption"),
     "labels": ("few_labels", "error, coverage and width with a few labels"),
-    "transfer": ("transfer", "errors at other places and categories"),
-    "places": ("site_order", "are probabilities of the order of places right"),
+    "transfer": ("transfer", "errors at other sites and categories"),
+    "places": ("site_order", "are probabilities of the order of sites right"),
     "regressors": ("other_regressors", "the default regressor beside those of scikit-learn"),
 }
 BOXES = {
@@ -45,7 +45,7 @@ BOXES = {
     "examples": ("image_examples", "the least and the most stable images, with their boxes"),
 }
 COMPARISONS = {"compare": ("detector_comparison", "are differences between detectors right")}
-CHANGES = {"changes": ("changes", "which changes of a place are seen, and when an alarm is raised")}
+CHANGES = {"changes": ("changes", "which changes of a site are seen, and when an alarm is raised")}
 """Name of a study: its file in `autoeval.research.reports`, and its question."""
 
 STUDIES = {**SCORES, **BOXES, **CHANGES, **COMPARISONS}
@@ -257,7 +257,7 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
         study.add_argument(
             "--alpha", type=float, default=0.05, help="rate of false alarms (%(default)s)"
         )
-        study.add_argument("--orders", type=int, default=20, help="of each place's images")
+        study.add_argument("--orders", type=int, default=20, help="of each site's images")
         return
     study.add_argument("--target", default="mAP", help="column of the accuracy (%(default)s)")
     if name == "transfer":
@@ -292,13 +292,13 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
         "--fewest",
         type=int,
         default=60,
-        help="images of an evaluated place (%(default)s)",
+        help="images of an evaluated site (%(default)s)",
     )
     add_pseudo_label_options(study, "a folder with SOURCE.json in COCO")
 
 
 def _add_transfer_options(study: argparse.ArgumentParser) -> None:
-    study.add_argument("--labelled", metavar="NAME", help="labelled set to go with the places")
+    study.add_argument("--labelled", metavar="NAME", help="labelled set to go with the sites")
     study.add_argument(
         "--without", nargs="+", default=(), metavar="CATEGORY", help="left out of it once"
     )

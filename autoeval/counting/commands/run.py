@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--images",
         required=True,
         metavar="DIR",
-        help="a folder, a COCO JSON, a film, a list of paths or a pattern",
+        help="a folder, a COCO JSON, a video, a list of paths or a pattern",
     )
     parser.add_argument(
-        "--every", metavar="STEP", help="which frames of films: 2s, or 10 for every tenth"
+        "--every", metavar="STEP", help="which frames of videos: 2s, or 10 for every tenth"
     )
     parser.add_argument(
         "--prompt",

@@ -26,7 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--work-dir", type=Path, default=Path("work_dirs/demo_detector"), metavar="DIR"
     )
     parser.add_argument(
-        "--images", type=int, default=150, help="images to judge on, per environment (%(default)s)"
+        "--images",
+        type=int,
+        default=150,
+        help="images to evaluate on, per environment (%(default)s)",
     )
     parser.add_argument(
         "--threads",
@@ -38,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, export, judge, report."""
+    """Train, export, evaluate, report."""
     import torch
 
     from autoeval.demo.roadworld import DETECTOR
