@@ -40,13 +40,13 @@ from autoeval.report.tables import to_markdown
 from autoeval.targets import MEASURES, points_at
 from benchmarks.panel import (
     FOLDER,
-    GROUPS,
     LABELLED,
     ROOT,
     WIDE,
     described,
     enough,
     fit_prior,
+    left_out,
     read_sets,
 )
 
@@ -149,13 +149,8 @@ def prior_of(
 
 def nested(rows: pd.DataFrame) -> pd.DataFrame:
     """Estimate every site by a prior that has seen neither the detector nor its family."""
-    families = sorted(set(rows["family"]) - {"coco"})
-    np.random.default_rng(0).shuffle(families)
     parts = []
-    folds = [(name, k) for name in dict.fromkeys(rows["detector"]) for k in range(GROUPS)]
-    for name, k in tqdm(folds, "leaving detectors and families out"):
-        held_out = rows["family"].isin(families[k::GROUPS])
-        kin = rows["detector"].str.split("_").str[0] == name.split("_")[0]
+    for name, kin, held_out in left_out(rows):
         own = rows[rows["detector"] == name]
         labelled, asked = own[own["kind"] == CATEGORY], own[held_out & enough(rows)]
         for measure in MEASURES:

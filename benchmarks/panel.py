@@ -330,15 +330,20 @@ def enough(rows: pd.DataFrame) -> pd.Series:
     return ~other | ((rows["n_boxes"] >= FEWEST_BOXES) & (rows["n_held"] >= FEWEST_IMAGES))
 
 
-def nested(rows: pd.DataFrame) -> pd.DataFrame:
-    """Estimate every site by a prior that has seen neither the detector nor its family."""
+def left_out(rows: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:
+    """Yield each detector, rows of its kin, and rows of a quarter of the families in turn."""
     families = sorted(set(rows["family"]) - {"coco"})
     np.random.default_rng(0).shuffle(families)
-    parts = []
     folds = [(name, k) for name in dict.fromkeys(rows["detector"]) for k in range(GROUPS)]
     for name, k in tqdm(folds, "leaving detectors and families out"):
-        held_out = rows["family"].isin(families[k::GROUPS])
         kin = rows["detector"].str.split("_").str[0] == name.split("_")[0]
+        yield name, kin, rows["family"].isin(families[k::GROUPS])
+
+
+def nested(rows: pd.DataFrame) -> pd.DataFrame:
+    """Estimate every site by a prior that has seen neither the detector nor its family."""
+    parts = []
+    for name, kin, held_out in left_out(rows):
         _, scaling, prior = fit_prior(rows[~kin & ~held_out])
         labelled = rows[(rows["detector"] == name) & (rows["kind"] == CATEGORY)]
         asked = rows[(rows["detector"] == name) & held_out & enough(rows)]

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands.execution_options import add_execution_options, launched, make_executor
+from autoeval.commands.execution_options import add_run_options, launched, make_executor
 from autoeval.commands.image_options import add_image_options, named_images
 from autoeval.commands.label_options import add_labels_options, translation
 from autoeval.commands.site_options import add_category_option, named_categories
@@ -50,16 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end with status 3 where the first detector is worse than another by so many points, "
         "by the whole interval",
     )
-    parser.add_argument(
-        "--work-dir",
-        type=Path,
-        default=Path("work_dirs/compare"),
-        metavar="DIR",
-        help="default: %(default)s",
-    )
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_execution_options(parser)
+    add_run_options(parser, "work_dirs/compare")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from autoeval.commands.detector_options import (
     add_teacher_options,
     named_teacher,
 )
-from autoeval.commands.execution_options import add_execution_options
+from autoeval.commands.execution_options import add_run_options
 from autoeval.commands.image_options import add_image_details
 from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
 from autoeval.commands.site_options import (
@@ -54,21 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_category_option(parser)
     add_target_options(parser)
     parser.add_argument(
-        "--work-dir",
-        type=Path,
-        default=Path("work_dirs/estimate"),
-        metavar="DIR",
-        help="default: %(default)s",
-    )
-    parser.add_argument(
         "--export",
         type=Path,
         metavar="DIR",
         help="CSV of the estimate and the images, COCO results with both",
     )
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_execution_options(parser)
+    add_run_options(parser, "work_dirs/estimate")
 
 
 def run(args: argparse.Namespace) -> int:

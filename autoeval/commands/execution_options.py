@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor, LocalExecutor
@@ -12,6 +13,20 @@ from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 
 OF_RAY = ("address", "workers", "num_gpus_per_worker", "num_cpus_per_worker")
+
+
+def add_run_options(parser: argparse.ArgumentParser, work_dir: str) -> None:
+    """Declare where results go, how they are printed, and the options of execution."""
+    parser.add_argument(
+        "--work-dir",
+        type=Path,
+        default=Path(work_dir),
+        metavar="DIR",
+        help="default: %(default)s",
+    )
+    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_execution_options(parser)
 
 
 def add_execution_options(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from autoeval.commands.detector_options import (
     add_teacher_options,
     named_teacher,
 )
-from autoeval.commands.execution_options import add_execution_options
+from autoeval.commands.execution_options import add_run_options
 from autoeval.commands.image_options import add_image_details
 from autoeval.commands.label_options import add_labels_options, translation
 from autoeval.commands.predictions_options import (
@@ -48,16 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_predictions_options(parser, "COCO results on the images, instead of a detector")
     add_image_list_option(parser)
     add_category_option(parser)
-    parser.add_argument(
-        "--work-dir",
-        type=Path,
-        default=Path("work_dirs/threshold"),
-        metavar="DIR",
-        help="default: %(default)s",
-    )
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_execution_options(parser)
+    add_run_options(parser, "work_dirs/threshold")
 
 
 def run(args: argparse.Namespace) -> int:

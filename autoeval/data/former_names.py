@@ -47,7 +47,7 @@ class FormerNames:
     Parameters
     ----------
     names : sequence of str
-        Paths of images. Those that cannot be told apart are not found.
+        Paths of images. Those that cannot be distinguished are not found.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

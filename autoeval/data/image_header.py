@@ -86,7 +86,7 @@ def read_header(source: str | os.PathLike[str] | bytes) -> ImageHeader | None:
 
 
 def image_size(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """Return height and width as `read_image` gives them; None where they cannot be told."""
+    """Return height and width as `read_image` gives them; None where they cannot be read."""
     try:
         header = read_header(path)
     except TooLargeError:
@@ -124,10 +124,10 @@ def exif_time(path: str | os.PathLike[str]) -> datetime | None:
     try:
         with Image.open(path) as image:
             exif = image.getexif()
-            told = exif.get_ifd(_IN_CAMERA).get(_TAKEN) or exif.get(_CHANGED)
+            taken = exif.get_ifd(_IN_CAMERA).get(_TAKEN) or exif.get(_CHANGED)
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
         return None
     try:
-        return datetime.strptime(str(told).strip("\0 "), _FORM)
+        return datetime.strptime(str(taken).strip("\0 "), _FORM)
     except ValueError:
         return None

@@ -108,13 +108,13 @@ def without_copies(
     """
     copies = _copies(images)
     kept = tuple(image for k, image in enumerate(images) if k not in copies)
-    return kept, tuple(f"{told}, and were left out" for told in _told(images, copies))
+    return kept, tuple(f"{named}, and were left out" for named in _copies_named(images, copies))
 
 
 def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[str, ...]:
     """Doubt an estimate that counts files which are byte by byte an earlier one; see above."""
-    told = _told(images, _copies(images))
-    return tuple(f"{t}, and count as images of their own: leave them out" for t in told)
+    named = _copies_named(images, _copies(images))
+    return tuple(f"{t}, and count as images of their own: leave them out" for t in named)
 
 
 def _copies(images: Sequence[UnlabelledImage]) -> list[int]:
@@ -122,7 +122,7 @@ def _copies(images: Sequence[UnlabelledImage]) -> list[int]:
     return [files[n][0] for n in later_copies([path for _, path in files])]
 
 
-def _told(images: Sequence[UnlabelledImage], copies: Sequence[int]) -> list[str]:
+def _copies_named(images: Sequence[UnlabelledImage], copies: Sequence[int]) -> list[str]:
     names = listed([images[k].image_id for k in copies])
-    told = f"{len(copies)} of {len(images)} images are copies of another, byte by byte ({names})"
-    return [told] if copies else []
+    named = f"{len(copies)} of {len(images)} images are copies of another, byte by byte ({names})"
+    return [named] if copies else []

@@ -147,7 +147,7 @@ BOX_CSV = LabelFormat("box_csv", "CSV of boxes (Kaggle's self-driving cars, Udac
 # Cityscapes: a JSON file of polygons for each image.
 #
 # Source: https://github.com/mcordts/cityscapesScripts (README and ``helpers/labels.py``): classes
-# with instances, and ``...group`` where single objects could not be told apart.
+# with instances, and ``...group`` where single objects could not be separated.
 
 _CITYSCAPES_PEOPLE = ("person", "rider")
 _CITYSCAPES_VEHICLES = (
