@@ -30,7 +30,6 @@ from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
 from autoeval.metasets.task import Task, load_task
 from autoeval.runtime.files import write_table
-from autoeval.targets import OperatingPoint
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
@@ -179,11 +178,6 @@ def fit(
                     loading=loading,
                 )
             else:
-                if OperatingPoint.of(target):
-                    raise InputError(
-                        f"A fit on a task with its detector is of mAP: leave {target} out of the "
-                        "fit, and name it when you estimate."
-                    )
                 return _fit_task(
                     loaded,
                     task,

@@ -5,6 +5,8 @@ import json
 import cv2
 import numpy as np
 
+from autoeval.data.coco import read_coco
+
 SIDE = 96
 CHANNEL = {"car": 0, "bus": 2}
 
@@ -95,3 +97,47 @@ def labels_of(folder, file_names, path):
     boxes = [box for box in content["annotations"] if box["image_id"] in kept]
     path.write_text(json.dumps(content | {"images": images, "annotations": boxes}))
     return path
+
+
+def write_predictions(detector, folder):
+    """Write what a detector finds on a labelled set, and at half the size, as COCO results."""
+    content = read_coco(folder / "annotations.json")
+    numbers = {image["file_name"]: image["id"] for image in images_of(folder)}
+    entries = {"clean": [], "half_size": []}
+    for image in content.images:
+        pixels = cv2.imread(str(folder / "images" / image.file_name))
+        (seen,) = detector.observe([pixels], [image.image_id], wants=("half_size",))
+        for name, of in entries.items():
+            found = getattr(seen, name)
+            for box, score, label in zip(found.boxes, found.scores, found.labels, strict=True):
+                x, y, x2, y2 = map(float, box)
+                of.append(
+                    {
+                        "image_id": numbers[image.file_name],
+                        "category": detector.categories[label],
+                        "bbox": [x, y, x2 - x, y2 - y],
+                        "score": float(score),
+                    }
+                )
+    for name, of in entries.items():
+        (folder / f"{name}.json").write_text(json.dumps(of))
+    return folder / "clean.json", folder / "half_size.json"
+
+
+def images_of(folder):
+    return json.loads((folder / "annotations.json").read_text())["images"]
+
+
+def write_distinct(folder, seed, **options):
+    """Write a labelled set of images that all differ, each with a faint thing without a label.
+
+    So every list of boxes goes down to low scores, and none looks as if it were cut.
+    """
+    write_colours(folder, seed, **options)
+    for k, path in enumerate(sorted((folder / "images").iterdir())):
+        image = cv2.imread(str(path))
+        image[0, k] = 21
+        y, x = 30 + 32 * (k % 3), 30 + 32 * (k // 3 % 3)  # between the rectangles
+        image[y : y + 2, x : x + 2, 2 * (k % 2)] = 62 + k % 5
+        cv2.imwrite(str(path), image)
+    return folder

@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
 
+TUPLE = "tuple"
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
 
@@ -82,6 +83,7 @@ class DetectorSpec:
         kept = {k: v for k, v in asdict(self).items() if k not in ("device", "trust_checkpoint")}
         kept |= {name: _absolute(kept[name]) for name in ("name", "checkpoint", "classes")}
         kept["stages"] = list(self.stages)
+        kept["cfg_options"] = _without_tuples(self.cfg_options)
         return kept
 
     @classmethod
@@ -93,7 +95,7 @@ class DetectorSpec:
         InputError
             If a file is no longer where it was.
         """
-        spec = cls(**values)
+        spec = cls(**{**values, "cfg_options": _with_tuples(values.get("cfg_options"))})
         for field, option in (("name", "config"), ("checkpoint", "checkpoint")):
             path = getattr(spec, field)
             if path and os.path.isabs(path.partition(".py:")[0]) and not _there(path):
@@ -106,6 +108,24 @@ class DetectorSpec:
     def with_changes(self, **changes: Any) -> Self:
         """Return the same with other values, where they are given."""
         return replace(self, **{name: value for name, value in changes.items() if value})
+
+
+def _without_tuples(value: Any) -> Any:
+    """Write tuples, which mmcv tells from lists and JSON does not, as ``{"tuple": [...]}``."""
+    if isinstance(value, Mapping):
+        return {name: _without_tuples(of) for name, of in value.items()}
+    if isinstance(value, list | tuple):
+        plain = [_without_tuples(of) for of in value]
+        return {TUPLE: plain} if isinstance(value, tuple) else plain
+    return value
+
+
+def _with_tuples(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if set(value) == {TUPLE}:
+            return tuple(_with_tuples(value[TUPLE]))
+        return {name: _with_tuples(of) for name, of in value.items()}
+    return [_with_tuples(of) for of in value] if isinstance(value, list) else value
 
 
 def _there(path: str) -> bool:

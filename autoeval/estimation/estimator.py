@@ -213,9 +213,10 @@ class AccuracyEstimator(EstimatorPasses):
         predictions : path-like or PredictionFiles, optional
             What the detector found, as COCO results; see `autoeval.load_predictions`.
         images : path-like or sequence, optional
-            With `predictions` all images that the detector was run on (a folder, a COCO JSON or a
-            text file with a name a line), since those without a box are not in the predictions;
-            by default those of the plan, where `labels` lie in the folder of one.
+            With `predictions` all images that the detector was run on (a folder, a COCO JSON, a
+            text file with a name a line, or a sequence as below), since those without a box are not
+            in the predictions; by default those of the plan, where `labels` lie in the folder of
+            one.
             With a detector the images to run it on: a folder, a COCO JSON file, or a sequence of
             paths or of arrays (H, W, 3), uint8, BGR.
         detector : ImageDetector, optional

@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.data.find_images import Images
+from autoeval.data.find_images import Images, UnlabelledImage, list_images
+from autoeval.data.image_folder import ImageFile
 from autoeval.data.labels.content import LabelledImage
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
@@ -104,17 +105,21 @@ class EstimatorPasses:
                 f"The method '{self.method}' reads scores that need the detector itself: "
                 f"fit by '{DEFAULT_METHOD}' to estimate from predictions."
             )
-        if images is not None and not isinstance(images, str | os.PathLike):
-            raise InputError("With predictions, `images` is a folder, a COCO JSON or a list.")
         files = predictions
         if not isinstance(files, PredictionFiles):
             files = PredictionFiles(files)
-        known: PathLike | Sequence[LabelledImage] | None = images
+        known: PathLike | Sequence[LabelledImage] | None
+        listed: Sequence[UnlabelledImage] = ()
+        if images is None or isinstance(images, str | os.PathLike):
+            known = images
+        else:
+            listed = list_images(images)
+            known = [LabelledImage(of.image_id, _file_name(of), None) for of in listed]
         if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
             known = load_plan(Path(labels).parent).found.images
         site = site_of_files(files, self.statistics_, images=known, categories=categories)
         self.check_passes(site.boxes.passes)
-        return site
+        return replace(site, images=listed) if listed else site
 
     def check_site(self, name: str) -> None:
         """Make sure that the fit has a site, and a method that knows what is particular to it.
@@ -312,6 +317,13 @@ def _repeats(fitted: int, wanted: int | None) -> int:
             f"fitted with, but got {wanted}."
         )
     return wanted
+
+
+def _file_name(image: UnlabelledImage) -> str:
+    """Return the name by which predictions may call an image."""
+    if isinstance(image, ImageFile) and not image.path.as_posix().endswith(image.image_id):
+        return image.path.as_posix()
+    return image.image_id
 
 
 def _check_teacher(features: Sequence[str], teacher: Teacher | None) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted
 from autoeval.estimation.confidence_checks import Doubt, check_confidences
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.evaluation import evaluate_pairs, has_families
 from autoeval.estimation.fit_result import FitResult
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.label_assistance import assistance_of
@@ -39,7 +41,7 @@ from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.job import Executor
 from autoeval.runtime.store import RowStore
-from autoeval.targets import AP_TARGETS
+from autoeval.targets import AP_TARGETS, OperatingPoint
 
 
 def fit_task(
@@ -74,7 +76,9 @@ def fit_task(
     work_dir : Path
     methods : sequence of str
         The first becomes the estimator; the constant predictor is always evaluated, too.
-    target : {"mAP", "mAP50", "mAP75"}
+    target : str
+        ``mAP``, ``mAP50`` or ``mAP75``; by the default method also one at a threshold, such as
+        ``recall@0.3``, which is evaluated pair by pair of source and category.
     level : float
         Nominal coverage of the intervals.
     executor, load
@@ -91,8 +95,14 @@ def fit_task(
     Raises
     ------
     InputError
-        If a method is unknown, or no sample set could be scored.
+        If a method is unknown or not for this target, or no sample set could be scored.
     """
+    at_threshold = OperatingPoint.of(target) is not None
+    if at_threshold and set(methods) != {DEFAULT_METHOD}:
+        raise InputError(
+            f"{target} is estimated by '{DEFAULT_METHOD}' alone, not by "
+            f"{listed(sorted({*methods} - {DEFAULT_METHOD}))}: leave that out."
+        )
     evaluated = list(dict.fromkeys([*methods, BASELINE]))
     for method in evaluated:
         make_method(method)
@@ -111,7 +121,7 @@ def fit_task(
         load=load,
     )
     problems = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.problems]
-    table = _usable(table, counts.failed, target, problems)
+    table = _usable(table, counts.failed, "mAP" if at_threshold else target, problems)
     task = observer.task
     table["family"] = table["source"].map(task.families).fillna(table["source"])
     if len(task.categories) == 1:
@@ -145,11 +155,18 @@ def fit_task(
         detector=observer.detector,
     )
     estimator.save(files[1])
-    results = _evaluate(table, evaluated, target, level, problems)
+    pairs = None
+    if at_threshold:
+        assert isinstance(estimator.regression_, BayesianRegression)
+        pairs = estimator.regression_.rows_
+        results = [*evaluate_pairs(pairs, target=target, level=level)]
+    else:
+        results = _evaluate(table, evaluated, target, level, problems)
     estimator.fit_result_ = FitResult(
         table,
         tuple(results),
         tuple(problems),
+        by_category=pairs is not None and not has_families(pairs),
         reliability=bins,
         files=files,
         seed_sets=tuple(seed_sets),

@@ -148,7 +148,7 @@ def site_of_files(
         if folder and Path(files.clean).is_dir():  # boxes as shares of the images
             known = with_sizes(known, images)
     else:
-        known, where = images, "the plan"
+        known, where = images, "the list of images"
     found = files.read(known, where=where, numbers=statistics.numbers)
     clean = found.clean
     passes = (clean, found.half_size, found.teacher)

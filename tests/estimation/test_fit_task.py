@@ -190,3 +190,17 @@ def test_without_options_each_image_is_seen_as_the_default_method_needs(detector
     assert set(result.table_["kind"]) == {"seed"}
     assert result.table_[list(FEATURES)].notna().all(axis=None)
     assert not [name for name in result.table_ if name.startswith("bos")]
+
+
+def test_a_fit_of_recall(detector, task, tmp_path):
+    """Boxes of the darkest world are off by (255 - 160) / 40 pixels: all have an IoU over .5."""
+    fitted = fit(detector, task, tmp_path / "work", target="recall@0.3")
+    assert fitted.regression_.rows_["recall@0.3"].tolist() == [1.0] * 4
+    ours, constant = fitted.fit_result_.cross_validation
+    assert ours.target == constant.target == "recall@0.3" and len(ours.per_source) == 4
+    loaded = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
+    images = load_image_folder(task.seed_sets[0].img_dir)
+    estimate = loaded.predict(images=images, detector=detector)
+    assert estimate.target == "recall@0.3" and 0.5 < estimate.value <= 1
+    with pytest.raises(InputError, match="by 'bayes' alone, not by bos"):
+        fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])
