@@ -298,6 +298,7 @@ def compare(
     img_dir: PathLike | None = None,
     words: Mapping[str, str] | None = None,
     categories: Categories | None = None,
+    target: str | None = None,
     level: float = 0.9,
     seed: int = 0,
     keep: Mapping[str, Keeping] | None = None,
@@ -325,6 +326,8 @@ def compare(
         Category for each word of the labels; by default equal words.
     categories : mapping of str to sequence of str, optional
         See `AccuracyEstimator.predict`.
+    target : str, optional
+        See `AccuracyEstimator.for_target`; by default that of the fits.
     level : float
         Nominal coverage of the intervals.
     seed : int
@@ -346,6 +349,8 @@ def compare(
 
     check_level(level)
     fits = named_estimators(estimators)
+    if target is not None:
+        fits = {name: of.for_target(target) for name, of in fits.items()}
     files = list(predictions or [None] * len(fits))
     if len(files) != len(fits):
         raise InputError(

@@ -33,7 +33,7 @@ from tqdm import tqdm
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.comparison.common_objects import ExpectedDifference, Found, expected_difference
-from autoeval.comparison.disagreement import disagreement
+from autoeval.comparison.disagreement import agreement, disagreement
 from autoeval.comparison.pair_model import (
     FEWEST_OBJECTS,
     PairPrior,
@@ -134,6 +134,9 @@ def main() -> None:
 
 def print_tables(found: pd.DataFrame) -> None:
     """Print the summary over all pairs, and over those of each kind."""
+    groups = pd.read_csv(PAIRS).drop_duplicates(["source", "category"])
+    of_pair = groups.set_index(["source", "category"])["group"]
+    other = (found[["site", "category"]].agg(tuple, axis=1).map(of_pair) == "other").to_numpy()
     same = found["b"].str.endswith(ROOTS)
     related = (found["a"].map(kin) == found["b"].map(kin)) & ~same
     kinds = {
@@ -141,6 +144,8 @@ def print_tables(found: pd.DataFrame) -> None:
         "Different detectors": ~same & ~related,
         "One detector at several input sizes": related,
         "One detector with other scores": same,
+        "Persons and vehicles": ~same & ~other,
+        "Other categories": ~same & other,
     }
     for title, chosen in kinds.items():
         if chosen.any():
@@ -223,17 +228,24 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
     both = a.estimates[columns].merge(
         b.estimates[[*key, "true", "estimate"]], on=key, suffixes=("_a", "_b")
     )
+    both = both.assign(n_pool=[len(a.sites[name].boxes) for name in both["source"]])
     both = both.assign(a=a.name, b=b.name, carried=carried_over(a.rows, b.rows))
     words = [words_of(category) for category in both["category"]]
     both["log_odds"] = [log_odds_on_labels(a.rows, b.rows, "mAP", of) for of in words]
     differ = {name: disagreement(*calibrated(a, b, name)) for name in set(both["source"])}
+    agree = {}
+    for name in differ:
+        first, second = calibrated(a, b, name)
+        agree[name] = agreement(first, second), agreement(second, first)
     found = []
     for site, category in zip(both["source"], both["category"], strict=True):
         k = a.sites[site].truth.categories.index(category)
         expected = expected_at(a, b, site, category)
         moments = influence_moments(a.sites[site], b.sites[site], k, expected.influence)
-        found.append((differ[site][k], expected.value, expected.n_true, *moments))
-    both[["disagreement", "expected", "n_true", *INFLUENCE]] = np.array(found)
+        mutual = agree[site][0][k] - agree[site][1][k]
+        found.append((differ[site][k], mutual, expected.value, expected.n_true, *moments))
+    columns = ["disagreement", "agreement", "expected", "n_true", *INFLUENCE]
+    both[columns] = np.array(found)
     return both
 
 
@@ -299,41 +311,48 @@ def fit(rows: pd.DataFrame) -> PairPrior:
     rows = rows[~rows["b"].str.endswith(ROOTS)]
     terms, level = differences(rows)
     y = (rows["true_a"] - rows["true_b"]).to_numpy()
-    u = rows["disagreement"].to_numpy()
+    u, n = rows["disagreement"].to_numpy(), objects(rows)
     sizes = rows.groupby(["a", "b"])["a"].transform("size").to_numpy()
     weights = len(rows) / sizes / rows.groupby(["a", "b"]).ngroups
     usual = np.array(USUAL.slopes)
 
     def loss(values: np.ndarray, used: slice) -> float:
-        slopes, (log_std, exponent, log_floor) = values[:3][used], values[3:]
-        std, floor = np.exp(log_std), np.exp(log_floor)
-        prior = replace(USUAL, std=std, exponent=exponent, floor=floor)
-        scale = prior.errors(level, u, np.ones(len(y), bool)) * np.sqrt((DOF - 2) / DOF)
+        slopes, prior = values[:3][used], of_values(values)
+        scale = prior.errors(level, u, n, np.ones(len(y), bool)) * np.sqrt((DOF - 2) / DOF)
         of_errors = student.logpdf((y - slopes @ terms[used]) / scale, DOF) - np.log(scale)
         pull = np.sum(((slopes - usual[used]) / RIDGE) ** 2)
-        pull += ((exponent - USUAL.exponent) / 0.25) ** 2
-        pull += ((log_floor - np.log(USUAL.floor)) / 0.5) ** 2
+        pull += ((prior.exponent - USUAL.exponent) / 0.25) ** 2
+        pull += (np.log(prior.floor / USUAL.floor) / 0.5) ** 2 + np.log(prior.few / USUAL.few) ** 2
         return float(0.5 * pull - weights @ of_errors)
 
-    start = [*usual, np.log(USUAL.std), USUAL.exponent, np.log(USUAL.floor)]
-    bounds = [(0, 1.5)] * 3 + [(-4, 0), (0, 2), (-8, -3)]
+    logs = np.log([USUAL.std, USUAL.floor, USUAL.few])
+    start = [*usual, USUAL.exponent, *logs]
+    bounds = [(0, 1.5)] * 3 + [(0, 2), (-4, 0), (-8, -3), (-2, 8)]
     found, alone = (
         minimize(loss, start, (used,), method="L-BFGS-B", bounds=bounds).x
         for used in (slice(0, 3), slice(1, 3))
     )
-    scale = replace(USUAL, std=np.exp(found[3]), exponent=found[4], floor=np.exp(found[5]))
-    errors = (y - found[:3] @ terms) / scale.errors(level, u, np.ones(len(y), bool))
+    scale = of_values(found)
+    errors = (y - found[:3] @ terms) / scale.errors(level, u, n, np.ones(len(y), bool))
     return replace(
-        USUAL,
+        scale,
         shared=shared_variance(rows, errors),
         slopes=tuple(found[:3].tolist()),
         alone=tuple(alone[1:3].tolist()),
-        std=float(np.exp(found[3])),
-        std_alone=float(np.exp(alone[3])),
-        exponent=float(found[4]),
-        floor=float(np.exp(found[5])),
+        std_alone=of_values(alone).std,
         **fit_influence(rows, level * (1 - level) * u),
     )
+
+
+def of_values(values: np.ndarray) -> PairPrior:
+    """Return the prior whose exponent and logarithms of std, floor and few are optimised."""
+    std, floor, few = np.exp(values[4:]).tolist()
+    return replace(USUAL, exponent=float(values[3]), std=std, floor=floor, few=few)
+
+
+def objects(rows: pd.DataFrame) -> np.ndarray:
+    """Return the objects that two detectors are expected to have at a site."""
+    return (rows["n_true"] * rows["n_pool"]).to_numpy()
 
 
 def shared_variance(rows: pd.DataFrame, errors: np.ndarray) -> float:
@@ -377,7 +396,7 @@ def left_out(
         prior = fit(known)
         others = known.index[~known["b"].str.endswith(ROOTS)]
         spread = float(np.sqrt(np.mean((y - rows["carried"])[others] ** 2)))
-        free = zip(own.index, prior.predict(own), strict=True)
+        free = zip(own.index, prior.predict(own.assign(objects=objects(own))), strict=True)
         predicted |= {k: (of, spread, prior) for k, of in free}
     kept = sorted(predicted)
     return rows.loc[kept], [predicted[k] for k in kept]
@@ -394,6 +413,7 @@ def without_labels(rows: pd.DataFrame, predicted: Sequence) -> Iterator[Compared
             row["true_a"] - row["true_b"],
             free,
             ValueWithError(row["carried"], spread),
+            ValueWithError(row["agreement"], np.nan),
         )
 
 

@@ -26,12 +26,17 @@ from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import PassSettings
+from autoeval.estimation.observation.presets import PassSettings, light
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import training_set
 from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.targets import points_at
 from tests.doc_pages import ROOT, shell_of
+from tests.made_sites import random_found, truth_from
 
 DETECTOR = """
 _base_ = "mmdet::yolox/yolox_nano_8xb8-300e_coco.py"
@@ -160,6 +165,32 @@ def test_a_counting_estimator_serves_the_metric_too(folder, detector):
     metric.borrow(detector)
     metrics = metric.compute_metrics(list(load_image_folder(folder / "images.json")))
     assert list(metrics) == ["count_mae", "count_mae_std", "count_mae_lower", "count_mae_upper"]
+
+
+def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
+    """An estimator of the default method, made as if this detector had found random boxes."""
+    sites = {f"s{k}": random_found(k) for k in range(3)}
+    sets = [
+        training_set(SiteBoxes(found), truth_from(found), name=name, everywhere=True)
+        for name, found in sites.items()
+    ]
+    fitted = fit_sets(sets, context={})
+    task = Task("any", detector.categories, (), {})
+    fitted.context_ |= {"detector": Observer(detector, task, light()).context()["detector"]}
+    words = {word: [word] for word in detector.categories}  # expected though nothing is likely
+    fitted.context_["task"] = {"name": "any", "words": words}
+    fitted.save(tmp_path / "bayes.parquet")
+    files = load_image_folder(folder / "images.json")
+    (seen,) = detector.observe([files[0].read()], ["0"])
+    score_thr = float(np.median(seen.clean.scores))
+    path = str(tmp_path / "bayes.parquet")
+    changes = {"test_evaluator.estimator": path, "test_evaluator.score_thr": score_thr}
+    metrics = run_test(folder, work_dir=str(tmp_path), **changes)
+    beside = fitted.predict(images=files, detector=detector, score_thr=score_thr).beside
+    for name in points_at(score_thr):
+        ends = {"": "value", "_lower": "lower", "_upper": "upper"}
+        shown = {end: metrics[f"label_free/{name}{end}"] for end in ends}
+        np.testing.assert_equal(shown, {end: beside[name][of] for end, of in ends.items()})
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,13 @@ from typing import Any
 from autoeval.commands.execution_options import add_run_options, launched, make_executor
 from autoeval.commands.image_options import add_image_options, named_images
 from autoeval.commands.label_options import add_labels_options, translation
-from autoeval.commands.site_options import add_category_option, named_categories
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_target_options,
+    named_categories,
+)
 from autoeval.errors import InputError
+from autoeval.targets import named_target
 
 WORSE = 3
 NOT_FILES = "-"
@@ -40,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="boxes of each detector on these images, in the same order; - for one that is run",
     )
     add_category_option(parser)
+    add_target_options(parser)
     add_labels_options(parser.add_argument_group("labels of some images"), required=False)
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
@@ -61,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.images and not args.predictions:
         raise InputError("Expected --images PATH, or --predictions of each detector.")
+    if args.site:
+        raise InputError("--site is for an estimate of one detector: leave it out of a comparison.")
     fits = named_estimators(_named(args.detectors))
     files = [None if path == NOT_FILES else path for path in args.predictions]
     with launched(args) as shards:
@@ -72,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
             img_dir=args.label_images,
             words=translation(args.words),
             categories=named_categories(args.category) or None,
+            target=args.target and named_target(args.target, args.score_thr, args.iou),
             level=args.level,
             seed=args.seed,
             keep=_keeping(args, fits),

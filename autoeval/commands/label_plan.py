@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.labels.plan import LabelPlan
+    from autoeval.labels.sample_size import Outlook
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,8 +88,9 @@ def run(args: argparse.Namespace) -> int:
     estimate = predict_site(args, estimator, teacher=named_teacher(args))
     if estimate is None:
         return 0
+    difference = None
     if args.compare:
-        plan, written = _plan_difference(args, estimator, estimate)
+        plan, written, difference = _plan_difference(args, estimator, estimate)
     else:
         plan, written = plan_in_folder(
             estimator,
@@ -101,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
             pseudo_labels=args.pseudo_labels,
             pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
         )
-    report = plan_report(plan, site_facts(args, estimator))
+    report = plan_report(plan, site_facts(args, estimator), difference)
     written += report.write(args.work_dir)
     print(f"{report.text()}\n\n{written_files(written)}")
     return 0
@@ -109,13 +111,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _plan_difference(
     args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
-) -> tuple[LabelPlan, list[Path]]:
+) -> tuple[LabelPlan, list[Path], Outlook]:
     """Draw images that tell the detector from another one."""
     from autoeval.api import load_estimator
     from autoeval.comparison.planning import plan_difference
 
     assert estimate.site is not None
-    other = load_estimator(args.compare)
+    other = load_estimator(args.compare).for_target(estimator.target)
     by_files = args.compare_predictions is not None
     site = other.read_site(
         args.compare_predictions,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings
+    from autoeval.monitoring.watch_sites import WatchPlan
     from autoeval.monitoring.watched import Watched
     from autoeval.results.monitoring.site_board import Pictures
 
@@ -69,10 +70,11 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--fail-on-alarm and --webhook are about changes: they need --changes.")
     if bool(args.images) == bool(args.predictions):
         raise InputError("Expected either --images ROOT or --predictions PATH.")
-    if bool(args.against) != bool(args.against_predictions) or (args.against and args.images):
+    wanted = bool(args.against and args.predictions)
+    if wanted != bool(args.against_predictions):
         raise InputError(
-            "--against and --against-predictions go together, and with --predictions: the boxes of "
-            "both detectors at each site."
+            "--against takes --against-predictions where --predictions are given, the boxes of "
+            "both detectors at each site, and runs its own detector on --images."
         )
     watched: Watched | None
     files: dict[str, Path] = {}
@@ -82,7 +84,9 @@ def run(args: argparse.Namespace) -> int:
             watched = _watch_predictions(args, estimator)
         else:
             watched, files = _watch_images(args, estimator, shards)
-    if watched is None:
+            if args.against:
+                _observe_candidate(args, files, shards)
+    if watched is None or not shards.leads:
         return 0
     return _report(args, watched, files, caught, site_facts(args, estimator))
 
@@ -131,6 +135,13 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="estimate recall and false alarms an image at this score threshold, too",
     )
+    sites.add_argument(
+        "--site",
+        nargs="+",
+        default=(),
+        metavar="SITE=NAME",
+        help="labelled set, or source of a task, of the fit of which a site's images are new ones",
+    )
     sites.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
 
 
@@ -143,7 +154,9 @@ def _add_changes(parser: argparse.ArgumentParser) -> None:
         help="its work dir or estimator.parquet: where it would be better, and where worse",
     )
     other.add_argument(
-        "--against-predictions", metavar="DIR", help="its boxes, SITE.json for each site"
+        "--against-predictions",
+        metavar="DIR",
+        help="its boxes, SITE.json for each site; with --images it is run",
     )
     changes.add_argument(
         "--changes",
@@ -202,11 +215,10 @@ def _watch_images(
     from autoeval.monitoring.observing.signals import image_signals
     from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.times.clock import Clock
-    from autoeval.monitoring.watch_sites import WatchPlan, watch_sites
+    from autoeval.monitoring.watch_sites import watch_sites
 
     executor, clock = make_executor(args), Clock(args.time)
-    changes = _changes(args)
-    plan = WatchPlan(args.by, args.depth, args.worst, args.seed, changes, args.score_thr)
+    plan = _plan(args)
     found = find_images(args.images, args.img_dir)
     load = named_detector(args, estimator.loading_.get("detector"))
     files = [image for image in found.images if isinstance(image, ImageFile)]
@@ -232,13 +244,13 @@ def _watch_images(
 def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -> Watched:
     from autoeval.data.predictions.category_words import read_names
     from autoeval.monitoring.site_records import RecordStore
-    from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions
+    from autoeval.monitoring.watch_sites import watch_predictions
 
     return watch_predictions(
         args.predictions,
         estimator,
         RecordStore(args.work_dir),
-        WatchPlan(args.by, args.depth, args.worst, args.seed, _changes(args), args.score_thr),
+        _plan(args),
         half_size_predictions=args.half_size_predictions,
         images_list=args.images_list,
         categories=named_categories(args.category),
@@ -246,6 +258,19 @@ def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -
         truncated=args.truncated,
         time_form=args.time,
     )
+
+
+def _plan(args: argparse.Namespace) -> WatchPlan:
+    from autoeval.monitoring.watch_sites import WatchPlan
+
+    pairs = [text.partition("=") for text in args.site]
+    if not all(equals for _, equals, _ in pairs):
+        raise InputError(
+            f"Expected --site SITE=NAME, such as gate=gate_2025, but got {' '.join(args.site)}."
+        )
+    known = {site: name for site, _, name in pairs}
+    changes = _changes(args)
+    return WatchPlan(args.by, args.depth, args.worst, args.seed, changes, args.score_thr, known)
 
 
 def _changes(args: argparse.Namespace) -> ChangeSettings | None:
@@ -321,17 +346,61 @@ def _report(
 def _candidate(args: argparse.Namespace) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
     """Compare another detector with this one at every site, where one is named."""
     from autoeval.api import load_estimator
-    from autoeval.monitoring.candidate import compare_at_sites
+    from autoeval.monitoring.candidate import (
+        CANDIDATE,
+        compare_at_sites,
+        sites_of_predictions,
+        sites_of_records,
+    )
+    from autoeval.monitoring.observing.site_images import expected_categories
+    from autoeval.monitoring.site_records import RecordStore
 
     if not args.against:
         return None
-    return compare_at_sites(
-        load_estimator(args.estimator),
-        load_estimator(args.against),
-        args.predictions,
-        args.against_predictions,
-        images_list=args.images_list,
-        categories=named_categories(args.category) or None,
+    current, candidate = load_estimator(args.estimator), load_estimator(args.against)
+    categories = named_categories(args.category) or None
+    lost: tuple[str, ...] = ()
+    if args.predictions:
+        sites, lost = sites_of_predictions(
+            current,
+            candidate,
+            args.predictions,
+            args.against_predictions,
+            images_list=args.images_list,
+            categories=categories,
+        )
+    else:
+        stores = RecordStore(args.work_dir), RecordStore(args.work_dir / CANDIDATE)
+        sites = sites_of_records(*stores, expected_categories(current, categories))
+    table, problems = compare_at_sites(current, candidate, sites, categories=categories)
+    return table, (*lost, *problems)
+
+
+def _observe_candidate(args: argparse.Namespace, files: dict[str, Path], shards: Shards) -> None:
+    """Run the other detector on the images that it has not seen yet."""
+    from autoeval.api import load_estimator
+    from autoeval.data.image_folder import ImageFile
+    from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.monitoring.candidate import CANDIDATE
+    from autoeval.monitoring.observing.site_images import expected_categories
+    from autoeval.monitoring.site_records import RecordStore
+    from autoeval.monitoring.times.clock import Clock
+    from autoeval.monitoring.watch_sites import observe_candidate
+
+    estimator, current = load_estimator(args.against), load_estimator(args.estimator)
+    kept = estimator.loading_.get("detector")
+    observe_candidate(
+        [ImageFile(name, path) for name, path in files.items()],
+        estimator,
+        estimator.load_detector(),
+        RecordStore(args.work_dir / CANDIDATE),
+        clock=Clock(args.time),
+        depth=args.depth,
+        categories=expected_categories(current, named_categories(args.category) or None),
+        batch_size=args.batch_size,
+        executor=make_executor(args),
+        shards=shards,
+        load=DetectorSpec.from_dict(kept) if kept else None,
     )
 
 

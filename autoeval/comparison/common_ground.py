@@ -13,7 +13,6 @@ from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegr
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site import Site
 from autoeval.report.tables import counted
-from autoeval.targets import OperatingPoint
 
 
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
@@ -23,7 +22,7 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
     ------
     InputError
         If there are fewer than two, one is by another method than the default, or they are of
-        different targets, or of one at a threshold.
+        different targets.
     """
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
@@ -39,12 +38,6 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
             "Expected estimators of one target but got "
             f"{', '.join(f'{name}: {target}' for name, target in targets.items())}. Fit them with "
             "the same --target."
-        )
-    at_threshold = next((target for target in targets.values() if OperatingPoint.of(target)), None)
-    if at_threshold:
-        raise InputError(
-            f"Detectors are compared by average precision, not by {at_threshold}: what differences "
-            "of recall or precision are like was not measured. Fit them without --score-thr."
         )
 
 

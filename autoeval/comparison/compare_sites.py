@@ -26,6 +26,7 @@ from autoeval.estimation.site import Categories, Site
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.targets import OperatingPoint
 
 SMALLEST = 0.005  # a difference that more labels are not asked for
 
@@ -87,7 +88,15 @@ def compare_sites(
                 f"{a.name} and {b.name} were not fitted on a common labelled set, so their "
                 "difference there is not known: fit both on the same labels"
             )
-    levels = {side.name: float(np.mean(side.values)) for side in sides}
+    at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
+    levels = {
+        of.name: of.whole.value if at_threshold else float(np.mean(of.values)) for of in sides
+    }
+    if at_threshold and paired is None:
+        warnings.append(
+            f"without labels the errors of two estimates of {target} are taken to be independent: "
+            "the intervals are wider than those of differences of mAP, which were measured"
+        )
     ranking = _ranked(levels, whole, level, seed)
     return Comparison(
         target,
@@ -114,9 +123,9 @@ def _differences(
     names, n_pool = a.site.boxes.clean.categories, len(a.site.boxes)
     free = compare_label_free(a, b, target, prior, categories)
     if paired is None:
-        k, mean = 0, prior.mean(free.each)
+        k = 0
         each = [LabelDifference(NOTHING, of, of) for of in free.each]
-        whole = LabelDifference(NOTHING, mean, mean)
+        whole = LabelDifference(NOTHING, free.whole, free.whole)
     else:
         k = len(paired.sample)
         each, whole = paired.difference(a.name, b.name, prior, free)

@@ -3,7 +3,7 @@ r"""The label-free difference of two detectors' average precisions at a site.
 For detectors A and B, a site and a category:
 
 .. math:: AP_A - AP_B = b_0 d_0 + b_1 d_1 + b_2 d_2 + e, \qquad
-          \mathrm{sd}(e) = \sqrt{\tau^2\, m (1 - m)\, u^\gamma + f^2}
+          \mathrm{sd}(e) = \sqrt{\tau^2\, m (1 - m)\, u^\gamma\, (1 + c / n) + f^2}
 
 - :math:`d_0` is the difference on the labelled set, scaled to the level m of the site: detectors
   whose log-odds of average precision differ by g there are taken to differ by g around m here.
@@ -13,6 +13,8 @@ For detectors A and B, a site and a category:
 - u is the disagreement of the two detectors at the site (`disagreement`). What labellers left out
   and how loosely they drew hits both alike, so detectors that find the same boxes differ little:
   checkpoints of one training run are not a case of their own.
+- n is the number of objects that both are expected to have at the site: differences on few objects
+  vary more.
 
 Coefficients and errors are fitted on a panel of detectors by `benchmarks/compare.py` and shipped.
 """
@@ -56,6 +58,8 @@ class PairPrior:
         γ, of the disagreement.
     floor : float
         f, of detectors that agree entirely.
+    few : float
+        c, the number of objects of a site at which the variance is twice that of very many.
     shared : float
         Share of the error's variance that the categories of a site have in common.
     dof : float
@@ -73,6 +77,7 @@ class PairPrior:
     std_alone: float = 0.18
     exponent: float = 0.5
     floor: float = 0.003
+    few: float = 20.0
     shared: float = 0.5
     dof: float = 8.0
     influence: float = 0.2
@@ -86,7 +91,8 @@ class PairPrior:
         ----------
         pairs : DataFrame
             ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of B on the
-            labelled set; NaN where it is not known), ``expected`` (d2) and ``disagreement``.
+            labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement`` and
+            ``objects`` (n).
 
         Returns
         -------
@@ -99,15 +105,19 @@ class PairPrior:
         value = np.where(known, self.slopes @ np.nan_to_num(terms), self.alone @ terms[1:])
         most = 2 * np.minimum(level, 1 - level)
         value = np.clip(value, -most, most)
-        errors = self.errors(level, pairs["disagreement"].to_numpy(float), known)
+        u, n = (pairs[name].to_numpy(float) for name in ("disagreement", "objects"))
+        errors = self.errors(level, u, n, known)
         return [
             ValueWithError(float(v), float(e), self.dof) for v, e in zip(value, errors, strict=True)
         ]
 
-    def errors(self, level: np.ndarray, u: np.ndarray, known: np.ndarray) -> np.ndarray:
+    def errors(
+        self, level: np.ndarray, u: np.ndarray, n: np.ndarray, known: np.ndarray
+    ) -> np.ndarray:
         """Return the standard deviation of the error; see the module."""
         std = np.where(known, self.std, self.std_alone)
-        return np.sqrt(std**2 * level * (1 - level) * u**self.exponent + self.floor**2)
+        of_site = 1 + self.few / np.maximum(n, 1)
+        return np.sqrt(std**2 * level * (1 - level) * u**self.exponent * of_site + self.floor**2)
 
     def mean(self, each: list[ValueWithError]) -> ValueWithError:
         """Average the differences of the categories of a site, whose errors are correlated."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,12 @@ from autoeval.data.labels.content import LabelSet
 from autoeval.errors import InputError
 from autoeval.estimation.site import Site
 from autoeval.labels.difference import difference_estimate
-from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
+from autoeval.labels.estimators import (
+    LabelledSample,
+    SampleAccuracy,
+    measure_counts,
+    measure_sample,
+)
 from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.labelled_subset import LabelledSubset, match_labels
 from autoeval.labels.plan import LabelPlan
@@ -23,10 +28,13 @@ from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.operating_point import image_counts
+from autoeval.targets import OperatingPoint
 
 SPREAD = 1.15
-"""Factor of the standard error from labels, by coverage on the panel (docs/results/compare.md):
-influences on a difference are skewed, and a few images seldom hold those that count most."""
+"""Factor of the standard error from labels in intervals, by coverage on the panel
+(docs/results/compare.md): influences on a difference are skewed, and a few images seldom hold those
+that count most. What labels weigh against the label-free difference does not depend on it."""
 
 
 def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
@@ -59,7 +67,7 @@ def difference_with_labels(
     sample: LabelledSample,
     free: ValueWithError,
     influence: np.ndarray,
-    residual: VariancePrior,
+    residual: VariancePrior | None,
 ) -> LabelDifference:
     """Estimate one difference from the paired influence on labelled images.
 
@@ -72,7 +80,7 @@ def difference_with_labels(
         Label-free.
     influence : ndarray of shape (N,)
         Predicted, of all images.
-    residual : VariancePrior
+    residual : VariancePrior, optional
         Of the variance that this leaves, of one image.
     """
     labels = NOTHING
@@ -85,9 +93,11 @@ def difference_with_labels(
             clusters=sample.clusters,
             variance_prior=residual,
         )
-        labels = replace(labels, error=SPREAD * labels.error)
-    prior = heavy_tailed(free, labels)
-    return LabelDifference(labels, free, combine(labels, prior, conflict=math.inf).estimate)
+    spread = replace(labels, error=SPREAD * labels.error)
+    value, wide = (
+        combine(of, heavy_tailed(free, of), conflict=math.inf).estimate for of in (labels, spread)
+    )
+    return LabelDifference(spread, free, replace(wide, value=value.value))
 
 
 def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError:
@@ -100,6 +110,8 @@ def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError
     value (Lange et al. 1989, section 2): a prior that is far off counts for less, none is dropped.
     """
     if not labels.known or not free.known:
+        return free
+    if not math.isfinite(free.dof):
         return free
     squares = (labels.value - free.value) ** 2 / (free.error**2 + labels.error**2)
     return replace(free, error=free.error * math.sqrt((free.dof + squares) / (free.dof + 1)))
@@ -115,11 +127,14 @@ class PairedLabels:
     accuracies : mapping of str to list of SampleAccuracy
         By detector, of each category.
     warnings : tuple of str
+    pooled : mapping of str to SampleAccuracy
+        At a threshold: by detector, of the counts of all categories together.
     """
 
     sample: LabelledSample
     accuracies: Mapping[str, Sequence[SampleAccuracy]]
     warnings: tuple[str, ...]
+    pooled: Mapping[str, SampleAccuracy] = field(default_factory=dict)
 
     def difference(
         self, a: str, b: str, prior: PairPrior, free: LabelFree
@@ -132,12 +147,16 @@ class PairedLabels:
         accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b]))
         parts = zip(accuracies, free.each, free.influences, free.residuals, strict=True)
         each = [difference_with_labels(of, self.sample, *rest) for of, *rest in parts]
+        if self.pooled:
+            together = difference_of(self.pooled[a], self.pooled[b])
+            influence = free.influences.sum(axis=0)
+            return each, difference_with_labels(together, self.sample, free.whole, influence, None)
         known = [k for k, of in enumerate(accuracies) if of.measured]
-        mean = prior.mean(free.each)
+        mean = free.whole
         if not known:
             return each, LabelDifference(NOTHING, mean, mean)
         measured = [accuracies[k] for k in known]
-        residuals = [free.residuals[k] for k in known]
+        residuals = [of for k in known if (of := free.residuals[k]) is not None]
         whole = difference_with_labels(
             replace(
                 measured[0],
@@ -176,7 +195,7 @@ def pair_labels(
     sites : mapping of str to Site
         By detector, of the same images and categories.
     labels : LabelSet
-    target : {"mAP", "mAP50", "mAP75"}
+    target : str
     words : mapping of str to str, optional
         Category for each word of the labels; by default equal words.
     plan : LabelPlan, optional
@@ -203,11 +222,14 @@ def pair_labels(
             "images chosen for what they show are not"
         )
     sample = LabelledSample(subset.images, len(found.images), clusters=blocks[subset.images])
-    accuracies = {}
+    accuracies, pooled, point = {}, {}, OperatingPoint.of(target)
     for name, site in sites.items():
         ranked = rank_categories(site.boxes.clean.on_images(subset.images), subset.truth)
         accuracies[name] = [measure_sample(ranking, target) for ranking in ranked]
-    return PairedLabels(sample, accuracies, tuple(warnings))
+        if point is not None:
+            counts = [image_counts(of, point.score_thr, point.level) for of in ranked]
+            pooled[name] = measure_counts(point.measure, np.sum(counts, axis=0))
+    return PairedLabels(sample, accuracies, tuple(warnings), pooled)
 
 
 def _by_plan(

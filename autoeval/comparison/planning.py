@@ -9,11 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.comparison.common_ground import check_fits, on_common_ground
+from autoeval.comparison.pair_model import pair_prior
+from autoeval.comparison.paired_labels import SPREAD
+from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.plan_folder import plan_in_folder
 from autoeval.estimation.site import Site
 from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
+from autoeval.labels.sample_size import Outlook
+from autoeval.labels.variance_prior import VariancePrior
 
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
@@ -27,7 +32,7 @@ def plan_difference(
     seed: int = 0,
     frames: int | None = None,
     prelabel: bool = False,
-) -> tuple[LabelPlan, list[Path]]:
+) -> tuple[LabelPlan, list[Path], Outlook]:
     """Draw images spread over their predicted influence on the difference of two detectors.
 
     Parameters
@@ -37,6 +42,13 @@ def plan_difference(
     folder : Path
     n, seed, frames, prelabel
         See `plan_in_folder`.
+
+    Returns
+    -------
+    LabelPlan, list of Path
+        See `plan_in_folder`.
+    Outlook
+        Forecast of the precision that labels give of the difference.
 
     Raises
     ------
@@ -52,7 +64,7 @@ def plan_difference(
     def spread(plan: LabelPlan) -> LabelPlan:
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
 
-    return plan_in_folder(
+    plan, written = plan_in_folder(
         one,
         estimates[first],
         folder,
@@ -62,6 +74,20 @@ def plan_difference(
         seed=seed,
         frames=frames,
     )
+    a, b = (Side.of(name, fits[name], site) for name, site in common.items())
+    return plan, written, outlook_of(a, b, one.target, one.level, plan)
+
+
+def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> Outlook:
+    """Forecast the precision that labels give of the difference of two detectors."""
+    free = compare_label_free(a, b, target, pair_prior(), {})
+    known = [of for of in free.residuals if of is not None]
+    if known:
+        variance = sum(of.variance for of in known) / len(known) ** 2
+        residual = VariancePrior(variance, known[0].dof)
+    else:  # at a threshold, of two detectors that are taken to be independent
+        residual = plan.outlook().per_image.scaled(2.0)
+    return Outlook(residual.scaled(SPREAD**2), len(a.site.boxes), free.whole, level)
 
 
 def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:
@@ -73,6 +99,6 @@ def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:
     """
     if plan.order != BY_INFLUENCE:
         return plan
-    difference = (plan.influence - other.influence).mean(axis=(0, 1))
+    difference = plan.predicted(plan.target)[-1] - other.predicted(other.target)[-1]
     sequence = balanced_order(np.argsort(difference, kind="stable"), seed=plan.seed)
     return replace(plan, sequence=sequence, order=BY_DIFFERENCE)

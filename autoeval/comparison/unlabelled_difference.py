@@ -14,8 +14,9 @@ from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_l
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site import Site
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.value_with_error import ValueWithError, quantile
 from autoeval.labels.variance_prior import VariancePrior
+from autoeval.targets import OperatingPoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +30,22 @@ class Side:
         With named categories, K of them, and calibrated boxes.
     rows : DataFrame
         The pairs of source and category that it was fitted on.
-    values : ndarray of shape (K,)
-        Label-free accuracy in each category, in [0, 1].
+    each : list of ValueWithError
+        Label-free accuracy in each category.
+    whole : ValueWithError
+        In all categories together.
     """
 
     name: str
     site: Site
     rows: pd.DataFrame
-    values: np.ndarray
+    each: list[ValueWithError]
+    whole: ValueWithError
+
+    @property
+    def values(self) -> np.ndarray:
+        """The accuracies, inside [0, 1], (K,)."""
+        return np.clip([of.value for of in self.each], 0, 1)
 
     @classmethod
     def of(cls, name: str, fitted: AccuracyEstimator, site: Site) -> Side:
@@ -45,8 +54,10 @@ class Side:
         assert isinstance(regression, BayesianRegression)
         scores = site.scores(regression.features_, fitted.score_thr)
         rows = pd.DataFrame([of.row() for of in scores])
-        values = np.clip(regression.distribution(rows).mean, 0, 1)
-        return cls(name, site, regression.rows_, values)
+        intervals = [*regression.predict(rows), regression.predict_mean(rows)]
+        unit = quantile(regression.level, np.inf)
+        *each, whole = (ValueWithError(of.raw, of.reach / unit) for of in intervals)
+        return cls(name, site, regression.rows_, each, whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +68,20 @@ class LabelFree:
     ----------
     each : list of ValueWithError
         In each of K categories.
+    whole : ValueWithError
+        In all together.
     influences : ndarray of shape (K, N)
         Predicted influence of each image on it.
-    residuals : list of VariancePrior
+    residuals : list of VariancePrior or None
         Of the variance that this leaves, of one image.
     carried : float
         Mean difference on the labelled sets that both were fitted on; NaN without any.
     """
 
     each: list[ValueWithError]
+    whole: ValueWithError
     influences: np.ndarray
-    residuals: list[VariancePrior]
+    residuals: Sequence[VariancePrior | None]
     carried: float
 
 
@@ -83,12 +97,21 @@ def compare_label_free(
     Parameters
     ----------
     a, b : Side
-    target : {"mAP", "mAP50", "mAP75"}
+    target : str
+        At a threshold the difference is that of the two estimates, whose errors are taken to be
+        independent: they are not, so the interval is wide.
     prior : PairPrior
     categories : mapping of str to sequence of str
         What categories are called on the labelled sets, beside their own names.
     """
     names = a.site.boxes.clean.categories
+    known = on_labels(a.rows, b.rows, target)
+    carried = float((known["a"] - known["b"]).mean())
+    if OperatingPoint.of(target):
+        each = list(map(_independent, a.each, b.each))
+        nothing = np.zeros((len(names), len(a.site.boxes)))
+        whole = _independent(a.whole, b.whole)
+        return LabelFree(each, whole, nothing, [None] * len(names), carried)
     u = disagreement(a.site.boxes, b.site.boxes)
     found = [
         expected_difference(*(Found.of(side.site.boxes, k) for side in (a, b)))
@@ -102,15 +125,21 @@ def compare_label_free(
             "log_odds": [log_odds_on_labels(a.rows, b.rows, target, of) for of in words],
             "expected": [of.value for of in found],
             "disagreement": u,
+            "objects": [of.n_true * len(a.site.boxes) for of in found],
         }
     )
-    levels, known = differences(table)[1], on_labels(a.rows, b.rows, target)
+    levels, each = differences(table)[1], prior.predict(table)
     return LabelFree(
-        prior.predict(table),
+        each,
+        prior.mean(each),
         prior.influence * np.stack([of.influence for of in found]),
         [
             prior.residual(float(level), float(own), of.n_true)
             for level, own, of in zip(levels, u, found, strict=True)
         ],
-        float((known["a"] - known["b"]).mean()),
+        carried,
     )
+
+
+def _independent(a: ValueWithError, b: ValueWithError) -> ValueWithError:
+    return ValueWithError(a.value - b.value, float(np.hypot(a.error, b.error)))

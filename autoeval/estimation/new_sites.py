@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.bayesian_regression import NEW, BayesianRegression
+from autoeval.estimation.known_site import SITE
 from autoeval.estimation.pair_table import category_weights
+from autoeval.labels.value_with_error import quantile
 from autoeval.regression import PredictionInterval, predict_intervals
 
 AT_ONCE = 32  # pairs whose covariance is looked at together, where they may be many
@@ -31,6 +33,9 @@ class NewSites:
     unseen : mapping of str to float, optional
         For each site the share of the range of confidence that is missing; see
         `BayesianRegression.predict`. 0 by default.
+    known : mapping of str to str, optional
+        For sites of the fit their source; see `autoeval.estimation.known_site`. They are drawn
+        independently of the others.
 
     Attributes
     ----------
@@ -45,10 +50,12 @@ class NewSites:
         *,
         level: float = 0.9,
         unseen: Mapping[str, float] | None = None,
+        known: Mapping[str, str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.level = level
         self.unseen = dict(unseen or {})
+        self.known = dict(known or {})
         self.names = list(dict.fromkeys(rows["site"]))
         self._rows = rows
 
@@ -60,7 +67,10 @@ class NewSites:
             rows = self._of(names)
             predicted = self.estimator.distribution(rows, self._average(rows))
             intervals += predict_intervals(predicted.blurred(self._stds(names)), self.level)
-        return intervals
+        return [
+            self._known(name) if name in self.known else of
+            for name, of in zip(self.names, intervals, strict=True)
+        ]
 
     def draw(self, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of all sites together, shape (draws, K), not cut at 0 and 1."""
@@ -70,7 +80,17 @@ class NewSites:
         stds = self._stds(self.names)
         if stds.any():
             drawn = drawn + stds * np.random.default_rng([seed, 1]).normal(size=drawn.shape)
+        rng, unit = np.random.default_rng([seed, 2]), quantile(self.level, np.inf)
+        for k, name in enumerate(self.names):
+            if name in self.known:
+                of = self._known(name)
+                drawn[:, k] = rng.normal(of.raw, of.reach / unit, draws)
         return drawn
+
+    def _known(self, name: str) -> PredictionInterval:
+        """Estimate a site of the fit."""
+        rows = self._of([name]).assign(**{SITE: self.known[name]})
+        return self.estimator.predict_mean(rows, unseen=self.unseen.get(name, 0.0))
 
     def _stds(self, names: list[str]) -> np.ndarray:
         """Return the standard deviation of the error by missing scores, (K,)."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 from autoeval.data.image_folder import ImageFile
@@ -66,6 +67,8 @@ class WatchPlan:
         How changes are watched; not at all by default.
     score_thr : float, optional
         Threshold at which recall and false alarms are estimated, too.
+    known : mapping of str to str
+        Source of the fit that a site is.
 
     Raises
     ------
@@ -79,6 +82,7 @@ class WatchPlan:
     seed: int = 0
     changes: ChangeSettings | None = None
     score_thr: float | None = None
+    known: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_by(self.by)
@@ -147,6 +151,35 @@ def watch_sites(
     problems = (*_lost(images, vanished, index, counts), *_unreadable(index))
     problems += identity_warnings(detector)
     return _watched(store, index, estimator, plan, known, problems)
+
+
+def observe_candidate(
+    files: Sequence[ImageFile],
+    estimator: AccuracyEstimator,
+    detector: ImageDetector,
+    store: RecordStore,
+    *,
+    clock: Clock,
+    depth: int | None = None,
+    categories: Categories | None = None,
+    batch_size: int = 4,
+    executor: Executor | None = None,
+    shards: Shards | None = None,
+    load: LoadDetector | None = None,
+) -> None:
+    """Observe with another detector the images that its store lacks; see `watch_sites`.
+
+    Of the pixels nothing is kept.
+    """
+    observer = site_observer(estimator, detector, categories=categories, batch_size=batch_size)
+    images, _ = site_images(files, depth=depth)
+    work = SitePass(observer, clock, no_signals, load=load)
+    observe_sites(images, work, store, executor=executor, shards=shards)
+
+
+def no_signals(image: np.ndarray) -> dict[str, float]:
+    """Measure nothing."""
+    return {}
 
 
 def watch_predictions(
@@ -254,6 +287,7 @@ def _watched(
         k=plan.k,
         seed=plan.seed,
         score_thr=plan.score_thr,
+        known=plan.known,
     )
     if not table.names:
         reasons = "; ".join([*index["unreadable"].head(3), *problems[:3]]) or "they vanished"

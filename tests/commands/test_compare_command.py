@@ -1,6 +1,7 @@
 """`compare` and `label plan --compare` from files to a page, and the page in a browser."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -68,12 +69,18 @@ def test_labels_that_a_plan_drew(world, tmp_path, capsys):
     assert main(["label", "plan", *saved, *pool, *other, "--work-dir", str(folder)]) == 0
     plan = load_plan(folder)
     assert plan.order == BY_DIFFERENCE and plan.n == 20
+    shown = capsys.readouterr().out
+    found = re.search(r"expected of the difference of mAP: ±(.*) with 10, ±(.*) with 20,", shown)
+    with_10, with_20 = map(float, found.groups())
     drawn = {int(plan.found.images[k].image_id) for k in plan.drawn}
     undrawn = min(set(range(80)) - drawn)
     labels = some_labels(world, folder / "labels.json", drawn | {undrawn})
-    capsys.readouterr()
     assert main([*words(world, tmp_path), "--labels", str(labels)]) == 0
     shown = capsys.readouterr().out
+    pairs = json.loads((tmp_path / "out/result.json").read_text())["comparison"]["pairs"]
+    (row,) = (row for row in pairs if row["category"] == "all")
+    half_width = 50 * (row["upper"] - row["lower"])
+    assert with_10 > with_20 and 0.4 < half_width / with_20 < 2.5  # what was forecast came true
     assert "80 images, 20 of them labelled" in shown
     assert "the plan did not draw, left out: 1" in shown
 
@@ -85,6 +92,7 @@ def test_bad_input(world, tmp_path, capsys):
 
     one, two = world / "strong", world / "weak"
     assert "--images PATH, or --predictions" in error("compare", one, two)
+    assert "--site is for" in error("compare", one, two, "--images", world, "--site", "x")
     assert "of every detector" in error("compare", f"a={one}", two, "--images", world)
     files = site_predictions(world)
     assert "each of 2 detectors" in error("compare", one, two, "--predictions", files[0])
@@ -127,4 +135,4 @@ def test_another_detector_at_the_sites_of_a_monitor(world, tmp_path, capsys):
     assert set(rows) == {"a", "other"} and rows["a"]["result"] == "better"
     assert rows["a"]["difference"] > 0 and rows["other"]["difference"] < rows["a"]["difference"]
     assert main([*given, *against[:2]]) == 2
-    assert "go together" in capsys.readouterr().err
+    assert "--against-predictions" in capsys.readouterr().err

@@ -333,3 +333,29 @@ def test_neither_a_network_nor_opencv_is_imported(site, fitted):
     )
     assert done.returncode == 0, done.stderr
     assert "60 images" in done.stdout or "180 images of 3 sites" in done.stdout
+
+
+def test_a_site_of_the_fit_is_estimated_as_one(monitor, site, fitted, capsys):
+    """As `predict(site=...)` does of its file alone; the others as new sites."""
+    words = ("--category", "thing 1", "--by", "every:40")
+    assert monitor(*words, category="thing 0") == 0
+    before = groups(site).set_index(["group", "period"])
+    assert monitor(*words, "--site", "roof=val_labels", category="thing 0") == 0
+    after = groups(site).set_index(["group", "period"])
+    names = {name: [name] for name in ("thing 0", "thing 1")}
+    expected = AccuracyEstimator.load(fitted).predict(
+        site / "sites/roof.json", site="val_labels", categories=names
+    )
+    found = after.loc["roof", ""]
+    assert found["estimate"] == pytest.approx(expected.value)
+    assert found["upper"] == pytest.approx(expected.upper)
+    assert found["estimate"] != pytest.approx(before.loc["roof", ""]["estimate"], abs=1e-3)
+    periods = after.loc["roof"].drop("")
+    assert len(periods) == 2 and (periods["upper"] - periods["lower"] > 0).all()
+    others = ["north/gate", "north/yard"]
+    pd.testing.assert_series_equal(after.loc[others, "estimate"], before.loc[others, "estimate"])
+    capsys.readouterr()
+    assert monitor(*words, "--site", "roof=elsewhere", category="thing 0") == 2
+    assert "fitted on no site 'elsewhere'" in capsys.readouterr().err
+    assert monitor(*words, "--site", "roof", category="thing 0") == 2
+    assert "--site SITE=NAME" in capsys.readouterr().err

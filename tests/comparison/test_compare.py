@@ -19,6 +19,7 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import read_predictions
 from autoeval.errors import InputError
 from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.operating_point import image_counts
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +36,24 @@ def compared(world, **options):
     return compare(fits(world), files, images=site_labels(world), **options)
 
 
-def true_precision(world, name):
-    """AP of each category, by the metric alone."""
+def rankings(world, name):
     content = read_coco(site_labels(world))
     numbers = dict(zip(content.numbers, content.categories, strict=True))
     (path,) = site_predictions(world, name)
     found = read_predictions(path, images=content.images, where="", numbers=numbers)
     names = content.categories
     found = found.as_categories(names, {word: word for word in names})
-    ranked = rank_categories(found, Truth.of(content))
-    return np.array([of.average_precision().mean() for of in ranked])
+    return rank_categories(found, Truth.of(content))
+
+
+def true_precision(world, name):
+    """AP of each category, by the metric alone."""
+    return np.array([of.average_precision().mean() for of in rankings(world, name)])
+
+
+def counted(world, name, score_thr):
+    """True positives, boxes and objects over a threshold, (categories, 3)."""
+    return np.array([image_counts(of, score_thr).sum(axis=1) for of in rankings(world, name)])
 
 
 def test_the_better_detector_is_ranked_first(world):
@@ -76,6 +85,25 @@ def test_with_labels_of_all_images_it_is_the_true_difference(world):
         assert rows.loc[name, "upper"] - rows.loc[name, "lower"] < 1e-6
     assert rows.loc["all", "difference"] == pytest.approx(truth.mean(), abs=1e-6)
     assert result.n_labelled == 80
+
+
+def test_by_recall_and_precision_the_counts_of_categories_are_summed(world):
+    strong, weak = (counted(world, name, 0.3) for name in ("strong", "weak"))
+    for target, below in (("recall@0.3", 2), ("precision@0.3", 1)):
+        each = strong[:, 0] / strong[:, below] - weak[:, 0] / weak[:, below]
+        together = [of[:, 0].sum() / of[:, below].sum() for of in (strong, weak)]
+        result = compared(world, target=target, labels=site_labels(world))
+        sign = 1 if result.detectors[0] == "strong" else -1
+        for name, value in zip(("thing 0", "thing 1"), each, strict=True):
+            row = result.pairs[result.pairs["category"] == name].iloc[0]
+            assert sign * row["difference"] == pytest.approx(value, abs=1e-6)
+        row = result.overall.iloc[0]
+        assert sign * row["difference"] == pytest.approx(together[0] - together[1], abs=1e-6)
+        free = compared(world, target=target)
+        (row,) = free.overall.to_dict("records")
+        sign = 1 if row["a"] == "strong" else -1
+        assert row["lower"] < sign * (together[0] - together[1]) < row["upper"]
+        assert any("taken to be independent" in warning for warning in free.warnings)
 
 
 def test_a_few_labels_narrow_the_interval(world, tmp_path):
@@ -140,9 +168,6 @@ def test_bad_input(world, tmp_path):
     other = fit(world / "set.json", predictions=world / "set_weak_predictions.json", target="mAP50")
     with pytest.raises(InputError, match="one target"):
         compare({"strong": world / "strong", "other": other}, files)
-    of_recall = {name: of.for_target("recall@0.3") for name, of in {"a": other, "b": other}.items()}
-    with pytest.raises(InputError, match="by average precision, not by recall"):
-        compare(of_recall, files)
     entries = json.loads((world / "site_weak_predictions.json").read_text())
     moved = tmp_path / "moved.json"
     moved.write_text(json.dumps([{**e, "image_id": e["image_id"] + 5000} for e in entries]))

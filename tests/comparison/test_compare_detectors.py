@@ -1,5 +1,6 @@
 """Detectors that are run, or one that is run and files of another: the comparison of the files."""
 
+import json
 import shutil
 
 import pytest
@@ -79,3 +80,28 @@ def test_a_plan_for_two_detectors_that_are_run(world, tmp_path, capsys):
     other = ["--compare", str(world / "blunt_run")]
     assert main(["label", "plan", *saved, *pool, *other]) == 0
     assert load_plan(tmp_path / "plan").n == 12
+
+
+def test_a_monitor_runs_the_other_detector_on_the_images_of_its_sites(world, tmp_path, capsys):
+    """What it says of a site is the comparison on the images there."""
+    images = sorted((world / "new/images").iterdir())
+    for name, own in {"gate": images[:20], "yard": images[20:]}.items():
+        (tmp_path / "cameras" / name).mkdir(parents=True)
+        for path in own:
+            shutil.copy(path, tmp_path / "cameras" / name)
+    words = ["monitor", "--estimator", str(world / "blunt_run/estimator.parquet")]
+    words += ["--images", str(tmp_path / "cameras"), "--category", "car", "--category", "bus"]
+    words += ["--against", str(world / "keen_run"), "--work-dir", str(tmp_path / "out")]
+    assert main(words) == 0
+    assert "The candidate is better at" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "out/result.json").read_text())["candidate"]
+    assert {row["site"] for row in rows} == {"gate", "yard"}
+    for row in rows:
+        result = autoeval.compare(
+            {"current": world / "blunt_run", "candidate": world / "keen_run"},
+            images=tmp_path / "cameras" / row["site"],
+            categories={"car": ["car"], "bus": ["bus"]},
+        )
+        (expected,) = result.overall.to_dict("records")
+        assert expected["a"] == "candidate" and row["n_images"] == 20
+        assert row["difference"] == pytest.approx(expected["difference"], abs=1e-5)

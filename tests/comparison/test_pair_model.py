@@ -16,7 +16,7 @@ from autoeval.comparison.pair_model import (
 
 def pairs(**columns):
     rows = {"estimate_a": 0.5, "estimate_b": 0.4, "log_odds": 0.4, "expected": 0.08}
-    rows |= {"disagreement": 0.5, **columns}
+    rows |= {"disagreement": 0.5, "objects": np.inf, **columns}
     return pd.DataFrame([rows])
 
 
@@ -52,6 +52,14 @@ def test_by_hand():
     assert found.error == pytest.approx(np.sqrt(0.2**2 * 0.25 * 0.5 + 0.01**2))
     (alone,) = prior.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=np.nan))
     assert alone.value == pytest.approx(0.8 * 0.1 + 0.1 * 0.08)
+
+
+def test_differences_on_few_objects_vary_more():
+    prior = PairPrior(std=0.2, exponent=1.0, floor=0.01, few=30.0)
+    few, many = (prior.predict(pairs(objects=n))[0].error for n in (30, 1e9))
+    level = 0.45  # of .5 and .4
+    assert many == pytest.approx(np.sqrt(0.2**2 * level * (1 - level) * 0.5 + 0.01**2))
+    assert few**2 - 0.01**2 == pytest.approx(2 * (many**2 - 0.01**2))
 
 
 def test_detectors_that_find_the_same_differ_little():

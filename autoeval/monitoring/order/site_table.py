@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
+from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
-from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.score_range import unseen_warning
@@ -73,6 +75,7 @@ def site_table(
     k: int = 3,
     seed: int = 0,
     score_thr: float | None = None,
+    known: Mapping[str, str] | None = None,
 ) -> SiteTable:
     """Estimate the accuracy at every site of a store, and put the sites in order.
 
@@ -96,7 +99,16 @@ def site_table(
     score_thr : float, optional
         Estimate recall and false alarms an image there, too: columns ``recall@0.3``,
         ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``.
+    known : mapping of str to str, optional
+        Source of the fit that a site is; see `NewSites`. Recall and false alarms do not use it.
+
+    Raises
+    ------
+    InputError
+        If the fit has no such source, or is joined of several.
     """
+    known = known or {}
+    _check_known(estimator, known)
     regression = estimator.regression_
     assert isinstance(regression, BayesianRegression)
     points = () if score_thr is None else points_at(score_thr)[:2]
@@ -117,16 +129,16 @@ def site_table(
     rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
         return SiteTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k, level_of)
-    known = rows[rows["n_images"] > 0]
-    estimates = _estimated(regression, known, backbone, unseen or {})
-    whole = known[known["period"] == WHOLE]
+    seen = rows[rows["n_images"] > 0]
+    estimates = _estimated(regression, seen, backbone, unseen or {}, known)
+    whole = seen[seen["period"] == WHOLE]
     drawn = np.zeros((DRAWS, 0))
     if len(whole):
-        drawn = _sites(regression, whole, unseen or {}).draw(draws=DRAWS, seed=seed)
+        drawn = _sites(regression, whole, unseen or {}, known).draw(draws=DRAWS, seed=seed)
     order = {"rank": ranks(drawn.mean(axis=0)), "p_worst": among_worst(drawn, k)}
     rows = rows.join(estimates).join(pd.DataFrame(order, index=whole.index))
     if score_thr is not None:
-        rows = rows.join(_at_threshold(regressions, known, points, unseen or {}))
+        rows = rows.join(_at_threshold(regressions, seen, points, unseen or {}))
     rows = rows.assign(warnings=rows["warnings"].fillna(""))
     return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of)
 
@@ -140,13 +152,27 @@ def with_changes(table: SiteTable, changes: pd.DataFrame) -> SiteTable:
     return replace(table, rows=rows)
 
 
+def _check_known(estimator: AccuracyEstimator, known: Mapping[str, str]) -> None:
+    if known and CALIBRATIONS in estimator.context_:
+        raise InputError(
+            "A joined fit calibrates each of its sites by itself, which a monitor does not: leave "
+            "--site out, or name it to `autoeval estimate`."
+        )
+    for source in known.values():
+        estimator.check_site(source)
+
+
 def _estimated(
-    regression: BayesianRegression, rows: pd.DataFrame, backbone: str, unseen: Mapping[str, float]
+    regression: BayesianRegression,
+    rows: pd.DataFrame,
+    backbone: str,
+    unseen: Mapping[str, float],
+    known: Mapping[str, str],
 ) -> pd.DataFrame:
     """Estimate each row, as `BayesianRegression.predict_rows` would on its own."""
     if rows.empty:
         return pd.DataFrame(columns=[*ESTIMATED, "warnings"])
-    intervals = _sites(regression, rows, unseen).predict()
+    intervals = _sites(regression, rows, unseen, known).predict()
     values = [
         (of.value, of.lower, of.upper, of.raw, _warnings(regression, row, of, backbone, unseen))
         for of, row in zip(intervals, rows.to_dict("records"), strict=True)
@@ -200,7 +226,10 @@ def _level(regression: BayesianRegression, score: Score, records: Sequence[Camer
 
 
 def _sites(
-    regression: BayesianRegression, rows: pd.DataFrame, unseen: Mapping[str, float]
+    regression: BayesianRegression,
+    rows: pd.DataFrame,
+    unseen: Mapping[str, float],
+    known: Mapping[str, str] = MappingProxyType({}),
 ) -> NewSites:
     """Set rows side by side, by their scores alone."""
     read = ("n_images", f"{WEIGHT}{regression.target}", *regression.features_)
@@ -214,7 +243,8 @@ def _sites(
     shares = {
         name: unseen.get(str(group), 0.0) for name, group in zip(names, rows["group"], strict=True)
     }
-    return NewSites(regression, stacked, level=regression.level, unseen=shares)
+    sources = {n: known[g] for n, g in zip(names, rows["group"], strict=True) if g in known}
+    return NewSites(regression, stacked, level=regression.level, unseen=shares, known=sources)
 
 
 def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:

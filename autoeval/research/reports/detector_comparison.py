@@ -19,6 +19,7 @@ from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.report.sections import Part, StudyReport
 from autoeval.research.studies.comparisons import COMBINED, FREE, ComparedPair, backtest, summary
+from autoeval.targets import OperatingPoint
 
 ABOUT = (
     "Every two detectors at every labelled site and category: mean absolute error of the estimated "
@@ -52,9 +53,11 @@ def compare_report(
     Raises
     ------
     InputError
-        As `check_fits`; if no site has a labelled category.
+        As `check_fits`; if they are of a target at a threshold, or no site has a labelled category.
     """
     check_fits(fits)
+    if OperatingPoint.of(next(iter(fits.values())).target):
+        raise InputError("The study compares by average precision: fit without --score-thr.")
     pairs = [
         pair
         for at in zip(*sites.values(), strict=True)
@@ -95,9 +98,9 @@ def _pairs_at(
                 float(first - second),
                 free.each[k],
                 ValueWithError(free.carried, math.nan),
-                rankings,
-                free.influences[k],
-                free.residuals[k],
+                rankings=rankings,
+                predicted=free.influences[k],
+                residual=free.residuals[k],
             )
 
 

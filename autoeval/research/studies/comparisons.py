@@ -21,6 +21,7 @@ LEVEL = 0.9
 SIGNS = (0.01, 0.03, 0.05)
 Measured = dict[tuple[int, int, int], SampleAccuracy]  # by ranking, labels and draw
 CARRIED, FREE, ALONE, COMBINED = "carried over", "label-free", "labels alone", "combined"
+AGREEMENT = "agreement"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,9 @@ class ComparedPair:
         Label-free.
     carried : ValueWithError
         The difference on the labelled set, carried over.
+    agreement : ValueWithError
+        A's average precision with B's likely boxes as labels, less the reverse; not known by
+        default.
     rankings : tuple of RankedDetections, optional
         Of both detectors on the N images, with labels.
     predicted : ndarray of shape (N,), optional
@@ -51,6 +55,7 @@ class ComparedPair:
     truth: float
     free: ValueWithError
     carried: ValueWithError
+    agreement: ValueWithError = NOTHING
     rankings: tuple[RankedDetections, ...] = ()
     predicted: np.ndarray | None = None
     residual: VariancePrior | None = None
@@ -77,7 +82,7 @@ def backtest(
     for one in pairs:
         for k in sizes:
             if k == 0:
-                found = [{CARRIED: one.carried, FREE: one.free}]
+                found = [{CARRIED: one.carried, AGREEMENT: one.agreement, FREE: one.free}]
             elif not one.rankings or k > MOST_LABELLED * len(one.rankings[0]):
                 continue
             else:

@@ -15,7 +15,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.prediction_files import PathLike
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.sample_size import USUAL_SIZES
+from autoeval.labels.sample_size import USUAL_SIZES, Outlook
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.results.estimate.about import About
@@ -58,13 +58,26 @@ class WhatToLabel(Section):
 
 @dataclass(frozen=True)
 class WidthToExpect(Section):
-    """Half-width of the interval by the number of labels."""
+    """Half-width of the interval by the number of labels.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+    difference : Outlook, optional
+        Of the difference of two detectors, where images were drawn for that.
+    """
 
     plan: LabelPlan
+    difference: Outlook | None = None
+
+    @property
+    def what(self) -> str:
+        """What the half-widths are of."""
+        return f"the difference of {self.plan.target}" if self.difference else self.plan.target
 
     def table(self) -> pd.DataFrame:
         """Return ``labels`` and ``half_width``."""
-        outlook, n_pool = self.plan.outlook(), self.plan.n_pool
+        outlook, n_pool = self.difference or self.plan.outlook(), self.plan.n_pool
         sizes = sorted({k for k in (*USUAL_SIZES, self.plan.n) if 2 <= k <= n_pool})
         return pd.DataFrame({"labels": sizes, "half_width": [outlook.half_width(k) for k in sizes]})
 
@@ -72,7 +85,8 @@ class WidthToExpect(Section):
         """Add the table and the curve."""
         page.add_heading("Expected half-width")
         for part in self.parts():
-            part.show(page, f"Expected half-width of the {self.plan.level:.0%} interval, in points")
+            level = f"{self.plan.level:.0%} interval of {self.what}"
+            part.show(page, f"Expected half-width of the {level}, in points")
         for _, figure in self.figures():
             page.add_figure(figure, "Expected half-width by the number of labels")
 
@@ -80,7 +94,7 @@ class WidthToExpect(Section):
         """Return the table in one line."""
         rows = self.table().itertuples(index=False)
         widths = ", ".join(f"±{100 * row.half_width:.1f} with {row.labels}" for row in rows)
-        return f"expected of {self.plan.target}: {widths}"
+        return f"expected of {self.what}: {widths}"
 
     def parts(self) -> list[Part]:
         """Return the table."""
@@ -103,9 +117,14 @@ class WidthToExpect(Section):
         return {"half_width": self.table().to_dict("records")}
 
 
-def plan_report(plan: LabelPlan, given: Mapping[str, str] = MappingProxyType({})) -> Report:
-    """Compose the page of a plan; `given` is what it is about."""
-    return Report("Images to label", [WhatToLabel(plan), About(given), WidthToExpect(plan)])
+def plan_report(
+    plan: LabelPlan,
+    given: Mapping[str, str] = MappingProxyType({}),
+    difference: Outlook | None = None,
+) -> Report:
+    """Compose the page of a plan; `given` is what it is about, `difference` see `WidthToExpect`."""
+    width = WidthToExpect(plan, difference)
+    return Report("Images to label", [WhatToLabel(plan), About(given), width])
 
 
 def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[str]:
