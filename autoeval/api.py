@@ -22,7 +22,7 @@ from autoeval.estimation.intervals import check_level
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.teacher_boxes import Teacher, load_teacher
 from autoeval.estimation.plan_folder import plan_in_folder
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles
+from autoeval.estimation.site_boxes import PathLike, PredictionFiles
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan

@@ -20,8 +20,7 @@ import numpy as np
 
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
-from autoeval.estimation.prediction_files import PredictionFiles
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.site_boxes import PredictionFiles, SiteBoxes
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.labels.prior import OF_ONE_SET
 from autoeval.research.reports.few_labels import labels_from_files_report

@@ -10,12 +10,12 @@ from typing import Any
 
 from autoeval.commands.detector_options import (
     add_detector_options,
+    add_predictions_options,
     add_teacher_options,
     named_detector,
     named_teacher,
 )
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
-from autoeval.commands.predictions_options import add_predictions_options
 from autoeval.commands.site_options import add_threshold_options
 from autoeval.errors import InputError
 from autoeval.targets import AP_TARGETS, MEASURES, named_target

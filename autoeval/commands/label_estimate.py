@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands.detector_options import (
     add_detector_options,
+    add_image_list_option,
+    add_predictions_options,
     add_teacher_options,
     named_teacher,
 )
 from autoeval.commands.execution_options import add_execution_options
-from autoeval.commands.image_options import add_image_options
-from autoeval.commands.label_options import (
-    add_labels_options,
-    add_pseudo_label_options,
-    translation,
-)
-from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
 from autoeval.commands.site_options import (
     add_category_option,
+    add_image_options,
+    add_labels_options,
+    add_pseudo_label_options,
     add_target_options,
     load_for_target,
     predict_site,
     site_facts,
+    translation,
 )
 from autoeval.errors import InputError
 

@@ -18,9 +18,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import add_detector_options, named_detector
+from autoeval.commands.detector_options import (
+    add_detector_options,
+    add_predictions_options,
+    named_detector,
+)
 from autoeval.commands.execution_options import add_execution_options, launched, make_executor
-from autoeval.commands.predictions_options import add_predictions_options
 from autoeval.commands.site_options import named_categories, site_facts
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.change_options import add_change_options, observe_named_changes
 from autoeval.commands.detector_options import add_detector_options, load_named_detector
-from autoeval.commands.label_options import add_pseudo_label_options, translation
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
+from autoeval.commands.site_options import add_pseudo_label_options, translation
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _report(args: argparse.Namespace) -> StudyReport:
     """Call the study with what it starts from, and the options named as its parameters."""
     import pandas as pd
 
-    from autoeval.estimation.score_columns import read_scores
+    from autoeval.estimation.score_table import read_scores
 
     module = import_module(f"autoeval.research.reports.{STUDIES[args.study][0]}")
     make = getattr(module, f"{args.study.replace('-', '_')}_report")
@@ -137,7 +137,7 @@ def _detectors(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]
     """Load each detector's fit, and read its predictions of the sources of the task."""
     from autoeval.api import load_estimator
     from autoeval.data.predictions.reading import files_by_place
-    from autoeval.estimation.prediction_files import PredictionFiles
+    from autoeval.estimation.site_boxes import PredictionFiles
     from autoeval.estimation.training_set import task_with_files
     from autoeval.metasets.task import load_task
 
@@ -167,7 +167,7 @@ def _add_detectors(study: argparse.ArgumentParser) -> None:
 def _pairs(path: Path) -> pd.DataFrame:
     """Read a score table that has the scores of the default method."""
     from autoeval.estimation.pair_table import FEATURES
-    from autoeval.estimation.score_columns import read_scores
+    from autoeval.estimation.score_table import read_scores
 
     table = read_scores(path)
     missing = set(FEATURES) - {str(name).partition("/")[0] for name in table}

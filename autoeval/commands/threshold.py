@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands.detector_options import (
     add_detector_options,
+    add_image_list_option,
+    add_predictions_options,
     add_teacher_options,
+    named_predictions,
     named_teacher,
 )
 from autoeval.commands.execution_options import add_run_options
-from autoeval.commands.image_options import add_image_details
-from autoeval.commands.label_options import add_labels_options, translation
-from autoeval.commands.predictions_options import (
-    add_image_list_option,
-    add_predictions_options,
-    named_predictions,
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_image_details,
+    add_labels_options,
+    predict_site,
+    translation,
 )
-from autoeval.commands.site_options import add_category_option, predict_site
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
 

@@ -15,7 +15,6 @@ from typing_extensions import Self
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.advice import advice
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, check_level
 from autoeval.estimation.known_site import SITE, KnownSite
@@ -34,7 +33,7 @@ from autoeval.estimation.pair_table import (
 from autoeval.estimation.panel_prior import regression_prior
 from autoeval.estimation.sampling_error import SamplingError
 from autoeval.estimation.score_table import sources
-from autoeval.estimation.warnings import estimate_warnings
+from autoeval.estimation.warnings import advice, estimate_warnings
 from autoeval.regression import (
     MixedModel,
     Mixture,

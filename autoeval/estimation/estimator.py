@@ -20,17 +20,16 @@ from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator_passes import EstimatorPasses
-from autoeval.estimation.fit_result import FitResult
-from autoeval.estimation.label_free_prior import priors_of_targets
-from autoeval.estimation.label_planning import plan_site
+from autoeval.estimation.evaluation import FitResult
+from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.estimation.observation.teacher_boxes import Teacher
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.site import Categories, Site, site_of_images
+from autoeval.estimation.site_boxes import PathLike, PredictionFiles
 from autoeval.estimation.site_estimate import estimate_rows, estimate_site
 from autoeval.estimation.site_scores import score_images
 from autoeval.estimation.training_set import read_labels
@@ -338,7 +337,7 @@ class AccuracyEstimator(EstimatorPasses):
         estimate : Estimate
             From `predict`, with its site.
         n, seed, frames, pseudo_labels, pseudo_words
-            See `autoeval.estimation.label_planning.plan_site`.
+            See `autoeval.estimation.labelling.plan_site`.
 
         Raises
         ------

@@ -12,12 +12,17 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import calibrated_rows, cross_fitted
-from autoeval.estimation.confidence_checks import Doubt, check_confidences
+from autoeval.estimation.calibrating import (
+    Doubt,
+    calibrated_rows,
+    check_confidences,
+    cross_fitted,
+    reliability,
+)
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fit_result import FitResult
+from autoeval.estimation.evaluation import FitResult
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.label_assistance import assistance_of
+from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.observing import Observer
@@ -26,12 +31,10 @@ from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import BASELINE, leave_one_source_out
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
-from autoeval.estimation.reliability import reliability
 from autoeval.estimation.score_table import SEED, seed_rows, sources
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
-from autoeval.labels.labelled_site import LabelledSite
-from autoeval.labels.pseudo_labels import with_pseudo_labels
+from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
 from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.report.tables import counted

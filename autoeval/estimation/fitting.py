@@ -16,23 +16,30 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import calibrated_rows, cross_fitted
-from autoeval.estimation.confidence_checks import Doubt, check_confidences
+from autoeval.estimation.calibrating import (
+    Doubt,
+    calibrated_rows,
+    check_confidences,
+    cross_fitted,
+    reliability,
+)
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
-from autoeval.estimation.evaluation import evaluate_pairs, has_families, worse_than_constant
-from autoeval.estimation.fit_result import FitResult
-from autoeval.estimation.joined_pairs import joined_rows
-from autoeval.estimation.label_assistance import assistance_of, site_of_set
+from autoeval.estimation.evaluation import (
+    FitResult,
+    evaluate_pairs,
+    has_families,
+    worse_than_constant,
+)
+from autoeval.estimation.labelling import assistance_of, site_of_set
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import Teacher
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles
+from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
-from autoeval.estimation.reliability import reliability
 from autoeval.estimation.site import any_task, boxes_alone
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes
 from autoeval.estimation.training_set import (
     TrainingSet,
     is_labelled_enough,
@@ -48,6 +55,46 @@ from autoeval.metasets.task import Task
 
 if TYPE_CHECKING:
     from autoeval.metasets.seed_set import SeedSet
+
+
+PAIR = ["source", "category"]
+
+
+def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Join the pairs of score tables; see `autoeval.estimation.pair_table`.
+
+    Raises
+    ------
+    InputError
+        If a pair is in two tables, be it by other names.
+    """
+    parts = {name: pair_rows(table) for name, table in tables.items()}
+    rows = pd.concat(parts.values(), ignore_index=True)
+    twice = rows[rows.duplicated(PAIR)]
+    if len(twice):
+        names = [f"{category} of {source}" for source, category in twice[PAIR].to_numpy()]
+        raise InputError(
+            f"{listed(names, most=10)}: in more than one of {listed(list(tables))}. Each labelled "
+            "place counts once: leave one of them out."
+        )
+    _refuse_same_scores(rows)
+    return rows
+
+
+def _refuse_same_scores(rows: pd.DataFrame) -> None:
+    """Refuse pairs whose accuracies and scores are all equal: one set by two names."""
+    measured = rows.select_dtypes("number").drop(columns="repeat", errors="ignore")
+    measured = measured.dropna(axis=1, how="all").assign(category=rows["category"])
+    same = measured.duplicated(keep=False) & (rows["mAP"] > 0)
+    if not same.any():
+        return
+    first, *_ = (part for _, part in rows[same].groupby([*measured], dropna=False))
+    names = [f"{category} of {source}" for source, category in first[PAIR].to_numpy()]
+    raise InputError(
+        f"{int(same.sum())} pairs have equal scores and accuracies, such as {listed(names)}: one "
+        "labelled set by several names? Each counts once: leave one of them out."
+    )
+
 
 TEACHER = "teacher"
 

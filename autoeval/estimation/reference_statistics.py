@@ -12,8 +12,8 @@ import pandas as pd
 from autoeval.data.predictions import Predictions
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.prediction_files import HIGH_FLOOR, LOW_FLOOR
-from autoeval.estimation.score_range import ENOUGH_BOXES, another_scale, unseen_share
+from autoeval.estimation.site_boxes import HIGH_FLOOR, LOW_FLOOR
+from autoeval.estimation.warnings import ENOUGH_BOXES, another_scale, unseen_share
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ReferenceStatistics:
     warnings : tuple of str
         What was found wrong in the fit, which every estimate repeats.
     doubt : float
-        See `autoeval.estimation.confidence_checks.Doubt`.
+        See `autoeval.estimation.calibrating.Doubt`.
     """
 
     categories: tuple[str, ...]

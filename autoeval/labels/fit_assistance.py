@@ -10,7 +10,6 @@ from scipy.optimize import nnls
 
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.box_features import OF_BOX, passes_of
 from autoeval.labels.box_model import (
     BoxModel,
     expected_rankings,
@@ -19,17 +18,19 @@ from autoeval.labels.box_model import (
     image_features,
     probability,
 )
-from autoeval.labels.control_variates import (
+from autoeval.labels.labelled_site import (
     MODEL,
     PSEUDO,
+    LabelledSite,
     control_variates,
     rank_by_pseudo_labels,
+    true_influence,
 )
-from autoeval.labels.labelled_site import LabelledSite, true_influence
+from autoeval.labels.pool import OF_BOX, passes_of
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.variance_prior import VariancePrior, fit_variance_prior
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.targets import MEASURES
 
 FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site

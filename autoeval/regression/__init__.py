@@ -6,14 +6,10 @@ families out.
 Needs numpy and scipy alone.
 """
 
-from autoeval.regression.leave_one_group_out import leave_one_group_out, split_groups
-from autoeval.regression.mixed_model import MixedModel
-from autoeval.regression.mixture import Mixture
-from autoeval.regression.pairs import Pairs
-from autoeval.regression.prediction_interval import PredictionInterval, predict_intervals
-from autoeval.regression.regression_prior import Prior
-from autoeval.regression.scaling import Scaling
-from autoeval.regression.variances import Variances, possible_variances
+from autoeval.regression.mixed_model import MixedModel, leave_one_group_out, split_groups
+from autoeval.regression.pairs import Pairs, Scaling
+from autoeval.regression.prediction_interval import Mixture, PredictionInterval, predict_intervals
+from autoeval.regression.variances import Prior, Variances, possible_variances
 
 __all__ = [
     "MixedModel",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.estimation.confidence_checks import (
+from autoeval.estimation.calibrating import (
     Doubt,
     bend,
     check_confidences,
