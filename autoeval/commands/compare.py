@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands.execution_options import add_run_options, launched, make_executor
+from autoeval.commands.run_options import add_run_options, launched, make_executor
 from autoeval.commands.site_options import (
     add_category_option,
     add_image_options,

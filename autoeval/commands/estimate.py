@@ -6,14 +6,14 @@ import argparse
 import shlex
 from pathlib import Path
 
-from autoeval.commands.detector_options import (
+from autoeval.commands.run_options import (
     add_detector_options,
     add_image_list_option,
     add_predictions_options,
+    add_run_options,
     add_teacher_options,
     named_teacher,
 )
-from autoeval.commands.execution_options import add_run_options
 from autoeval.commands.site_options import (
     add_category_option,
     add_image_details,

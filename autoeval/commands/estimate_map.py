@@ -18,14 +18,6 @@ from autoeval.commands.counting_options import (
     check_counting_options,
     counting_measures,
 )
-from autoeval.commands.detector_options import (
-    add_detector_options,
-    add_predictions_options,
-    add_teacher_options,
-    named_teacher,
-    required_detector,
-)
-from autoeval.commands.execution_options import add_execution_options, launched, make_executor
 from autoeval.commands.meta_set_options import (
     LIGHT,
     add_data_options,
@@ -33,6 +25,16 @@ from autoeval.commands.meta_set_options import (
     named_task,
     pass_settings,
     work_dir,
+)
+from autoeval.commands.run_options import (
+    add_detector_options,
+    add_execution_options,
+    add_predictions_options,
+    add_teacher_options,
+    launched,
+    make_executor,
+    named_teacher,
+    required_detector,
 )
 from autoeval.commands.site_options import (
     add_category_option,

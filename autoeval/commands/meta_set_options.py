@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands.counting_options import COUNT_TARGETS
-from autoeval.commands.detector_options import required_detector
+from autoeval.commands.run_options import required_detector
 from autoeval.commands.site_options import add_image_options
 from autoeval.errors import InputError
 

@@ -9,8 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.detector_options import named_detector, named_predictions
-from autoeval.commands.execution_options import launched, make_executor
+from autoeval.commands.run_options import launched, make_executor, named_detector, named_predictions
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import IOUS, named_target

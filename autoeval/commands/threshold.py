@@ -10,15 +10,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import (
+from autoeval.commands.run_options import (
     add_detector_options,
     add_image_list_option,
     add_predictions_options,
+    add_run_options,
     add_teacher_options,
     named_predictions,
     named_teacher,
 )
-from autoeval.commands.execution_options import add_run_options
 from autoeval.commands.site_options import (
     add_category_option,
     add_image_details,

@@ -21,6 +21,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import SCORE_THR, labelled_rows
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.training_set import TrainingSet
+from autoeval.labels.fit_assistance import FOLDS, image_folds
 from autoeval.metrics.coco_matching import IOU_THRESHOLDS, match_categories
 from autoeval.scores.calibrated import FOUND
 
@@ -32,21 +33,21 @@ FIRST_BIN, SURELY_BENT, LEAST_DROP = 30, 3.0, 0.1
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """How much an estimate suffers from confidences that say little.
+class ConfidenceCheck:
+    """How much an estimate suffers from confidences that predict little.
 
     Parameters
     ----------
-    share : float
-        In [0, 1]: that of the spread of accuracies by which intervals are wider.
+    widening : float
+        In [0, 1]: share of the standard deviation of accuracies by which intervals are wider.
     warnings : tuple of str
     """
 
-    share: float = 0.0
+    widening: float = 0.0
     warnings: tuple[str, ...] = ()
 
 
-def check_confidences(sets: Sequence[TrainingSet]) -> Doubt:
+def check_confidences(sets: Sequence[TrainingSet]) -> ConfidenceCheck:
     """Evaluate confidences on all labelled boxes together, at IoU .5.
 
     Raises
@@ -57,7 +58,7 @@ def check_confidences(sets: Sequence[TrainingSet]) -> Doubt:
     scores, hits = labelled_boxes(sets)
     n_right, n_wrong = int(hits.sum()), int((~hits).sum())
     if min(n_right, n_wrong) < FEWEST:
-        return Doubt()
+        return ConfidenceCheck()
     area, error = roc_area(scores, hits)
     poor, useless = (float(ndtr((of - area) / error)) for of in (LEAST_AREA, USELESS_AREA))
     constant = scores.min() == scores.max()
@@ -82,7 +83,7 @@ def check_confidences(sets: Sequence[TrainingSet]) -> Doubt:
             f"the most confident boxes are less often right than others, by {100 * drop:.0f} "
             "points: look at them; where the labels do not miss objects, the confidences mislead"
         )
-    return Doubt(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
+    return ConfidenceCheck(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
 
 
 def labelled_boxes(sets: Sequence[TrainingSet]) -> tuple[np.ndarray, np.ndarray]:
@@ -139,7 +140,39 @@ def bend(scores: np.ndarray, hits: np.ndarray) -> float:
     return float(drop[worst]) if surely else 0.0
 
 
-FOLDS = 4
+@dataclass(frozen=True, eq=False)
+class CalibratedSets:
+    """What a fit takes from the confidences on labelled sets.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        A pair table; see `calibrated_rows`.
+    calibration : ScoreCalibration
+    check : ConfidenceCheck
+    bins : DataFrame or None
+        See `reliability`; None without a calibration of the detector's own.
+    """
+
+    rows: pd.DataFrame
+    calibration: ScoreCalibration
+    check: ConfidenceCheck = ConfidenceCheck()
+    bins: pd.DataFrame | None = None
+
+    @classmethod
+    def of(cls, sets: Sequence[TrainingSet], *, calibrate: bool = True) -> CalibratedSets:
+        """Check and calibrate the confidences, and score the sets; see `calibrated_rows`.
+
+        Raises
+        ------
+        InputError
+            As `check_confidences`.
+        """
+        if not calibrate:
+            return cls(*calibrated_rows(sets, calibrate=False))
+        check, probabilities = check_confidences(sets), cross_fitted(sets)
+        rows, calibration = calibrated_rows(sets, probabilities=probabilities)
+        return cls(rows, calibration, check, reliability(sets, probabilities))
 
 
 def calibrated_rows(
@@ -198,7 +231,8 @@ def cross_fitted(
     sets: Sequence[TrainingSet], prior: CalibrationPrior | None = None
 ) -> list[np.ndarray]:
     """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
-    prior, folds = prior or calibration_prior(), _folds(sets)
+    prior = prior or calibration_prior()
+    folds = image_folds([of.family for of in sets], [len(of.boxes) for of in sets])
     probabilities = [np.zeros((len(IOU_THRESHOLDS), len(of.boxes.clean))) for of in sets]
     for fold in range(FOLDS):
         if not any((of == fold).any() for of in folds):
@@ -242,16 +276,6 @@ def fit_calibration(
             missed.append(np.maximum(ranking.n_true - hits, 0)[used])
     described, counts = np.concatenate(terms, axis=1), np.concatenate(missed)
     return ScoreCalibration(boxes, fit_missed(described, counts, prior, n_pairs))
-
-
-def _folds(sets: Sequence[TrainingSet]) -> list[np.ndarray]:
-    """Return the fold of each image of each set, (M,)."""
-    families = sorted({of.family for of in sets})
-    if len(families) > 1:
-        return [np.full(len(of.boxes), families.index(of.family) % FOLDS) for of in sets]
-    return [
-        np.random.default_rng(k).permutation(len(of.boxes)) % FOLDS for k, of in enumerate(sets)
-    ]
 
 
 CALIBRATED, CONFIDENCE = "calibrated", "confidence itself"

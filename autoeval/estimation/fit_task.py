@@ -12,13 +12,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import (
-    Doubt,
-    calibrated_rows,
-    check_confidences,
-    cross_fitted,
-    reliability,
-)
+from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.evaluation import FitResult
 from autoeval.estimation.intervals import MIN_SOURCES
@@ -127,22 +121,19 @@ def fit_task(
         sites = [with_pseudo_labels(site, pseudo_labels, pseudo_words) for site in sites]
     assistance, why = assistance_of(sites)
     problems += why
-    calibration, doubt, bins = None, Doubt(), None
+    calibrated = None
     if sites and DEFAULT_METHOD in evaluated:
-        sets = [_training_set(site) for site in sites]
-        doubt = check_confidences(sets) if calibrate else doubt
-        probabilities = cross_fitted(sets) if calibrate else None
-        bins = None if probabilities is None else reliability(sets, probabilities)
-        rows, calibration = calibrated_rows(sets, calibrate=calibrate, probabilities=probabilities)
-        table = _with_calibrated(table, rows)
-    problems += doubt.warnings
+        calibrated = CalibratedSets.of([_training_set(of) for of in sites], calibrate=calibrate)
+        table = _with_calibrated(table, calibrated.rows)
+    check = calibrated.check if calibrated else ConfidenceCheck()
+    problems += check.warnings
     estimator = AccuracyEstimator(methods[0], target=target, level=level)
     write_table(files[0], table)
-    context = {**observer.context(), "boxes": _statistics(observer, sites, doubt)}
+    context = {**observer.context(), "boxes": _statistics(observer, sites, check)}
     estimator.fit_rows(
         table,
         context=context,
-        calibration=calibration,
+        calibration=calibrated.calibration if calibrated else None,
         label_assistance=assistance,
         loading=loading,
         detector=observer.detector,
@@ -153,7 +144,7 @@ def fit_task(
         table,
         tuple(results),
         tuple(problems),
-        reliability=bins,
+        reliability=calibrated.bins if calibrated else None,
         files=files,
         seed_sets=tuple(seed_sets),
     )
@@ -183,12 +174,14 @@ def _training_set(site: LabelledSite) -> TrainingSet:
     return TrainingSet(site.name, site.family, boxes, site.truth, statistics, everywhere=True)
 
 
-def _statistics(observer: Observer, sites: Sequence[LabelledSite], doubt: Doubt) -> dict[str, Any]:
+def _statistics(
+    observer: Observer, sites: Sequence[LabelledSite], check: ConfidenceCheck
+) -> dict[str, Any]:
     """Describe the boxes of the sources in the detector's own words."""
     if not sites:
         return ReferenceStatistics(tuple(observer.detector.categories)).to_dict()
     statistics = joined_statistics([ReferenceStatistics.of(site.pool.found) for site in sites])
-    statistics = replace(statistics.warning(*doubt.warnings), doubt=doubt.share)
+    statistics = replace(statistics.warning(*check.warnings), widening=check.widening)
     return replace(statistics, categories=tuple(observer.detector.categories)).to_dict()
 
 

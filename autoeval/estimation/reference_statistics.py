@@ -36,8 +36,8 @@ class ReferenceStatistics:
         See `unseen_share`.
     warnings : tuple of str
         What was found wrong in the fit, which every estimate repeats.
-    doubt : float
-        See `autoeval.estimation.calibrating.Doubt`.
+    widening : float
+        See `autoeval.estimation.calibrating.ConfidenceCheck`.
     """
 
     categories: tuple[str, ...]
@@ -47,7 +47,7 @@ class ReferenceStatistics:
     highest: float = 0.0
     unseen: float = 0.0
     warnings: tuple[str, ...] = ()
-    doubt: float = 0.0
+    widening: float = 0.0
 
     @classmethod
     def of(cls, found: Predictions) -> ReferenceStatistics:
@@ -132,7 +132,7 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
         max(part.most_boxes for part in parts),
         max(part.highest for part in parts),
         sum(part.unseen for part in parts) / len(parts),
-        doubt=max(part.doubt for part in parts),
+        widening=max(part.widening for part in parts),
     )
 
 

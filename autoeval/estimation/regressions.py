@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import LeaveOneGroupOut
 from typing_extensions import Self
 
 from autoeval.errors import InputError
@@ -27,7 +28,6 @@ from autoeval.estimation.score_table import (
     sources,
 )
 from autoeval.estimation.warnings import estimate_warnings
-from autoeval.regression import split_groups
 from autoeval.targets import find_target
 
 
@@ -203,8 +203,11 @@ class SourceRegression:
 
     def _leave_each_source_out(self, rows: Rows) -> None:
         residuals = []
-        for _, held_out in split_groups(rows["source"]):
-            fitted = self._fit_repeats(rows.where(~held_out))
+        if len(self.sources_) < 2:
+            return
+        source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
+        for rest, held_out in LeaveOneGroupOut().split(source, groups=source):
+            fitted = self._fit_repeats(rows.where(rest))
             own = rows.where(held_out).of_kind(SEED)
             residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
             self._left_out.append(fitted)
