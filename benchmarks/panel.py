@@ -38,11 +38,10 @@ from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
-from autoeval.estimation.prediction_files import PredictionFiles
+from autoeval.estimation.site_boxes import PredictionFiles
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.regression import Prior, Scaling
-from autoeval.regression.covariance import Shared
-from autoeval.regression.variances import Variances
+from autoeval.regression.variances import Shared, Variances
 from autoeval.report.tables import to_markdown
 from autoeval.targets import AP_TARGETS
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.targets import OperatingPoint
 
 SHARE_OF_BOXES = {"precision": 1.0, "recall": 0.0, "f1": 0.5}  # a

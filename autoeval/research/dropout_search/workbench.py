@@ -22,8 +22,8 @@ from autoeval.research.dropout_search.grid import SearchableDetector, list_stage
 from autoeval.runtime import OK
 from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.store import RowStore
+from autoeval.scores.base import ScoreContext
 from autoeval.scores.box_stability import image_stabilities
-from autoeval.scores.context import ScoreContext
 
 MIN_SETS = 3
 Row = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.estimation.score_columns import mean_over_repeats
+from autoeval.estimation.score_table import mean_over_repeats
 from autoeval.report.plots import figure_of, plot_curves, plot_scatter_grid
 from autoeval.report.sections import Part, StudyReport, interval_cells
 from autoeval.research.studies.correlation import PAPER, best_thresholds, correlation, thresholds

@@ -13,7 +13,7 @@ from autoeval.labels.difference import difference_estimate
 from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
 
 SIZES = (0, 5, 10, 20, 50)
 MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.estimation.reliability import CALIBRATED, CONFIDENCE, calibration_error
+from autoeval.estimation.calibrating import CALIBRATED, CONFIDENCE, calibration_error
 from autoeval.report.page import Page
 from autoeval.report.plots import figure_of, plot_curves
 from autoeval.report.sections import Part, Section
@@ -22,7 +22,7 @@ class ReliabilityDiagram(Section):
     Parameters
     ----------
     bins : DataFrame or None
-        See `autoeval.estimation.reliability.reliability`; None where nothing was calibrated.
+        See `autoeval.estimation.calibrating.reliability`; None where nothing was calibrated.
     """
 
     bins: pd.DataFrame | None = None

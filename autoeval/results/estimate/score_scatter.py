@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.methods import make_method
-from autoeval.estimation.score_columns import feature_columns
+from autoeval.estimation.score_table import feature_columns
 from autoeval.report.interactive import ScatterChart
 from autoeval.report.page import Page
 from autoeval.report.plots import RegressionBand, figure_of, plot_scatter

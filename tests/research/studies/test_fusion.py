@@ -9,7 +9,7 @@ from score_tables import WORLDS, score_table
 from autoeval.errors import InputError
 from autoeval.research.reports.score_correlation import fusion_report
 from autoeval.research.studies.fusion import compare_with_first, paired_t_test
-from autoeval.scores.feature_thresholds import feature_names
+from autoeval.scores.base import feature_names
 
 ES = feature_names("es")
 
