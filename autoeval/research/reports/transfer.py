@@ -98,14 +98,14 @@ def _ways(
     places: pd.DataFrame, options: dict[str, Any]
 ) -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
     yield (
-        "other places of the category",
+        "other sites of the category",
         lambda: pd.concat(
             [transfer.families_left_out(own, **options) for _, own in places.groupby("category")]
         ),
     )
     if places["category"].nunique() > 1:
         yield (
-            "other places of all categories",
+            "other sites of all categories",
             lambda: transfer.families_left_out(places, **options),
         )
         yield (
@@ -124,7 +124,7 @@ def _set_ways(
     if chosen.empty:
         return
     name = chosen["source"].iloc[0]
-    yield f"other places and {name}", lambda: transfer.families_left_out(places, chosen, **options)
+    yield f"other sites and {name}", lambda: transfer.families_left_out(places, chosen, **options)
     for source, own in sets.groupby("source", sort=False):
         yield f"{source} alone", partial(transfer.by_labelled_set, own, places, **options)
     if without:

@@ -94,10 +94,10 @@ def test_the_report_holds_every_way_and_size():
         part.table["way"].drop_duplicates().tolist() for part in report.parts[:3]
     )
     assert ways == [
-        "other places of the category",
-        "other places of all categories",
+        "other sites of the category",
+        "other sites of all categories",
         "places of the other categories alone",
-        "other places and set",
+        "other sites and set",
         "set alone",
         "set without word0",
     ]
