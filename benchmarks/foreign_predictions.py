@@ -27,7 +27,7 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet, training_set
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}

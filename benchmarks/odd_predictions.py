@@ -34,7 +34,7 @@ from autoeval.estimation.score_range import unseen_share, unseen_warning
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.labels.label_warnings import overconfident
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 from benchmarks.foreign_predictions import TASKS, WORDS, family, read, split
 

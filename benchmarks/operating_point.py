@@ -33,8 +33,8 @@ from autoeval.estimation.label_assistance import site_of_set
 from autoeval.estimation.operating_curve import choose_threshold, exact_curve
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
 from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on, value_of
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
 from autoeval.targets import MEASURES, points_at

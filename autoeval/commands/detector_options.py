@@ -60,16 +60,12 @@ def named_detector(
 ) -> DetectorSpec | None:
     """Return how the detector that the options name is loaded; None where they name none.
 
+    Raises `InputError` if the options name two detectors, or a config comes without weights.
+
     Parameters
     ----------
-    args : Namespace
     known : dict, optional
         How an estimator's detector was loaded; what is given now goes before.
-
-    Raises
-    ------
-    InputError
-        If the options name two detectors, or a config comes without weights.
     """
     if args.detector and args.config:
         raise InputError(
@@ -97,10 +93,7 @@ def named_detector(
 def required_detector(args: argparse.Namespace) -> DetectorSpec:
     """Return how the detector that the options name is loaded.
 
-    Raises
-    ------
-    InputError
-        As `named_detector`; if they name none.
+    Raises `InputError` as `named_detector`; if they name none.
     """
     spec = named_detector(args)
     if spec is None:
@@ -118,10 +111,7 @@ def load_named_detector(args: argparse.Namespace) -> Any:
 def named_teacher(args: argparse.Namespace) -> DetectorSpec | Path | None:
     """Return the teacher that the options name: a detector, its predictions, or None.
 
-    Raises
-    ------
-    InputError
-        If there are weights without a teacher.
+    Raises `InputError` if there are weights without a teacher.
     """
     if not getattr(args, "teacher", None):  # commands without a teacher make the same observer
         if getattr(args, "teacher_checkpoint", None):
@@ -136,10 +126,7 @@ def named_teacher(args: argparse.Namespace) -> DetectorSpec | Path | None:
 def read_cfg_options(words: list[str] | None) -> dict | None:
     """Read words such as ``KEY=VALUE`` as MMDetection does; None where there are none.
 
-    Raises
-    ------
-    InputError
-        If a word has no ``=``.
+    Raises `InputError` if a word has no ``=``.
     """
     if not words:
         return None

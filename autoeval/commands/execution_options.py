@@ -56,10 +56,7 @@ def add_execution_options(parser: argparse.ArgumentParser) -> None:
 def make_executor(args: argparse.Namespace) -> Executor:
     """Make the executor that the options ask for.
 
-    Raises
-    ------
-    InputError
-        If options exclude each other or a number is not positive.
+    Raises `InputError` if options exclude each other or a number is not positive.
     """
     given = [name for name in OF_RAY if getattr(args, name) is not None]
     if args.executor == "local":

@@ -34,10 +34,7 @@ def add_image_details(group: argparse._ActionsContainer) -> None:
 def named_images(args: argparse.Namespace) -> Sequence[ImageFile | FilmFrame] | None:
     """Find the images that the options name, None without any, and name what is passed over.
 
-    Raises
-    ------
-    InputError
-        See `find_images`.
+    Raises `InputError`; see `find_images`.
     """
     from autoeval.data.find_images import FILMS_SKIPPED, find_images
 

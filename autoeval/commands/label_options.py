@@ -28,7 +28,6 @@ def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> No
 
     Parameters
     ----------
-    group : ArgumentParser
     what : str
         What ``--pseudo-labels`` names.
     """
@@ -45,10 +44,7 @@ def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> No
 def translation(texts: Sequence[str], option: str = "--words") -> dict[str, str] | None:
     """Read ``WORD=CATEGORY ...``; None for nothing.
 
-    Raises
-    ------
-    InputError
-        If one is something else, or a word has two categories.
+    Raises `InputError` if one is something else, or a word has two categories.
     """
     pairs = [_word(text, option) for text in texts]
     found = dict(pairs)

@@ -15,7 +15,6 @@ def add_predictions_options(parser: argparse.ArgumentParser, what: str) -> None:
 
     Parameters
     ----------
-    parser : ArgumentParser
     what : str
         What ``--predictions`` is.
     """

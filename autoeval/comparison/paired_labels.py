@@ -22,7 +22,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 
 SPREAD = 1.15
 """Factor of the standard error from labels, by coverage on the panel (docs/results/compare.md):

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 
 from autoeval.errors import InputError
 from autoeval.estimation.training_set import TrainingSet
-from autoeval.metrics.by_category import match_categories
+from autoeval.metrics.coco_matching import match_categories
 
 # Chosen on the panel of detectors by benchmarks/calibration_labels.py.
 LEAST_AREA, USELESS_AREA = 0.6, 0.55  # under the ROC curve

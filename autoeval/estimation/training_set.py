@@ -23,8 +23,8 @@ from autoeval.estimation.prediction_files import PathLike, PredictionFiles, chec
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.labels.label_warnings import label_warnings, mismatched_words
-from autoeval.metrics.by_category import match_categories, rank_categories
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
+from autoeval.metrics.coco_matching import match_categories, rank_categories
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import SeedSetFiles, Task

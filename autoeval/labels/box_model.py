@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from autoeval.data.predictions import Predictions
 from autoeval.labels.pool import Pool
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
 
 INVERSE_PENALTY = 0.03  # on slopes, for standardised features
 MOST_STANDARD = 4.0  # standard deviations, beyond which squares grow no more

@@ -6,9 +6,9 @@ import numpy as np
 
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.average_precision import RankedDetections
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.influence import influence_function
-from autoeval.metrics.ranked_detections import RankedDetections
 
 MODEL, PSEUDO = "model", "pseudo"
 CONFIDENT = 0.3  # pseudo-labels over it count as labels

@@ -28,8 +28,8 @@ from autoeval.labels.control_variates import (
 from autoeval.labels.labelled_site import LabelledSite, true_influence
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.variance_prior import VariancePrior, fit_variance_prior
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.targets import MEASURES
 
 FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site

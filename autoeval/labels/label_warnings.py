@@ -11,8 +11,8 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.data.wording import listed
 from autoeval.labels.displaced_labels import labels_elsewhere, shifted_labels, unlabelled_objects
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import top_detections
-from autoeval.metrics.ranked_detections import RankedDetections
 
 SAME_OBJECT, MANY_TWICE = 0.9, 0.02
 FEWEST_OF_WORD, FEWEST_CONFIDENT = 8, 20

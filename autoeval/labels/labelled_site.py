@@ -15,9 +15,9 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.labels.pool import Pool
-from autoeval.metrics.by_category import match_categories, rank_categories
+from autoeval.metrics.average_precision import RankedDetections
+from autoeval.metrics.coco_matching import match_categories, rank_categories
 from autoeval.metrics.influence import influence_function
-from autoeval.metrics.ranked_detections import RankedDetections
 
 FOUND = ("image", "label", "boxes", "scores")
 LABELLED = ("image", "label", "boxes", "crowd")

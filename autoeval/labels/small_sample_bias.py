@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
 
 LARGEST_SHARE = 0.5  # of the value that may be subtracted
 SAMPLE_SIZES = (10, 20)

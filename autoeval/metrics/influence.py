@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autoeval.metrics.average_precision import envelope, running_precision
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections, envelope, running_precision
 
 
 def influence_function(

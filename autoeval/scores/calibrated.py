@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Evidence
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.influence import influence_function
 from autoeval.metrics.operating_point import (
     CountCurve,
@@ -18,7 +19,6 @@ from autoeval.metrics.operating_point import (
     image_counts,
     value_of,
 )
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.scores.base import Score
 from autoeval.scores.context import ScoreContext
 from autoeval.scores.direction import rising

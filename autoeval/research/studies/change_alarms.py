@@ -89,10 +89,8 @@ class LeftOutModels:
 
     Parameters
     ----------
-    changes : KnownChanges
     widening : mapping of str to float
         Factor of the intervals at each family, from the errors of the others; 1 by default.
-    inputs : ChangeInputs
     """
 
     def __init__(

@@ -24,8 +24,8 @@ from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.labelled_site import LabelledSite
 from autoeval.labels.sample_size import BATCH, stretched
 from autoeval.labels.value_with_error import ValueWithError
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.targets import OperatingPoint
 
 SIZES = (5, 10, 20, 30, 50)
@@ -42,7 +42,6 @@ class EvaluatedPair:
 
     Parameters
     ----------
-    name, category : str
     fitted_on : str
         The labelled set, or ``other families``.
     ranking : RankedDetections
@@ -51,7 +50,6 @@ class EvaluatedPair:
         Predicted influence of each image.
     mixing : MixingWeights
         How `predicted` was made.
-    small_sample_bias : float
     prior : ValueWithError
         The label-free estimate with its error.
     target : str

@@ -45,7 +45,6 @@ def evaluate(
 
     Parameters
     ----------
-    known, requested : DataFrame
     target, level, features
         As in `BayesianRegression`.
     estimator : callable
