@@ -29,7 +29,7 @@ from tqdm import tqdm
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.label_assistance import site_of_set
+from autoeval.estimation.labelling import site_of_set
 from autoeval.estimation.operating_curve import choose_threshold, exact_curve
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
 from autoeval.labels.fit_assistance import fit_assistance

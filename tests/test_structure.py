@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 # Layers from the bottom; a package may import what is in a lower layer, and its own modules.
 LAYERS = [
     {"errors", "boxes", "version"},
-    {"detections", "targets", "runtime", "box_pairs"},
+    {"detections", "targets", "runtime"},
     {"metrics", "data", "report", "calibration"},
     {"detectors", "metasets", "scores", "regression"},
     {"labels"},
@@ -36,9 +36,8 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 ESTIMATION = [
     {"score_table", "sampling_error", "intervals", "pair_table"},
     {"observation"},
-    {"bayesian_regression", "category_scores", "estimate", "score_range", "site", "site_boxes"}
-    | {"advice", "prediction_files", "reference_statistics", "training_scatter", "warnings"}
-    | {"confidence_checks", "known_site", "panel_prior", "training_set"},
+    {"bayesian_regression", "category_scores", "estimate", "site", "site_boxes", "warnings"}
+    | {"known_site", "panel_prior", "reference_statistics", "training_set"},
     {"methods"},
     {"modules"},
 ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import add_detector_options, load_named_detector
+from autoeval.commands.run_options import add_detector_options, load_named_detector
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:

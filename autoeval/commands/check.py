@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import LIGHT, add_data_options
+from autoeval.commands.site_options import named_images
 
 if TYPE_CHECKING:
     from autoeval.data.find_images import UnlabelledImage

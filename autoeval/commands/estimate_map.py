@@ -18,18 +18,6 @@ from autoeval.commands.counting_options import (
     check_counting_options,
     counting_measures,
 )
-from autoeval.commands.detector_options import (
-    add_detector_options,
-    add_teacher_options,
-    named_teacher,
-    required_detector,
-)
-from autoeval.commands.execution_options import add_execution_options, launched, make_executor
-from autoeval.commands.label_options import (
-    add_labels_options,
-    add_pseudo_label_options,
-    translation,
-)
 from autoeval.commands.meta_set_options import (
     LIGHT,
     add_data_options,
@@ -38,8 +26,24 @@ from autoeval.commands.meta_set_options import (
     pass_settings,
     work_dir,
 )
-from autoeval.commands.predictions_options import add_predictions_options
-from autoeval.commands.site_options import add_category_option, add_threshold_options, predict_site
+from autoeval.commands.run_options import (
+    add_detector_options,
+    add_execution_options,
+    add_predictions_options,
+    add_teacher_options,
+    launched,
+    make_executor,
+    named_teacher,
+    required_detector,
+)
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_labels_options,
+    add_pseudo_label_options,
+    add_threshold_options,
+    predict_site,
+    translation,
+)
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from autoeval.commands.change_options import add_change_options, observe_named_changes
-from autoeval.commands.detector_options import required_detector
+from autoeval.commands.run_options import required_detector
 
 FILE = "changes.json"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands.counting_options import COUNT_TARGETS
-from autoeval.commands.detector_options import required_detector
-from autoeval.commands.image_options import add_image_options
+from autoeval.commands.run_options import required_detector
+from autoeval.commands.site_options import add_image_options
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
     Raises `InputError` if the file given as ``--dropout`` holds none, or the number of repeats is
     negative.
     """
-    from autoeval.detectors.forward.dropout_file import load_dropout
+    from autoeval.detectors.forward.dropout_spec import load_dropout
     from autoeval.estimation.observation import presets
 
     dropout = load_dropout(args.dropout) if args.dropout else None

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from autoeval.commands.detector_options import add_detector_options
-from autoeval.commands.execution_options import add_execution_options, launched
 from autoeval.commands.meta_set_options import add_pass_options, add_size_options
 from autoeval.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
+from autoeval.commands.run_options import add_detector_options, add_execution_options, launched
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:

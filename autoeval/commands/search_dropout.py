@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import (
+from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
+from autoeval.commands.run_options import (
     add_detector_options,
     load_named_detector,
     required_detector,
 )
-from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:

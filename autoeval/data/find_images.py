@@ -16,8 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from autoeval.data.film import FILMS, FilmFrame, film_frames
-from autoeval.data.image_folder import SUFFIXES, ImageFile, load_image_folder, natural_order
-from autoeval.data.walking import refuse_archive, walk
+from autoeval.data.image_folder import (
+    SUFFIXES,
+    ImageFile,
+    load_image_folder,
+    natural_order,
+    refuse_archive,
+    walk,
+)
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 

@@ -219,9 +219,9 @@ class Detector:
         Returns
         -------
         tuple of float
-            See `autoeval.detectors.forward.costs.part_costs`.
+            See `autoeval.detectors.forward.passes.part_costs`.
         """
-        from autoeval.detectors.forward.costs import part_costs
+        from autoeval.detectors.forward.passes import part_costs
 
         return part_costs(self._passes, Batch(*collate(self.model, [self._preprocess(image)])))
 

@@ -13,15 +13,19 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.data.coco import read_coco
-from autoeval.data.labels.content import LabelSet
-from autoeval.data.labels.splits import of_splits, split_of
+from autoeval.data.labels.content import LabelSet, of_splits, split_of
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions.oddities import check_coverage
+from autoeval.data.predictions.prediction_checks import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor, check_limit
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.site_boxes import (
+    PathLike,
+    PredictionFiles,
+    SiteBoxes,
+    check_floor,
+    check_limit,
+)
 from autoeval.labels.label_warnings import label_warnings, mismatched_words
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import match_categories, rank_categories

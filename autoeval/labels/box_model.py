@@ -61,7 +61,7 @@ class BoxModel:
     Parameters
     ----------
     names : tuple of str
-        Features of a box that it reads; see `autoeval.labels.box_features`.
+        Features of a box that it reads; see `autoeval.labels.pool`.
     true_positive : LinearPredictors
         See `fit_true_positive`.
     false_negatives : LinearPredictors

@@ -13,8 +13,7 @@ from autoeval.labels.difference import difference_estimate
 from autoeval.labels.prior import Combined, combine
 from autoeval.labels.small_sample_bias import without_small_sample_bias
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.influence import influence_function
+from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.operating_point import denominators, image_counts, influence_on, value_of
 from autoeval.targets import OperatingPoint
 

@@ -12,8 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from autoeval.box_pairs import overlapping_pairs
-from autoeval.boxes import box_area
+from autoeval.boxes import box_area, overlapping_pairs
 from autoeval.metrics.average_precision import RankedDetections
 
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
@@ -30,6 +29,7 @@ def top_detections(
     ----------
     image, label : ndarray of shape (N,), int
         Image and category of each detection.
+    scores : ndarray of shape (N,)
     limit : int
         Number of detections a category and image.
 
@@ -74,6 +74,7 @@ def match_detections(
         A number for each image and category.
     labelled : ndarray of shape (M, 4)
         As xyxy, pixels.
+    labelled_group : ndarray of shape (M,), int
     crowd : ndarray of shape (M,), bool, optional
         Labelled boxes that mark a crowd; none by default.
     present : ndarray of shape (..., M), bool, optional
@@ -228,6 +229,7 @@ def rank_categories(
 
     Parameters
     ----------
+    found : ScoredBoxes
     truth : LabelledBoxes
         Of the same images and categories.
     matches : tuple of ndarray, optional

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autoeval.scores.base import ConfidenceScore, count_over
-from autoeval.scores.direction import rising
-from autoeval.scores.feature_thresholds import feature_names
+from autoeval.scores.base import ConfidenceScore, count_over, feature_names, rising
 from autoeval.scores.registry import register
 
 

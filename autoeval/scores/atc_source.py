@@ -9,9 +9,7 @@ from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.scores.base import RatioScore
-from autoeval.scores.context import ScoreContext
-from autoeval.scores.direction import rising
+from autoeval.scores.base import RatioScore, ScoreContext, rising
 from autoeval.scores.registry import register
 
 

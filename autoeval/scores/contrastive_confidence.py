@@ -6,9 +6,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
-from autoeval.scores.base import RatioScore
-from autoeval.scores.context import ScoreContext
-from autoeval.scores.direction import rising
+from autoeval.scores.base import RatioScore, ScoreContext, rising
 from autoeval.scores.registry import register
 
 

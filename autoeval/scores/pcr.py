@@ -9,8 +9,7 @@ from scipy.special import expit
 
 from autoeval.boxes import box_iou
 from autoeval.detections import Candidates, Evidence
-from autoeval.scores.base import RatioScore
-from autoeval.scores.direction import rising
+from autoeval.scores.base import RatioScore, rising
 from autoeval.scores.registry import register
 
 CENTRE, OVERLAP = 0.5, 0.5

@@ -18,8 +18,8 @@ from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.estimation.sampling_error import RESAMPLES
 from autoeval.metasets import Task
+from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.scale_ap import ScaleAP
 
 # nothing as it is by default
 SETTINGS = replace(

@@ -8,7 +8,7 @@ from scipy import stats
 from autoeval.estimation.intervals import Interval, widened
 from autoeval.estimation.observation.samples import blocks_of_read
 from autoeval.estimation.sampling_error import bootstrap_std, sampling_error
-from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.score_set import resampled_counts
 
 BY_SOURCE = Interval(0.2, 0.8, "jackknife+")
 

@@ -65,7 +65,7 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
         if path.suffix == ".jsonl":
             rows = [json.loads(line) for line in text.split("\n") if line.strip()]
         else:
-            rows = [_foreign(record, path.stem, task) for record in json.loads(text)]
+            rows = [_released_row(record, path.stem, task) for record in json.loads(text)]
         return [_checked(row) for row in rows]
     except FileNotFoundError:
         raise InputError(f"No answers at {path}.") from None
@@ -132,7 +132,7 @@ def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, **known}
 
 
-def _foreign(record: Mapping[str, Any], model: str, task: str) -> dict[str, Any]:
+def _released_row(record: Mapping[str, Any], model: str, task: str) -> dict[str, Any]:
     value = record["processed_results"] if "processed_results" in record else record["results"]
     skipped = value is None or (isinstance(value, (int, float)) and value < 0)
     return {

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.detector_options import read_cfg_options
+from autoeval.commands.run_options import read_cfg_options
 from autoeval.counting import DEFAULT_MODE, MODES
 
 if TYPE_CHECKING:

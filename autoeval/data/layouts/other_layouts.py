@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from autoeval.data.bad_items import BadItems
 from autoeval.data.image_folder import load_image_folder
-from autoeval.data.labels.base import LabelFormat
-from autoeval.data.labels.content import ANY, LabelSet
+from autoeval.data.json_file import BadItems
+from autoeval.data.labels.content import ANY, LabelFormat, LabelSet
 from autoeval.data.labels.voc import parse_xml
 from autoeval.data.layouts.collecting import (
     Box,

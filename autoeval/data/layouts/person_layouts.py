@@ -8,10 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from autoeval.data.bad_items import BadItems
-from autoeval.data.json_file import read_json
-from autoeval.data.labels.base import LabelFormat
-from autoeval.data.labels.content import LabelSet
+from autoeval.data.json_file import BadItems, read_json
+from autoeval.data.labels.content import LabelFormat, LabelSet
 from autoeval.data.layouts.collecting import (
     Marked,
     chosen,

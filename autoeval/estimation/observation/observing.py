@@ -13,8 +13,7 @@ from tqdm import tqdm
 
 from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.estimation.observation.failing_images import FailingImages, Observe, Seen
-from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.pass_log import FailingImages, Observe, PassLog, Seen
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.estimation.observation.samples import blocks_of_read, read_batches
 from autoeval.estimation.observation.tally import Tally, merged

@@ -130,7 +130,7 @@ class SearchResult:
     naive_shared_clean : ndarray of shape (6,), int
         The same with one clean pass for all of them.
     costs : tuple of float
-        Cost of each part; see `autoeval.detectors.forward.costs.part_costs`.
+        Cost of each part; see `autoeval.detectors.forward.passes.part_costs`.
     """
 
     strategy: str

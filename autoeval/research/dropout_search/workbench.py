@@ -23,8 +23,8 @@ from autoeval.runtime import OK
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
+from autoeval.scores.base import ScoreContext
 from autoeval.scores.box_stability import image_stabilities
-from autoeval.scores.context import ScoreContext
 
 MIN_SETS = 3
 Row = dict[str, Any]

@@ -12,16 +12,14 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.label_assistance import site_of_set
-from autoeval.estimation.label_free_prior import error_elsewhere, with_error
+from autoeval.estimation.labelling import error_elsewhere, site_of_set, with_error
 from autoeval.estimation.observation.recording import read_sites
 from autoeval.estimation.pair_table import pair_rows
-from autoeval.estimation.score_columns import read_scores
+from autoeval.estimation.score_table import read_scores
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.labelled_site import LabelledSite
+from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
 from autoeval.labels.prior import OF_ONE_SET
-from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.report.plots import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part, StudyReport

@@ -12,7 +12,7 @@ from scipy import stats
 from autoeval.errors import InputError
 from autoeval.estimation.bench import paired_p_value
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
-from autoeval.estimation.score_columns import mean_over_repeats
+from autoeval.estimation.score_table import mean_over_repeats
 from autoeval.report.plots import figure_of, plot_curves, plot_scatter_grid
 from autoeval.report.sections import Part, StudyReport, interval_cells
 from autoeval.research.studies.correlation import PAPER, best_thresholds, correlation, thresholds

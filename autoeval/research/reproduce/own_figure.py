@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_columns import split_threshold
+from autoeval.estimation.score_table import split_threshold
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section, StudyReport

@@ -26,7 +26,7 @@ from autoeval.monitoring.fitting.fit_change import (
     whitening_of,
 )
 from autoeval.monitoring.fitting.known_changes import KnownChanges
-from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.score_set import resampled_counts
 
 LEAD = 0.3  # share of the untouched images that come after the baseline
 MONITORS = ("predicted change", "mean confidence")

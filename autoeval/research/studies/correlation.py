@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_columns import (
+from autoeval.estimation.score_table import (
     feature_columns,
     labelled_sample_sets,
     split_threshold,

@@ -26,7 +26,7 @@ from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.finite import check_finite
+from autoeval.scores.score_set import check_finite
 
 IMAGE, TRUE, CLEAN, PERTURBED = "image", "true", "clean", "perturbed"
 _CORNERS = ["x1", "y1", "x2", "y2"]

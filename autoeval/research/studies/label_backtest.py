@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.control_variates import MODEL
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -21,7 +20,7 @@ from autoeval.labels.estimators import (
 )
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import LabelledSite
+from autoeval.labels.labelled_site import MODEL, LabelledSite
 from autoeval.labels.sample_size import BATCH, stretched
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.metrics.average_precision import RankedDetections

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.score_set import resampled_counts
 
 RESAMPLES = 1000
 

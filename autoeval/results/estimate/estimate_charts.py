@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from autoeval.estimation.calibrating import CALIBRATED, CONFIDENCE, calibration_error
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.operating_curve import ENDS, ThresholdChoice
-from autoeval.estimation.reliability import CALIBRATED, CONFIDENCE, calibration_error
-from autoeval.estimation.score_columns import feature_columns
+from autoeval.estimation.score_table import feature_columns
 from autoeval.report.interactive import ScatterChart
 from autoeval.report.page import Page
 from autoeval.report.plots import RegressionBand, figure_of, plot_curves, plot_scatter
@@ -158,7 +158,7 @@ class ReliabilityDiagram(Section):
     Parameters
     ----------
     bins : DataFrame or None
-        See `autoeval.estimation.reliability.reliability`; None where nothing was calibrated.
+        See `autoeval.estimation.calibrating.reliability`; None where nothing was calibrated.
     """
 
     bins: pd.DataFrame | None = None

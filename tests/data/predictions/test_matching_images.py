@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions.matching_images import Named, place_images
+from autoeval.data.predictions.reading import Named, place_images
 from autoeval.errors import InputError
 
 LOCAL = "/data/local-files/?d="

@@ -11,7 +11,7 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.data.predictions.oddities import check_coverage, copies
+from autoeval.data.predictions.prediction_checks import check_coverage, copies
 from autoeval.errors import InputError
 
 N = 100
