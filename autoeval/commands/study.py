@@ -320,10 +320,7 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
     )
     study.add_argument("--draws", type=int, default=200, help="of each size (%(default)s)")
     study.add_argument(
-        "--fewest",
-        type=int,
-        default=60,
-        help="images of an evaluated site (%(default)s)",
+        "--fewest", type=int, default=60, help="images of an evaluated site (%(default)s)"
     )
     add_pseudo_label_options(study, "a folder with SOURCE.json in COCO")
     files = study.add_argument_group("in place of --scores, prediction files of any detector")

@@ -158,11 +158,7 @@ class ComparedPair:
 
 
 def backtest(
-    pairs: Sequence[ComparedPair],
-    *,
-    sizes: Sequence[int] = SIZES,
-    draws: int = 40,
-    seed: int = 0,
+    pairs: Sequence[ComparedPair], *, sizes: Sequence[int] = SIZES, draws: int = 40, seed: int = 0
 ) -> pd.DataFrame:
     """Estimate every difference with k labelled images, drawn repeatedly.
 

@@ -112,12 +112,7 @@ def test_set_size_report(
 
 
 def _size_report(
-    name: str,
-    title: str,
-    about: str,
-    observations: Observations,
-    result: pd.DataFrame,
-    target: str,
+    name: str, title: str, about: str, observations: Observations, result: pd.DataFrame, target: str
 ) -> StudyReport:
     report = _error_report(name, title, f"{HELD_OUT} {about}", result, x="images", target=target)
     return replace(report, warnings=observations.warnings)

@@ -100,10 +100,7 @@ def _ways(
         ),
     )
     if sites["category"].nunique() > 1:
-        yield (
-            "other sites of all categories",
-            lambda: transfer.groups_left_out(sites, **options),
-        )
+        yield ("other sites of all categories", lambda: transfer.groups_left_out(sites, **options))
         yield (
             "sites of the other categories alone",
             lambda: transfer.across_categories(sites, **options),

@@ -160,11 +160,7 @@ def alarms(
 
 
 def false_alarms(
-    numbers: np.ndarray,
-    model: ChangeModel,
-    permutations: Sequence[np.ndarray],
-    *,
-    alpha: float,
+    numbers: np.ndarray, model: ChangeModel, permutations: Sequence[np.ndarray], *, alpha: float
 ) -> dict[str, float]:
     """Return the share of orders of untouched images in which each monitor raises an alarm.
 

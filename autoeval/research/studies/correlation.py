@@ -11,11 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import (
-    feature_columns,
-    labelled_sample_sets,
-    split_threshold,
-)
+from autoeval.estimation.score_table import feature_columns, labelled_sample_sets, split_threshold
 from autoeval.research.studies.source_resampling import SquaredCorrelation
 
 MIN_KNOWN = 0.9

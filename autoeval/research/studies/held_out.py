@@ -142,10 +142,7 @@ def mean_by_source(values: np.ndarray, source: np.ndarray, names: Sequence[str])
 
 
 def held_out_under_corruption(
-    table: pd.DataFrame,
-    settings: StudySettings = PLAIN,
-    *,
-    fitted_on: pd.DataFrame | None = None,
+    table: pd.DataFrame, settings: StudySettings = PLAIN, *, fitted_on: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """Estimate every corrupted sample set by a regressor that never saw its source.
 

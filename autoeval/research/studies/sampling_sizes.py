@@ -107,10 +107,7 @@ def _check_sizes(sizes: Sequence[int], counts: pd.Series) -> list[int]:
 
 
 def dropout_repeats(
-    table: pd.DataFrame,
-    settings: StudySettings = PLAIN,
-    *,
-    draws: int = 50,
+    table: pd.DataFrame, settings: StudySettings = PLAIN, *, draws: int = 50
 ) -> pd.DataFrame:
     """Leave one source out and average the estimates of fewer repeats.
 
