@@ -106,7 +106,7 @@ def show_method(
     tables = folder / "tables.txt"
     write_text(tables, report.text() + "\n")
     pages = [*report.write(folder), tables]
-    return f"{written_files(pages)}\n\n{fill(paragraph, 88)}"
+    return f"{written_files(pages)}\n\n{fill(paragraph, 100)}"
 
 
 def in_words(site: str, estimate: Estimate, labelled: LabelledEstimate, true: float) -> str:
