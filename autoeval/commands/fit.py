@@ -45,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_detector_options(parser)
     add_teacher_options(parser)
     add_predictions_options(
-        parser,
-        "COCO results, JSON lines or Parquet; with --task a folder of them, one a source",
+        parser, "COCO results, JSON lines or Parquet; with --task a folder of them, one a source"
     )
     parser.add_argument("--target", default="mAP", choices=(*AP_TARGETS, *MEASURES))
     add_threshold_options(parser, "of --target precision, recall or f1")

@@ -205,20 +205,14 @@ def predict_site(
 ) -> Estimate | None:
     """Estimate the site that the options name; None in a process that only helps to observe.
 
+    Raises `InputError` as `AccuracyEstimator.predict`.
+
     Parameters
     ----------
-    args : Namespace
-    estimator : AccuracyEstimator
-    teacher : DetectorSpec or path-like, optional
     shards : Shards, optional
         Where the caller has joined other processes already.
     **options
         Further ones of `AccuracyEstimator.predict`.
-
-    Raises
-    ------
-    InputError
-        As `AccuracyEstimator.predict`.
     """
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.teacher_boxes import load_teacher
