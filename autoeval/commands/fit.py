@@ -54,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-calibration",
         dest="calibrate",
         action="store_false",
-        help="take the usual calibration of detectors for that of this one",
+        help="read confidences by the mean calibration of a panel of detectors: for comparison, "
+        "errors are larger and intervals too narrow",
     )
     add_run_options(parser, "work_dirs/fit")
 
