@@ -214,11 +214,6 @@ def predict_site(
         Where the caller has joined other processes already.
     **options
         Further ones of `AccuracyEstimator.predict`.
-
-    Raises
-    ------
-    InputError
-        As `AccuracyEstimator.predict`.
     """
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.teacher_boxes import load_teacher

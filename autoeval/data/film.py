@@ -23,10 +23,6 @@ FILMS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".we
 class Film:
     """A film, decoded from its beginning, frame after frame, never by a seek that may miss.
 
-    Parameters
-    ----------
-    path : path-like
-
     Attributes
     ----------
     n_frames : int

@@ -119,7 +119,6 @@ def _clip(found: Detections, size: tuple[int, int], image_id: str) -> Detections
     return Detections(boxes, found.scores, found.labels)[inside]
 
 
-GIVEN = ("views", "half_size")
 MISSING = {
     "perturbed": "a black box has no features that dropout could reach",
     "candidates": "a black box does not tell which boxes it suppressed",

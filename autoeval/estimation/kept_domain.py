@@ -117,11 +117,6 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
         Stands for the training domain.
     folder : Path
         Keeps one file for each detector, setting and data.
-
-    Raises
-    ------
-    InputError
-        As `observe_source_domain`.
     """
     file = folder / f"{_key(observer, seed_set)}.npz"
     if file.exists():

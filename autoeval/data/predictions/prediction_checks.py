@@ -168,10 +168,6 @@ ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the gol
 def copies(found: Predictions) -> np.ndarray:
     """Find images whose boxes, words and scores are those of an earlier image.
 
-    Parameters
-    ----------
-    found : Predictions
-
     Returns
     -------
     ndarray of shape (n,), int64

@@ -19,12 +19,7 @@ NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 
 
 class UnlabelledSamples:
-    """Images as samples without boxes.
-
-    Parameters
-    ----------
-    images : sequence of UnlabelledImage
-    """
+    """Images as samples without boxes."""
 
     def __init__(self, images: Sequence[UnlabelledImage]) -> None:
         self.images = images
