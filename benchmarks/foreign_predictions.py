@@ -187,9 +187,9 @@ def main() -> None:
     rows = [
         figures(f"{len(known)} categories of coco_mini `val` alone", told(known, table)),
         figures("the same without car, bus, truck, person", told(others, table)),
-        figures("the other places, families left out", without_families(sets)),
-        figures("both, families left out", without_families(sets, [labelled])),
-        figures("constant: mean of the other places of the category", constant(table)),
+        figures("the other sites, groups left out", without_families(sets)),
+        figures("both, groups left out", without_families(sets, [labelled])),
+        figures("constant: mean of the other sites of the category", constant(table)),
     ]
     shown = pd.DataFrame(rows)
     formats = {name: "{:.0f}" if "%" in name else "{:.1f}" for name in shown if name != "fitted on"}

@@ -168,7 +168,7 @@ def detect(image: np.ndarray) -> VisibleEvidence:
 
 
 def has_box(image: np.ndarray) -> bool:
-    """Tell whether an image (H, W, 3), uint8, BGR, holds a black box."""
+    """Return whether an image (H, W, 3), uint8, BGR, holds a black box."""
     return bool((image.max(2) < BLACK).any())
 
 

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, then tell; 1 where a source cannot be used."""
+    """Read, then print; 1 where a source cannot be used."""
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.metasets.looking import load_each, look_at_each
     from autoeval.report.sections import Report

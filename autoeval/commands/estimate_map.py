@@ -1,6 +1,6 @@
 """Fit an estimator for a detector on labelled seed sets; estimate its mAP on unlabelled images.
 
-With --target count_mae and the like, its counting error instead: how far it miscounts by its boxes.
+With --target count_mae and the like, its counting error instead: the error of its number of boxes.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
     else:
         estimator = _fit_detector(args, task)
     if shards.leads and estimator.fit_result_:
-        for problem in estimator.fit_result_.problems:
-            print(f"note: {problem}", file=sys.stderr)
+        for warning in estimator.fit_result_.problems:
+            print(f"note: {warning}", file=sys.stderr)
     return estimator
 
 

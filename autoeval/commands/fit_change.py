@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.monitoring.fitting.known_changes import known_changes
     from autoeval.report.sections import written_files
 
-    observed, categories, problems = observe_named_changes(args)
+    observed, categories, warnings = observe_named_changes(args)
     changes, levels = known_changes(observed, categories)
     rows = changes.rows
     n_kinds, n_sites = (
@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
             evaluated_changes(changes, levels, CLEAN_BOXES.slopes)
         ),
     }
-    for problem in problems:
-        print(f"note: {problem}", file=sys.stderr)
+    for warning in warnings:
+        print(f"note: {warning}", file=sys.stderr)
     print(f"fitted on {origin}\nchanges of mAP, family and kind of change left out:")
     for name, of in figures.items():
         print(

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     other = parser.add_argument_group("the difference of two detectors (see `autoeval compare`)")
     other.add_argument(
-        "--compare", metavar="WORK_DIR", help="draw images that tell the detector from this one"
+        "--compare", metavar="WORK_DIR", help="draw images that show the difference to this one"
     )
     other.add_argument("--compare-predictions", metavar="PATH", help="its boxes on the pool")
     add_predictions_options(parser, "COCO results on the pool, instead of a detector")
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
 def _plan_difference(
     args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
 ) -> tuple[LabelPlan, list[Path]]:
-    """Draw images that tell the detector from another one."""
+    """Draw images that show the difference to another detector."""
     from autoeval.api import load_estimator
     from autoeval.comparison.planning import plan_difference
 

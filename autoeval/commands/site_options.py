@@ -41,7 +41,7 @@ def add_image_details(group: argparse._ActionsContainer) -> None:
 
 
 def named_images(args: argparse.Namespace) -> Sequence[ImageFile | FilmFrame] | None:
-    """Find the images that the options name, None without any, and tell what is passed over.
+    """Find the images that the options name, None without any, and name what is passed over.
 
     Raises
     ------

@@ -86,8 +86,8 @@ def run(args: argparse.Namespace) -> int:
 
     report = _report(args)
     written = report.write(args.work_dir)
-    for problem in report.problems:
-        print(f"note: left out: {problem}", file=sys.stderr)
+    for warning in report.warnings:
+        print(f"note: left out: {warning}", file=sys.stderr)
     print(f"{report.text()}\n\n{written_files(written)}")
     return 0
 

@@ -27,7 +27,7 @@ class CellJournal:
     path : path-like
         Made on the first write.
     key : sequence of str
-        Fields that tell cells apart.
+        Fields that identify a cell.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def write_task(
 def _write_parquet(
     path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, type]
 ) -> None:
-    """Write a table whose metadata tell the ``datasets`` library what its columns are."""
+    """Write a table whose metadata name the types of its columns for the ``datasets`` library."""
     features: dict[str, dict[str, str]] = {}
     fields = []
     if "image" in rows[0]:

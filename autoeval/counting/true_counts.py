@@ -260,7 +260,7 @@ FORMS = {2: ("id", "target"), 3: ("id", "target", "stratum")}
 
 
 def read_truth(path: str | os.PathLike[str], category: str | None = None) -> GroundTruth:
-    """Read true counts, telling the format by the file's suffix and content.
+    """Read true counts; the file's suffix and content show the format.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def read_truth(path: str | os.PathLike[str], category: str | None = None) -> Gro
 
 
 def has_categories(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file of true counts is one of COCO's, so that a category can be chosen."""
+    """Return whether a file of true counts is one of COCO's, so that a category can be chosen."""
     path = Path(path)
     return path.suffix == ".json" and path.is_file() and _is_coco(read_json(path))
 

@@ -116,7 +116,7 @@ def _correlation(samples: pd.DataFrame) -> str:
 
 
 def _plain(value: float | None) -> float | None:
-    """Keep six significant digits, which no screen can tell from more."""
+    """Keep six significant digits, as many as a screen can show."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 

@@ -159,7 +159,7 @@ class Page:
         self.blocks.append(Block("figure", figure_uri(figure, image_format), caption))
 
     def add_scatter(self, chart: ScatterChart, caption: str = "") -> None:
-        """Add a scatter plot that tells what each point is, and lets the reader choose the score.
+        """Add a scatter plot that names each point, and lets the reader choose the score.
 
         Parameters
         ----------

@@ -87,14 +87,14 @@ class Report:
             The page, the folder of its parts, the JSON file.
         """
         page = page or folder / "report.html"
-        beside = page.with_suffix("")
+        parts = page.with_suffix("")
         for section in self.sections:
             for part in section.parts():
-                part.write(beside)
+                part.write(parts)
             for name, figure in section.figures():
-                write_figure(beside / f"{name}.png", figure)
+                write_figure(parts / f"{name}.png", figure)
         self.page().write(page)
-        return [page, beside, write_json(folder / "result.json", self.to_dict())]
+        return [page, parts, write_json(folder / "result.json", self.to_dict())]
 
 
 def printed_text(report: Report, written: Iterable[Path], *, as_json: bool = False) -> str:
@@ -105,7 +105,7 @@ def printed_text(report: Report, written: Iterable[Path], *, as_json: bool = Fal
 
 
 def written_files(paths: Iterable[Path]) -> str:
-    """Tell on the terminal which files a command wrote."""
+    """Name the files that a command wrote, for the terminal."""
     return "written:\n" + "\n".join(f"  {path}" for path in paths)
 
 
@@ -194,7 +194,7 @@ class StudyReport:
     figure : Figure
     parts : sequence of Part
         Its tables.
-    problems : sequence of str
+    warnings : sequence of str
         What was left out.
     """
 
@@ -203,7 +203,7 @@ class StudyReport:
     about: str
     figure: Figure
     parts: Sequence[Part]
-    problems: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``NAME.png``, ``NAME.md`` and the CSV file of each table; return them."""
@@ -218,7 +218,7 @@ class StudyReport:
     def markdown(self) -> str:
         """Return title, words and tables as Markdown."""
         tables = [to_markdown(format_cells(p.for_people, p.formats)) for p in self.parts]
-        left_out = [f"Left out: {problem}" for problem in self.problems]
+        left_out = [f"Left out: {warning}" for warning in self.warnings]
         return "\n\n".join([f"# {self.title}", self.about, *tables, *left_out]) + "\n"
 
     def text(self) -> str:

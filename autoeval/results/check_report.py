@@ -80,7 +80,7 @@ class Plan(Section):
 
 
 def _interval_at_best(n_families: int, level: float = LEVEL) -> str:
-    """Say how wide an interval by family is beside the error on families left out.
+    """Return the width of an interval by group, and the error on groups left out.
 
     It is ±t(m - 1) times the root of the mean squared error where families are too few for the
     jackknife+, which needs the largest errors themselves; see `source_interval`.

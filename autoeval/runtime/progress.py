@@ -79,7 +79,7 @@ class Forecast:
 
 
 def duration(seconds: float) -> str:
-    """Write a time in the unit in which people would tell it.
+    """Write a time in the unit that people would use.
 
     Examples
     --------

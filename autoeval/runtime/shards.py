@@ -20,7 +20,7 @@ class Shards(Protocol):
     Attributes
     ----------
     leads : bool
-        True in the one process that tells the result.
+        True in the one process that prints the result.
     """
 
     leads: bool

@@ -74,7 +74,7 @@ class RunStatus:
 
 
 def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
-    """Say how far the runs in a work dir, or in a folder of rows, are.
+    """Return the progress of the runs in a work dir, or in a folder of rows.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
 
 
 def run_status(folder: Path) -> RunStatus:
-    """Say how far the run is whose manifest and rows lie in ``folder``.
+    """Return the progress of the run whose manifest and rows lie in ``folder``.
 
     Raises
     ------

@@ -36,7 +36,7 @@ class CountResult:
     context : Mapping
         The privileged information the counter was given, recorded as it was passed in.
     warnings : tuple of str
-        Reasons to doubt the count, such as a limit on the number of boxes that was reached.
+        Warnings about the count, such as a limit on the number of boxes that was reached.
     """
 
     count: float

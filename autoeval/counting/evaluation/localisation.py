@@ -63,7 +63,7 @@ def evaluate_points(
     distances : sequence of float
         Largest distances of a true positive, pixels.
     images : Path, optional
-        Folder of the images, whose sizes GAME needs where neither file tells them.
+        Folder of the images, whose sizes GAME needs where neither file has them.
 
     Raises
     ------

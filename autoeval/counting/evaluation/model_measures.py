@@ -273,7 +273,7 @@ def _absurd_predictions(target: np.ndarray, pred: np.ndarray) -> tuple[str, ...]
     )
 
 
-def pooled_std_caution(models: Iterable[tuple[CountPredictions, CountBins]]) -> list[str]:
+def pooled_std_warnings(models: Iterable[tuple[CountPredictions, CountBins]]) -> list[str]:
     """Say how much the pooled std of each model owes to the choice of bins."""
     said = [
         f"{counted.name} " + ", ".join(f"{value:.4g}" for value in _stds(counted, bins))

@@ -227,7 +227,7 @@ def evaluate_files(
     """Measure predictions made elsewhere on the images they have; see `read_released`."""
     found = read_released(folder, model, counting_set)
     truth = counting_set.truth().loc[found.counts.index]
-    return PracoResult(model, found.counts, truth, found.mosaics, mode, found.problems)
+    return PracoResult(model, found.counts, truth, found.mosaics, mode, found.warnings)
 
 
 def failures(what: str, table: pd.DataFrame) -> list[str]:

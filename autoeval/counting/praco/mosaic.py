@@ -65,7 +65,7 @@ def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tupl
 
 
 def locates(counter: Counter) -> bool:
-    """Tell whether a counter says where it counts, as the mosaic test needs."""
+    """Return whether a counter says where it counts, as the mosaic test needs."""
     return bool({POINTS, DENSITY} & set(counter.capabilities))
 
 
@@ -111,7 +111,7 @@ def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
     if result.density is None:
         raise InputError(
             "The counter gave a count without points, boxes or a density map, so the counts of the "
-            "two parts of a mosaic cannot be told apart."
+            "two parts of a mosaic cannot be separated."
         )
     rows = len(result.density)
     above = (2 * np.arange(rows) + 1) * height < 2 * seam * rows

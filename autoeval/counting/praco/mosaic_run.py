@@ -219,7 +219,7 @@ def counts_only(prompted: PromptedCounter) -> str:
     """Say why a counter takes no part in the mosaic test."""
     return (
         f"{prompted.counter.name} gives counts only: without points, boxes or a density map the "
-        "two parts of a mosaic cannot be told apart, so it takes the negative-label test alone."
+        "two parts of a mosaic cannot be separated, so it takes the negative-label test alone."
     )
 
 

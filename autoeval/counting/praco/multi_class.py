@@ -89,12 +89,12 @@ def evaluate_multi_class_file(
         See `autoeval.counting.praco.released_csv.read_counts`.
     """
     counting_set = with_objects(counting_set)
-    problems: list[str] = []
-    counts = read_counts(path, counting_set, problems)
+    warnings: list[str] = []
+    counts = read_counts(path, counting_set, warnings)
     counts = counts.reindex(columns=list(counting_set.classes))
     found, noted = tiles_on_file(path.parent / "density_maps", counting_set, divisions)
     places = _localised(found, counting_set, divisions) if found else None
-    return _result(model, counts, counting_set, places, mode, [*problems, *noted])
+    return _result(model, counts, counting_set, places, mode, [*warnings, *noted])
 
 
 def with_objects(counting_set: CountingSet) -> CountingSet:

@@ -202,7 +202,7 @@ class PlusPlusResult:
         return plus_plus(take(self.columns, rows), self.mode)
 
     def rises(self, measure: str) -> bool:
-        """Tell whether a larger value of the measure is a better one."""
+        """Return whether a larger value of the measure is a better one."""
         return measure.startswith(HIGHER_IS_BETTER)
 
     def by_class(self) -> pd.DataFrame:

@@ -22,14 +22,14 @@ from autoeval.counting.capture.tasks import TASKS, get_task
 from autoeval.counting.filed_page import merged_notes
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,
-    beside,
+    compare_with_print,
     not_as_printed,
     printed_name,
 )
 from autoeval.counting.true_counts import read_truth
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.report.printed_beside import Beside
+from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def read_capture_data(folder: PathLike | None) -> CaptureData:
         if (folder / name).is_file():
             records = read_records(folder / name)
             if points is not None and name in (MEASURED[REAL], ASIDE[REAL]):
-                records, problems = with_points(records, points)
-                notes += problems
+                records, warnings = with_points(records, points)
+                notes += warnings
             items[name] = to_items(records)
     return CaptureData(items, _test_images(folder / SPLIT_FILE), missing, notes)
 
 
-def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> Beside:
+def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> ComparedWithPrint:
     """Count images, kinds of object, and objects, over measured and validation items (Table 1).
 
     The images of FSC-147's test split are counted among the measured items, which the paper's
@@ -120,7 +120,7 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
         data.notes
     )
     marks = not_as_printed(*counts)
-    return beside(name, entry, own, row="statistic", marks=marks, notes=notes)
+    return compare_with_print(name, entry, own, row="statistic", marks=marks, notes=notes)
 
 
 def histogram_figure(
@@ -215,7 +215,7 @@ _NAME = re.compile(rf"(.+)_({'|'.join(SPLITS)})_results\.json")
 
 def model_table(
     name: str, entry: Mapping[str, Any], data: CaptureData, answers: Mapping[Key, Rows]
-) -> tuple[Beside, list[str]]:
+) -> tuple[ComparedWithPrint, list[str]]:
     """Measure the answers that a table of models is made of, their differences and their mean.
 
     Parameters
@@ -237,13 +237,13 @@ def model_table(
             whole = CaptureSplit(Path(), tuple(items))
             results[shown, columns[0]] = collect(whole, get_task(task), shown, rows)
     own = {cell: _main(result) for cell, result in results.items()}
-    problems = ((f"{r.model}, {r.task.name}", r.problems) for r in results.values())
-    table = beside(
+    warnings = ((f"{r.model}, {r.task.name}", r.warnings) for r in results.values())
+    table = compare_with_print(
         name,
         {**entry, "columns": dict.fromkeys(entry["columns"], 2)},
         _with_differences(entry, own),
         marks=_marks(entry["measured"], data, bool(results)),
-        notes=merged_notes(problems),
+        notes=merged_notes(warnings),
     )
     return table, _missing(entry, data, {column for _, column in results})
 

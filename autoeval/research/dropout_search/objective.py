@@ -97,7 +97,7 @@ def _total(accuracy: np.ndarray) -> float:
     return max(float(((accuracy - accuracy.mean()) ** 2).sum()), np.finfo(float).tiny)
 
 
-def judge(
+def compare_with_leader(
     sums: np.ndarray, counts: np.ndarray, accuracy: np.ndarray, seen: np.ndarray, size: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Estimate R² over all images, and how well the gap to the best dropout is known.

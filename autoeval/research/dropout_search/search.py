@@ -63,14 +63,14 @@ def halving(
     keep: float = 0.5,
     tie: float = TIE,
 ) -> ChosenDropout:
-    """Judge all dropouts on a small share of the images, and only the hopeful ones on more.
+    """Evaluate all dropouts on a small share of the images, and only the best ones on more.
 
     After each share a dropout is dropped if, at the given confidence, its R² is not ahead of the
     leader's by more than that step's part of the tolerance: ``gap + z * error <= tolerance / n``
     after n steps in all, where the gap is its R² less the leader's and the error is that of the
-    gap; see `judge`. The confidence holds for all dropouts and steps together (Bonferroni), so that
-    the luckiest of 285 does not drive out the best. Of those that pass, no more than ``keep`` of
-    all that entered the step stay, those with the largest R².
+    gap; see `compare_with_leader`. The confidence holds for all dropouts and steps together
+    (Bonferroni), so that the luckiest of 285 does not drive out the best. Of those that pass, no
+    more than ``keep`` of all that entered the step stay, those with the largest R².
 
     Source: successive halving, Karnin et al. 2013, with a test in place of the fixed schedule.
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from autoeval.detectors.forward.dropout_spec import N_STAGES, DropoutSpec
-from autoeval.research.dropout_search.objective import correlation, judge, scores_of
+from autoeval.research.dropout_search.objective import compare_with_leader, correlation, scores_of
 from autoeval.research.dropout_search.workbench import Workbench
 
 LEAST_IMAGES = 2
@@ -45,7 +45,7 @@ class Measures(Protocol):
         ...
 
     def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
-        """Judge dropouts on the first images of each sample set."""
+        """Evaluate dropouts on the first images of each sample set."""
         ...
 
 
@@ -76,7 +76,7 @@ class Trial:
         return LEAST_IMAGES / max(int(self.bench.sizes.max()), LEAST_IMAGES)
 
     def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
-        """Judge dropouts on the first images of each sample set, two at least."""
+        """Evaluate dropouts on the first images of each sample set, two at least."""
         sizes = self.bench.sizes
         stops = np.minimum(np.maximum(np.ceil(share * sizes).astype(int), LEAST_IMAGES), sizes)
         self._count(specs, stops)
@@ -87,7 +87,7 @@ class Trial:
             a[usable][..., columns] * seen for a in (self.bench.sums, self.bench.counts)
         )
         accuracy = self.bench.accuracy[usable]
-        r2, errors = judge(sums, counts, accuracy, stops[usable], sizes[usable])
+        r2, errors = compare_with_leader(sums, counts, accuracy, stops[usable], sizes[usable])
         scores = scores_of(sums, counts)
         undefined, r = np.isnan(scores).sum(0), correlation(scores, accuracy)
         for i, spec in enumerate(specs):

@@ -53,7 +53,7 @@ class Workbench:
         What each image adds to the score's numerator and denominator; 0 where not measured.
     accuracy : ndarray of shape (S,)
         mAP, NaN until measured and where there is none.
-    problems : dict of str to None
+    warnings : dict of str to None
         What was left out, in words.
     """
 
@@ -73,7 +73,7 @@ class Workbench:
         shape = (len(self.sizes), int(self.sizes.max(initial=0)), len(self.specs))
         self.sums, self.counts = np.zeros(shape), np.zeros(shape)
         self.accuracy = np.full(len(self.sizes), np.nan)
-        self.problems: dict[str, None] = {}
+        self.warnings: dict[str, None] = {}
         self._column = {spec: i for i, spec in enumerate(self.specs)}
         self._by_name = {
             (list_stages(spec.stages), spec.rate): i for i, spec in enumerate(self.specs)
@@ -114,7 +114,7 @@ class Workbench:
         if len(self.usable()) < MIN_SETS:
             raise InputError(
                 f"Expected at least {MIN_SETS} sample sets with mAP, got {len(self.usable())} of "
-                f"{len(self.sizes)}. {' '.join(self.problems)}"
+                f"{len(self.sizes)}. {' '.join(self.warnings)}"
             )
 
     def usable(self) -> np.ndarray:
@@ -142,7 +142,7 @@ class Workbench:
             self._lose(number, f"failed: {failed.iloc[0].splitlines()[0]}")
             return
         for reason in table.get("unreadable", pd.Series(dtype=str)).dropna():
-            self.problems[f"left out: {reason}"] = None
+            self.warnings[f"left out: {reason}"] = None
         if piece.accuracy:
             known = table.get(self.target, pd.Series([np.nan])).dropna()
             if known.empty:
@@ -161,7 +161,7 @@ class Workbench:
         self._lost[number] = True
         columns = self.sample_sets[number].columns
         name = f"sample set {columns['sample_set']} of {columns['source']}"
-        self.problems[f"{name} was left out: it {reason}"] = None
+        self.warnings[f"{name} was left out: it {reason}"] = None
 
 
 @dataclass(frozen=True)

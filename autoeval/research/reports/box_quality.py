@@ -19,7 +19,7 @@ BINS = np.linspace(0, 1, 11)
 
 
 def box_level_report(observations: Observations, *, seed: int = 0) -> StudyReport:
-    """Set the stability of single boxes beside their confidence (Yang et al. 2024, figure 8)."""
+    """Compare the stability of single boxes with their confidence (Yang et al. 2024, figure 8)."""
     boxes = box_table(observations)
     result = box_level_correlation(boxes, seed=seed)
     shown = result.assign(**{R2: interval_cells(result, "r2")})
@@ -44,11 +44,11 @@ def box_level_report(observations: Observations, *, seed: int = 0) -> StudyRepor
         "Single boxes: overlap with the truth against confidence and stability",
         "Every box of the sources' own images with a score over "
         f"{observations.stability.score_thr}. *Stability* is the mean IoU with its partner under "
-        "dropout, 0 for a lost box. R² and ρ with the IoU of the true box; AUROC of telling boxes "
-        "of IoU over .5 from others; *over .5*: boxes whose measure is.",
+        "dropout, 0 for a lost box. R² and ρ with the IoU of the true box; AUROC of boxes of IoU "
+        "over .5 against others; *over .5*: boxes whose measure is.",
         plot_boxes(boxes, titles),
         [Part("box_level", result, shown.rename(columns=names), formats)],
-        observations.problems,
+        observations.warnings,
     )
 
 

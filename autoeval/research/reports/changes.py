@@ -51,7 +51,7 @@ ROUTES = {
 def changes_report(
     observed: Sequence[ChangedImages],
     categories: Sequence[str],
-    problems: Sequence[str] = (),
+    warnings: Sequence[str] = (),
     *,
     alpha: float = 0.05,
     orders: int = 20,
@@ -82,7 +82,7 @@ def changes_report(
         *([_conditions_part(conditions)] if len(conditions) else []),
     ]
     title = "Which changes are seen"
-    return StudyReport("changes", title, ABOUT, _figure(evaluated, of_all), parts, problems)
+    return StudyReport("changes", title, ABOUT, _figure(evaluated, of_all), parts, warnings)
 
 
 def _estimated(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels) -> pd.DataFrame:

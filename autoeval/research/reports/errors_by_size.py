@@ -120,7 +120,7 @@ def _size_report(
     target: str,
 ) -> StudyReport:
     report = _error_report(name, title, f"{HELD_OUT} {about}", result, x="images", target=target)
-    return replace(report, problems=observations.problems)
+    return replace(report, warnings=observations.warnings)
 
 
 def _error_report(

@@ -30,7 +30,7 @@ from autoeval.research.studies.label_backtest import (
     correlations,
     effective_labels,
     evaluated_pairs,
-    leave_families_out,
+    leave_groups_out,
     stopping,
 )
 
@@ -74,7 +74,7 @@ def labels_report(
     sites, rows = [site for of in every for site in of], pd.concat(pairs, ignore_index=True)
     if pseudo_labels is not None:
         sites = [with_pseudo_labels(site, Path(pseudo_labels), pseudo_words) for site in sites]
-    evaluated = list(leave_families_out(sites, _priors(rows), fewest=fewest))
+    evaluated = list(leave_groups_out(sites, _priors(rows), fewest=fewest))
     if not evaluated:
         raise InputError(f"None of {len(sites)} sites has {fewest} images: lower --fewest.")
     about = ABOUT.format(fewest=fewest, draws=draws, fitted=LEFT_OUT)

@@ -45,7 +45,7 @@ def examples_report(
         f"At most {per_source} of a source, own images with at least {min_boxes} boxes. {LEGEND}.",
         picture_rows(pictures, f"least stable first, then most stable; {LEGEND}"),
         [table],
-        observations.problems,
+        observations.warnings,
     )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.report.sections import Part, StudyReport
-from autoeval.research.studies.plain_regressors import REGRESSORS, check_families, evaluate_all
+from autoeval.research.studies.plain_regressors import REGRESSORS, check_groups, evaluate_all
 from autoeval.runtime.progress import progress_bar
 
 DEFAULT = "bayes"
@@ -16,7 +16,7 @@ FIGURES = ["error", "half_width", "coverage"]
 ABOUT = (
     "The scores of the default and the same pairs, by other regressors. Every evaluation leaves "
     "out the families that it evaluates; a family counts once. Means over ways and categories, in "
-    "points, coverage (nominal 90 %) in per cent, beside that of the worst way and category; "
+    "points, coverage (nominal 90 %) in per cent, and that of the worst way and category; "
     "*loss*: the weighted interval score relative to that of the default; *few*: the error by one "
     "and three families."
 )
@@ -32,7 +32,7 @@ def regressors_report(
     InputError
         If a table holds places of fewer than three families.
     """
-    check_families(tables)
+    check_groups(tables)
     parts = []
     with progress_bar(len(REGRESSORS), "settings regressors", unit="regressor") as bar:
         for name, estimator in REGRESSORS.items():
@@ -43,7 +43,7 @@ def regressors_report(
     every = pd.concat(parts).sort_values("detector", key=lambda of: of.map(rank), kind="stable")
     every = every.reset_index(drop=True)
     part = Part("regressors", every, _for_people(every))
-    title = "The default regressor beside those of scikit-learn"
+    title = "The default regressor compared with those of scikit-learn"
     return StudyReport("regressors", title, ABOUT, _figure(every), [part])
 
 

@@ -87,7 +87,7 @@ def fusion_report(
 ) -> StudyReport:
     """Compare methods with the first of them (Yang et al. 2024, figure 3 c)."""
     what = find_target(target)
-    result, problems = compare_with_first(scores, methods, target=target)
+    result, warnings = compare_with_first(scores, methods, target=target)
     shown = pd.DataFrame(
         {
             "method": result["method"],
@@ -107,7 +107,7 @@ def fusion_report(
         ABOUT,
         _bars(result, what),
         [Part("fusion", result, shown, formats)],
-        problems,
+        warnings,
     )
 
 

@@ -17,7 +17,7 @@ ABOUT = (
     "say how likely it is that one place is worse than another of another family (*pair*), or of "
     "the same (*related pair*), and that it is among the {worst} worst left out (*worst*). "
     "*predicted* is the mean probability in a bin, *true* how often it was so. *right*: share on "
-    "the right side of one half; *brier*: mean squared error of the probability, beside that of "
+    "the right side of one half; *brier*: Brier score of the probability, and that of "
     "the mere share; *off*: mean distance of predicted and true over the bins. *distinct*: places "
     "or pairs of places that the statements are of, each again in every draw that leaves it out. "
     "Then pairs by how far apart the true values are; and each pair of one family, the place "

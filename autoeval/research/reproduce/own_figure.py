@@ -1,4 +1,4 @@
-"""Our own curves beside what a paper states about a figure."""
+"""Our own curves compared with what a paper states about a figure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import split_threshold
+from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Page
-from autoeval.report.printed_beside import Beside
 from autoeval.report.sections import Part, Section, StudyReport
 from autoeval.research.reports.box_quality import box_level_report
 from autoeval.research.reports.errors_by_size import (
@@ -61,8 +61,8 @@ class OwnFigure(Section):
     instead: str = ""
 
     @cached_property
-    def stated(self) -> Beside | None:
-        """The numbers that the paper states beside ours; None where it states none."""
+    def stated(self) -> ComparedWithPrint | None:
+        """The numbers that the paper states, with ours; None where it states none."""
         rows = [
             {
                 "stated": each.what,
@@ -74,7 +74,7 @@ class OwnFigure(Section):
             for each in self.printed.stated
         ]
         name = f"{self._name}_stated"
-        return Beside(name, "Stated in print", pd.DataFrame(rows)) if rows else None
+        return ComparedWithPrint(name, "Stated in print", pd.DataFrame(rows)) if rows else None
 
     def text(self) -> str:
         """Return what the paper says, and our tables."""
@@ -110,8 +110,8 @@ class OwnFigure(Section):
     def to_dict(self) -> dict[str, Any]:
         """Return the words, the marks and the stated numbers."""
         stated = self.stated.to_dict()[self.stated.name]["rows"] if self.stated else []
-        told = {"not_as_printed": self.marks, "notes": list(self.notes), "stated": stated}
-        return {self._name: {"in_print": self.printed.words, **told}}
+        values = {"not_as_printed": self.marks, "notes": list(self.notes), "stated": stated}
+        return {self._name: {"in_print": self.printed.words, **values}}
 
     @property
     def _name(self) -> str:
@@ -154,7 +154,7 @@ def own_figure(
             except InputError as error:
                 notes.append(f"{alias}, {target}: not made: {error}")
             else:
-                notes += reports[alias, target].problems
+                notes += reports[alias, target].warnings
     return OwnFigure(printed, reports, marks, notes, instead)
 
 

@@ -97,7 +97,7 @@ def box_level_correlation(
     -------
     DataFrame
         One row a source, and one for ``all``, for each measure: ``boxes``, ``r2``, ``lower``,
-        ``upper`` (for ``all``), ``spearman``, ``auroc`` (of telling boxes with IoU over .5 from
+        ``upper`` (for ``all``), ``spearman``, ``auroc`` (of separating boxes with IoU over .5 from
         others), and over the boxes whose measure is above .5 ``boxes_over_half`` and
         ``r2_over_half``.
     """

@@ -202,7 +202,7 @@ def estimated_change(stretch: Stretch, model: ChangeModel, *, seed: int = 0) -> 
 
 
 def power_table(rows: pd.DataFrame, group: str) -> pd.DataFrame:
-    """Sum up `alarms` by a column and by how far mAP really fell.
+    """Sum up `alarms` by a column and by the true fall of mAP.
 
     Returns
     -------

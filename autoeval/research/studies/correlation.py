@@ -161,7 +161,7 @@ def thresholds(
 
 
 def best_thresholds(table: pd.DataFrame) -> pd.DataFrame:
-    """Say for each score which threshold correlates best, beside the paper's.
+    """Return for each score the threshold that correlates best, and the paper's.
 
     A threshold over which some sample sets have no box is out of the running, see `MIN_KNOWN`.
 

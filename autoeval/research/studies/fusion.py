@@ -47,17 +47,17 @@ def compare_with_first(
     """
     first, *others = dict.fromkeys(methods)
     results = {first: leave_one_source_out(table, first, target=target)}
-    problems: list[str] = []
+    warnings: list[str] = []
     for name in others:
         try:
             results[name] = leave_one_source_out(table, name, target=target)
         except InputError as error:
-            problems.append(f"{name}: {error}")
+            warnings.append(f"{name}: {error}")
     for name, result in results.items():
         if n := int(result.per_source["missing"].sum()):
-            problems.append(f"{name} has no estimate of {n} sources; the constant stands there")
+            warnings.append(f"{name} has no estimate of {n} sources; the constant stands there")
     rows = [_row(name, result, results[first]) for name, result in results.items()]
-    return pd.DataFrame(rows), problems
+    return pd.DataFrame(rows), warnings
 
 
 def _row(name: str, result: LeaveOneSourceOut, first: LeaveOneSourceOut) -> dict[str, object]:

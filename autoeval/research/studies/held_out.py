@@ -55,7 +55,7 @@ class StudySettings:
         if len(found) < MIN_SOURCES:
             raise InputError(
                 f"Expected at least {MIN_SOURCES} sources to leave one out but got {len(found)} "
-                f"({', '.join(found)}). Add labelled seed sets from other places."
+                f"({', '.join(found)}). Add labelled seed sets from other sites."
             )
         return Rows.of(table, (*sorted(names), self.target))
 

@@ -56,15 +56,15 @@ def observe_sets(
         return [{**row, "unreadable": unreadable} for row in rows]
 
     counts = run_jobs(jobs, work, store, what="observing sample sets")
-    problems = [f"{key}: {error}" for key, error in counts.failed.items()]
+    warnings = [f"{key}: {error}" for key, error in counts.failed.items()]
     tables = [store.table([job.key]) for job in jobs]
     good = [table for table in tables if len(table) and (table["status"] == OK).all()]
     if not good:
-        raise InputError("No sample set could be observed. " + " ".join(problems[:1]))
-    problems += [text for table in good for text in set(table["unreadable"]) if text]
+        raise InputError("No sample set could be observed. " + " ".join(warnings[:1]))
+    warnings += [text for table in good for text in set(table["unreadable"]) if text]
     sets = tuple(observed_set(table) for table in good)
     stability = observer.settings.stability
-    return Observations(sets, observer.task.categories, stability, tuple(problems))
+    return Observations(sets, observer.task.categories, stability, tuple(warnings))
 
 
 def observe_task(

@@ -85,7 +85,7 @@ class EvaluatedPair:
         return image_counts(self.ranking, point.score_thr, point.level) if point else None
 
 
-def leave_families_out(
+def leave_groups_out(
     sites: Sequence[LabelledSite], priors: Priors, *, fewest: int = FEWEST_IMAGES
 ) -> Iterator[EvaluatedPair]:
     """Yield each pair of a site and a category, with what was fitted on other families."""

@@ -59,14 +59,14 @@ class Observations:
         Categories of the task, which labels index into.
     stability : BoxStabilitySettings
         How clean and perturbed boxes are to be compared.
-    problems : tuple of str
+    warnings : tuple of str
         What could not be observed, and why.
     """
 
     sets: tuple[ObservedSet, ...]
     categories: tuple[str, ...]
     stability: BoxStabilitySettings = field(default_factory=BoxStabilitySettings)
-    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def of_kind(self, kind: str) -> Observations:
         """Keep the sets of a kind, `SEED` or `SAMPLE`.

@@ -1,4 +1,4 @@
-"""Regressors of scikit-learn in the place of the project's own: the same scores and pairs."""
+"""Regressors of scikit-learn in the site of the project's own: the same scores and pairs."""
 
 from __future__ import annotations
 
@@ -133,12 +133,12 @@ def evaluate_all(
     return pd.DataFrame(rows)
 
 
-def check_families(tables: Mapping[str, pd.DataFrame]) -> None:
-    """Make sure that every table holds places of three families or more."""
+def check_groups(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Make sure that every table holds sites of three families or more."""
     for name, table in tables.items():
         n_families = table.loc[table["kind"] == SEED, "family"].nunique()
         if n_families < 3:
-            raise InputError(f"{name}: expected places of 3 families or more, got {n_families}.")
+            raise InputError(f"{name}: expected sites of 3 families or more, got {n_families}.")
 
 
 def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:
@@ -148,9 +148,9 @@ def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:
               \tfrac{2}{\alpha} \big(\max(l - y, 0) + \max(y - u, 0)\big)\Big)\right)
 
     with the value m, the interval l to u and :math:`\alpha = .1` (Bracher et al. 2021, equation 1,
-    with one interval): near the mean over all quantiles of what each is off by, and least on
-    average for who tells the true ones. Where nothing is told, the interval is all that is possible
-    and the value what the sources have on average.
+    with one interval): near the mean quantile loss, and least on average
+    for the true quantiles. Where nothing is predicted, the interval is all that is possible and
+    the value the mean of the sources.
 
     Examples
     --------
@@ -172,11 +172,11 @@ def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:
 def _ways(
     table: pd.DataFrame, sizes: Sequence[int], draws: int, seed: int, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    places, sets = transfer.places_of(table), transfer.labelled_of(table)
-    yield "families left out", transfer.families_left_out(places, **options)
+    sites, sets = transfer.sites_of(table), transfer.labelled_of(table)
+    yield "families left out", transfer.groups_left_out(sites, **options)
     if len(sets):
-        yield "0 and a set", transfer.by_labelled_set(sets, places, **options)
-    for m in (m for m in sizes if m < places["family"].nunique() - 1):
+        yield "0 and a set", transfer.by_labelled_set(sets, sites, **options)
+    for m in (m for m in sizes if m < sites["family"].nunique() - 1):
         for known in (None, sets) if len(sets) else (None,):
-            drawn = transfer.few_families(places, known, m=m, draws=draws, seed=seed, **options)
+            drawn = transfer.few_groups(sites, known, m=m, draws=draws, seed=seed, **options)
             yield f"{m}{'' if known is None else ' and a set'}", drawn

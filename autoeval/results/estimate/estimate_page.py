@@ -76,14 +76,14 @@ def estimate_page(
     site = estimate.site if estimate else None
     plotted = scores_to_plot(estimator)
     at = star(estimate, site.row, LEFT_OUT) if estimate and site else None
-    problems = (*(fit.problems if fit else ()), *(site.problems if site else ()))
+    warnings = (*(fit.problems if fit else ()), *(site.problems if site else ()))
     unreadable = str(site.row.get("unreadable", "")) if site else ""
     times = time_table(fit.table if fit else None, site.row if site else None)
     sections: list[Section] = [
         Answer(estimate),
         About(given or {}),
         Warnings(estimate, results),
-        LeftOut(problems, unreadable),
+        LeftOut(warnings, unreadable),
         AtAGlance(results),
         ReliabilityDiagram(fit.reliability if fit else None),
         ScoreScatter(title, plotted, target, at),
@@ -160,24 +160,24 @@ class LeftOut(Section):
 
     Parameters
     ----------
-    problems : sequence of str
+    warnings : sequence of str
         Of the fit, and of the predictions.
     unreadable : str
         Names and reasons of the images that could not be read; empty for none.
     """
 
-    problems: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     unreadable: str = ""
 
     def show(self, page: Page) -> None:
         """List it."""
-        page.add_warnings([*self.problems, *filter(None, [self.unreadable])], title="Left out")
+        page.add_warnings([*self.warnings, *filter(None, [self.unreadable])], title="Left out")
 
     def text(self) -> str:
         """Return a line each."""
-        lines = [f"note: {problem}" for problem in self.problems]
+        lines = [f"note: {warning}" for warning in self.warnings]
         return "\n".join([*lines, *([f"not read: {self.unreadable}"] if self.unreadable else [])])
 
     def to_dict(self) -> dict[str, Any]:
         """Return both."""
-        return {"unreadable": self.unreadable, "problems": list(self.problems)}
+        return {"unreadable": self.unreadable, "warnings": list(self.warnings)}

@@ -43,7 +43,7 @@ class ScoreScatter(Section):
     estimate: Mapping[str, Any] | None = None
 
     def show(self, page: Page) -> None:
-        """Add the plot, which tells what each point is and lets the reader choose the score."""
+        """Add the plot, which names each point and lets the reader choose the score."""
         page.add_heading(f"{self.target.name} against the scores")
         plotted = self.plotted
         star = "The red star is the estimate. " if self.estimate is not None else ""
@@ -81,7 +81,7 @@ class PlottedScores:
     points : DataFrame
         One row a sample set, means over the repeats.
     scores : sequence of str
-        Columns to plot against, the most telling one first.
+        Columns to plot against, the most informative one first.
     lines : mapping of str to RegressionBand
         What the estimator, or being right, would look like.
     about : sequence of str

@@ -20,7 +20,7 @@ from autoeval.runtime.progress import duration
 
 
 @dataclass(frozen=True)
-class AtHand(Section):
+class AvailableData(Section):
     """The sources of a task.
 
     Parameters
@@ -57,7 +57,7 @@ class AtHand(Section):
         """Say of each source what there is, and of a missing one where it is had."""
         there = [
             f"{s.name}: {len(s.images)} images, {s.n_boxes} boxes"
-            + "".join(f"; {problem}" for problem in s.problems)
+            + "".join(f"; {warning}" for warning in s.problems)
             for s in self.seed_sets
         ]
         lost = [
@@ -81,9 +81,9 @@ class AtHand(Section):
         return {f"data_{self.task.name}": self.lines()}
 
 
-def data_at_hand(
+def find_available(
     task: Task, downloads: Mapping[str, str], *, max_images: int | None = None
-) -> AtHand:
+) -> AvailableData:
     """Read the labels of all sources that are there."""
     sources = [
         source
@@ -91,7 +91,7 @@ def data_at_hand(
         else replace(source, seed_set=_thinned(source.seed_set, max_images))
         for source in load_each(task)
     ]
-    return AtHand(task, sources, downloads)
+    return AvailableData(task, sources, downloads)
 
 
 def _thinned(seed_set: SeedSet, most: int | None) -> SeedSet:

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.report.printed_beside import Beside
+from autoeval.report.compared_with_print import ComparedWithPrint
 
 FIGURES = pd.DataFrame(
     [
@@ -16,7 +16,7 @@ FIGURES = pd.DataFrame(
 
 
 def beside(**options):
-    return Beside("table_9", "Table 9", FIGURES, **options)
+    return ComparedWithPrint("table_9", "Table 9", FIGURES, **options)
 
 
 def test_differences_and_agreement_to_the_digit_in_print():
@@ -31,9 +31,9 @@ def test_people_see_own_printed_and_difference():
     assert shown.loc["a"].tolist() == ["63.9 (63.9, +0.0)", "216.5 (216.4, +0.1)"]
     assert shown.loc["b"].tolist() == ["– (10.0)", "3"]
     only = FIGURES.assign(own=[1.0, np.nan, np.nan, np.nan])
-    assert Beside("t", "T", only, only_own=True).shown()["model"].tolist() == ["a"]
+    assert ComparedWithPrint("t", "T", only, only_own=True).shown()["model"].tolist() == ["a"]
     none = FIGURES.assign(own=np.nan)
-    assert len(Beside("t", "T", none, only_own=True).shown()) == 2
+    assert len(ComparedWithPrint("t", "T", none, only_own=True).shown()) == 2
 
 
 def test_marks_and_notes_are_said_and_written(tmp_path):

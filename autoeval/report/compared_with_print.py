@@ -1,4 +1,4 @@
-"""Printed figures with our own beside them."""
+"""Printed figures compared with our own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CELL = "own (printed, own less printed)"
 
 
 @dataclass(frozen=True)
-class Beside(Section):
+class ComparedWithPrint(Section):
     """A printed table, and what we get.
 
     Parameters
@@ -101,12 +101,12 @@ class Beside(Section):
     def to_dict(self) -> dict[str, Any]:
         """Return the rows, the mark and the notes."""
         rows = self.rows.astype(object)
-        told = {
+        values = {
             "not_as_printed": self.marks,
             "notes": list(self.notes),
             "rows": rows.where(rows.notna(), None).to_dict("records"),
         }
-        return {self.name: told}
+        return {self.name: values}
 
     @property
     def _caption(self) -> str:
