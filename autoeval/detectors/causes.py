@@ -1,4 +1,4 @@
-"""What went wrong inside torch or mmdet, told apart and put in words."""
+"""What went wrong inside torch or mmdet, distinguished and explained."""
 
 from __future__ import annotations
 

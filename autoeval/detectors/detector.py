@@ -73,9 +73,11 @@ class Detector:
         self.device = next(model.parameters()).device
         alone = self.device.type == "cpu" or asks_in_parts(model)
         self.max_batch = 1 if alone else ACCELERATOR_BATCH
-        told = prompt(model, self.categories)
-        self._preprocess = Preprocessor(config, told=told)
-        self.halving = Halving(lambda: Preprocessor(config, scale=0.5, told=told), self._clean)
+        metainfo = prompt(model, self.categories)
+        self._preprocess = Preprocessor(config, metainfo=metainfo)
+        self.halving = Halving(
+            lambda: Preprocessor(config, scale=0.5, metainfo=metainfo), self._clean
+        )
         self._passes = choose_passes(model, stages)
         self._quick_pooling = QuickPooling(model)
 

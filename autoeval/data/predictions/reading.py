@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autoeval.data.former_names import former_name, stored_name
+from autoeval.data.image_folder import former_name, stored_name
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.box_columns import Predictions
 from autoeval.data.predictions.category_words import find_words, numbering_conflict
