@@ -26,7 +26,7 @@ class UnsuitableSize(InputError):
 
 
 @contextmanager
-def telling_sizes() -> Iterator[None]:
+def size_errors() -> Iterator[None]:
     """Raise `UnsuitableSize` where torch says that the network cannot take a size.
 
     Every other error, such as one of memory, passes as it is.

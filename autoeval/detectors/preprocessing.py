@@ -13,7 +13,7 @@ from torch import Tensor
 
 from autoeval.detections import Detections
 from autoeval.detectors.altered_images import on_half, shrink
-from autoeval.detectors.causes import UnsuitableSize, first_line, telling_sizes
+from autoeval.detectors.causes import UnsuitableSize, first_line, size_errors
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class Halving:
 
     def of_input(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
         """Find boxes at half the input size; `UnsuitableSize` if the network cannot take it."""
-        with telling_sizes():
+        with size_errors():
             return self._find(images, image_ids, self._preprocess)
 
     def on_canvas(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:

@@ -22,7 +22,7 @@ BEYOND = 1.02
 AT_ONCE = 1_000_000
 
 
-def oddities(path: Path, read: Predictions) -> tuple[str, ...]:
+def unusual_boxes(path: Path, read: Predictions) -> tuple[str, ...]:
     """Say what is odd about predictions.
 
     Raises
