@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Observe, fit, write, and print the errors on families and kinds left out."""
+    """Observe, fit, write, and print the errors on groups and kinds left out."""
     from autoeval.monitoring.changes.change_model import write_change_model
     from autoeval.monitoring.fitting.change_errors import change_figures, evaluated_changes
     from autoeval.monitoring.fitting.fit_change import CLEAN_BOXES, fit_change
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     name = Path(required_detector(args).name).stem
     origin = (
         f"{Path(required_detector(args).name).stem} under {n_kinds} kinds of corruption at "
-        f"{n_sites} labelled sites of {rows['family'].nunique()} families"
+        f"{n_sites} labelled sites of {rows['family'].nunique()} groups"
     )
     model = fit_change(changes, origin=origin)
     clean_boxes = fit_change(changes, CLEAN_BOXES, origin=origin)
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     }
     for warning in warnings:
         print(f"note: {warning}", file=sys.stderr)
-    print(f"fitted on {origin}\nchanges of mAP, family and kind of change left out:")
+    print(f"fitted on {origin}\nchanges of mAP, group and kind of change left out:")
     for name, of in figures.items():
         print(
             f"  {name}: MAE {100 * of['error']:.1f} points ('no change': "

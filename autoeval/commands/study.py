@@ -282,7 +282,7 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
         study.add_argument("--draws", type=int, default=20, help="of labels (%(default)s)")
         return
     if name in OF_DETECTORS:
-        study.add_argument("--draws", type=int, default=2, help="of few families (%(default)s)")
+        study.add_argument("--draws", type=int, default=2, help="of few groups (%(default)s)")
         return
     if name in CHANGES:
         study.add_argument(
@@ -294,7 +294,7 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
     if name == "transfer":
         _add_transfer_options(study)
     elif name == "places":
-        study.add_argument("--draws", type=int, default=40, help="of families (%(default)s)")
+        study.add_argument("--draws", type=int, default=40, help="of groups (%(default)s)")
         study.add_argument("--share", type=float, default=0.5, help="left out (%(default)s)")
         study.add_argument("--worst", type=int, default=3, help="how many to name (%(default)s)")
     elif name == "correlation":

@@ -82,24 +82,24 @@ class Plan(Section):
 def _interval_at_best(n_families: int, level: float = LEVEL) -> str:
     """Return the width of an interval by group, and the error on groups left out.
 
-    It is ±t(m - 1) times the root of the mean squared error where families are too few for the
+    It is ±t(m - 1) times the root of the mean squared error where groups are too few for the
     jackknife+, which needs the largest errors themselves; see `source_interval`.
 
     Examples
     --------
     >>> _interval_at_best(2)
-    'Fewer than 3 families: there will be no interval.'
+    'Fewer than 3 groups: there will be no interval.'
     """
     if n_families < MIN_SOURCES:
-        return f"Fewer than {MIN_SOURCES} families: there will be no interval."
+        return f"Fewer than {MIN_SOURCES} groups: there will be no interval."
     factor = float(stats.t.ppf((1 + level) / 2, n_families - 1))
     ideal = float(stats.norm.ppf((1 + level) / 2))
     needed = " and ".join(
         f"±{100 * aim:.0f} points needs errors of {100 * aim / factor:.1f}" for aim in _AIMS
     )
     return (
-        f"With {n_families} families the {level:.0%} interval is about ±{factor:.2f} times the "
-        f"typical error on a family left out (±{ideal:.2f} with very many): {needed}."
+        f"With {n_families} groups the {level:.0%} interval is about ±{factor:.2f} times the "
+        f"typical error on a group left out (±{ideal:.2f} with very many): {needed}."
     )
 
 

@@ -18,7 +18,7 @@ from autoeval.targets import Target, find_target
 
 SHOWN = ("error", "constant", "coverage", "half_width")
 ABOUT = (
-    "Mean absolute error of the default method, each family evaluated by the others, against what "
+    "Mean absolute error of the default method, each group evaluated by the others, against what "
     "is observed: passes of the network for each of the sources' own images, those of transformed "
     "sample sets added. In points; coverage of intervals of nominally 90 %, half-width: the median."
 )

@@ -43,7 +43,7 @@ ABOUT = (
 )
 LEFT_OUT = (
     "all else that is used (box model, mixing weights, variances, label-free estimate) is fitted "
-    "without its family"
+    "without its group"
 )
 ONE_SET = (
     "all else that is used (box model, mixing weights, variances, label-free estimate) is fitted "
@@ -61,9 +61,9 @@ def labels_report(
     draws: int = 200,
     seed: int = 0,
 ) -> StudyReport:
-    """Evaluate estimates with a few labels at sites where all are known, families left out.
+    """Evaluate estimates with a few labels at sites where all are known, groups left out.
 
-    Raises `InputError` if there are no boxes, fewer than three families, or no site has images
+    Raises `InputError` if there are no boxes, fewer than three groups, or no site has images
     enough.
     """
     folders = [work_dir, *also]
@@ -102,7 +102,7 @@ def labels_from_files_report(
     labelled : sequence of TrainingSet
         Each is fitted on alone, in turn.
     sites : sequence of TrainingSet
-        Evaluated by each of them that is of another family; of a labelled set of one category only
+        Evaluated by each of them that is of another group; of a labelled set of one category only
         that category.
     name : str
         Of the files of the report.
@@ -185,12 +185,12 @@ def _pairs(table: pd.DataFrame, sites: Sequence[LabelledSite]) -> pd.DataFrame:
 
 
 def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
-    """Estimate every pair by a regression on the other families."""
+    """Estimate every pair by a regression on the other groups."""
     priors = {}
     for family in rows["family"].unique():
         own = rows["family"] == family
         if own.all():
-            raise InputError("Expected sources of at least three families but got one.")
+            raise InputError("Expected sources of at least three groups but got one.")
         new, estimator = rows[own], BayesianRegression().fit(rows[~own])
         error = error_elsewhere(estimator.cross_validated_, estimator.level)
         keys = zip(new["source"], new["category"], strict=True)

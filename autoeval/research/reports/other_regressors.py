@@ -33,10 +33,10 @@ DEFAULT = "bayes"
 FIGURES = ["error", "half_width", "coverage"]
 ABOUT = (
     "The scores of the default and the same pairs, by other regressors. Every evaluation leaves "
-    "out the families that it evaluates; a family counts once. Means over ways and categories, in "
+    "out the groups that it evaluates; a group counts once. Means over ways and categories, in "
     "points, coverage (nominal 90 %) in per cent, and that of the worst way and category; "
     "*loss*: the weighted interval score relative to that of the default; *few*: the error by one "
-    "and three families."
+    "and three groups."
 )
 
 
@@ -45,7 +45,7 @@ def regressors_report(
 ) -> StudyReport:
     """Evaluate every regressor on every detector, in every way that its table allows.
 
-    Raises `InputError` if a table holds places of fewer than three families.
+    Raises `InputError` if a table holds places of fewer than three groups.
     """
     check_groups(tables)
     parts = []
@@ -85,7 +85,7 @@ def _figure(every: pd.DataFrame) -> Figure:
         errors = own.groupby("way")["error"].mean().reindex(ways)
         axes.plot(range(len(ways)), 100 * errors, "o" if name == DEFAULT else "x", label=name)
     axes.set_xticks(range(len(ways)), ways, fontsize=7)
-    axes.set_xlabel("fitted on: all other families, or so many, with and without a labelled set")
+    axes.set_xlabel("fitted on: all other groups, or so many, with and without a labelled set")
     axes.set_ylabel("mean absolute error (points of mAP)")
     axes.set_ylim(bottom=0)
     axes.grid(axis="y", lw=0.4)
@@ -200,11 +200,11 @@ def evaluate_all(
 
 
 def check_groups(tables: Mapping[str, pd.DataFrame]) -> None:
-    """Make sure that every table holds sites of three families or more."""
+    """Make sure that every table holds sites of three groups or more."""
     for name, table in tables.items():
         n_families = table.loc[table["kind"] == SEED, "family"].nunique()
         if n_families < 3:
-            raise InputError(f"{name}: expected sites of 3 families or more, got {n_families}.")
+            raise InputError(f"{name}: expected sites of 3 groups or more, got {n_families}.")
 
 
 def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:
@@ -239,7 +239,7 @@ def _ways(
     table: pd.DataFrame, sizes: Sequence[int], draws: int, seed: int, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     sites, sets = transfer.sites_of(table), transfer.labelled_of(table)
-    yield "families left out", transfer.groups_left_out(sites, **options)
+    yield "groups left out", transfer.groups_left_out(sites, **options)
     if len(sets):
         yield "0 and a set", transfer.by_labelled_set(sets, sites, **options)
     for m in (m for m in sizes if m < sites["family"].nunique() - 1):

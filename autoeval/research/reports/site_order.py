@@ -17,15 +17,14 @@ from autoeval.report.sections import Part, StudyReport
 
 GAPS = (0.0, 0.05, 0.1, 0.2, 1.0)
 ABOUT = (
-    "Of each task {share:.0%} of the families are left out at random, {draws} times; the others "
-    "say how likely it is that one place is worse than another of another family (*pair*), or of "
+    "Of each task {share:.0%} of the groups are left out at random, {draws} times; the others "
+    "predict the probability that one site is worse than another of another group (*pair*) or of "
     "the same (*related pair*), and that it is among the {worst} worst left out (*worst*). "
-    "*predicted* is the mean probability in a bin, *true* how often it was so. *right*: share on "
+    "*predicted*: mean probability in a bin; *true*: observed share; *right*: share on "
     "the right side of one half; *brier*: Brier score of the probability, and that of "
-    "the mere share; *off*: mean distance of predicted and true over the bins. *distinct*: places "
-    "or pairs of places that the statements are of, each again in every draw that leaves it out. "
-    "Then pairs by how far apart the true values are; and each pair of one family, the place "
-    "predicted to be worse first: the mean probability, and by how many points it really is worse."
+    "the mere share; *off*: mean calibration error over the bins; *distinct*: sites or pairs. "
+    "Then pairs by the difference of their true values; and each pair of one group, the site "
+    "predicted to be worse first: the mean probability, and the true difference in points."
 )
 COLORS = {"pair": "tab:blue", "related pair": "0.6", "worst": "tab:orange"}
 
@@ -39,9 +38,9 @@ def places_report(
     worst: int = 3,
     seed: int = 0,
 ) -> StudyReport:
-    """Leave families out and predict the order of their sites.
+    """Leave groups out and predict the order of their sites.
 
-    Raises `InputError` if a table has fewer than six families, or the share leaves nothing.
+    Raises `InputError` if a table has fewer than six groups, or the share leaves nothing.
     """
     if not 0 < share < 1:
         raise InputError(f"Expected --share over 0 and under 1 but got {share}.")
@@ -55,7 +54,7 @@ def places_report(
     by_bin, summary, by_gap = reliability(predicted), skill(predicted), _by_gap(predicted)
     return StudyReport(
         "place_order",
-        "Are the probabilities of the order of places right",
+        "Are the probabilities of the order of sites right",
         ABOUT.format(share=share, draws=draws, worst=worst),
         _figure(by_bin),
         [
@@ -138,15 +137,15 @@ def predicted_orders(
     samples: int = 4000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Leave out families at random and predict the order of their sites from the others.
+    """Leave out groups at random and predict the order of their sites from the others.
 
-    Raises `InputError` if there are fewer than six families.
+    Raises `InputError` if there are fewer than six groups.
 
     Returns
     -------
     DataFrame
         One row a statement: ``question`` (``"pair"``: is a place worse than another one of another
-        family; ``"related pair"``: of the same family; ``"worst"``: is it among the k worst),
+        group; ``"related pair"``: of the same group; ``"worst"``: is it among the k worst),
         ``of`` (the place, or the two places), ``draw``, ``probability``, ``true`` (bool), and of
         pairs ``gap``, the true difference.
     """
@@ -155,7 +154,7 @@ def predicted_orders(
     families = sorted(rows["family"].astype(str).unique())
     if len(families) < FEWEST_FAMILIES:
         raise InputError(
-            f"Expected {FEWEST_FAMILIES} families or more, to leave half of them out, but got "
+            f"Expected {FEWEST_FAMILIES} groups or more, to leave half of them out, but got "
             f"{len(families)}."
         )
     rng, parts = np.random.default_rng(seed), []
@@ -186,7 +185,7 @@ def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFr
     DataFrame
         One row a question and bin: ``n``, ``distinct`` (places or pairs of places that these are
         of), ``predicted`` (mean probability), ``true`` (share), and ``lower`` and ``upper``,
-        the 5th and 95th percentile of that share over draws of families.
+        the 5th and 95th percentile of that share over draws of groups.
     """
     bins = np.clip(
         np.searchsorted(edges, predicted["probability"], side="right") - 1, 0, len(edges) - 2
@@ -211,7 +210,7 @@ def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFr
 
 
 def related_pairs(predicted: pd.DataFrame) -> pd.DataFrame:
-    """Average the predictions for each two sites of one family over the draws that leave them out.
+    """Average the predictions for each two sites of one group over the draws that leave them out.
 
     Returns
     -------

@@ -21,11 +21,11 @@ MEASURES = ("error", "by_pair", "constant", "half_width")
 ERRORS = ["line", "category", "error", "by pair", "pairs"]
 ABOUT = (
     "Mean absolute error, that of a constant, share of truths inside the interval (nominal 90 %), "
-    "and its median half-width. Sources of one origin are a family: they are left out together and "
-    "count once (*error*); *by pair* each site and category counts the same. Where nothing is "
-    "told (*refused*), the constant's error counts. A labelled set's own family is never "
-    "evaluated by it. *In hindsight*: the line of least absolute error on the very sites it is "
-    "evaluated by; no one line of these scores errs less on them, whatever it is fitted on."
+    "and its median half-width. Sources of one origin are a group: they are left out together and "
+    "count once (*error*); *by pair* each site and category counts the same. Where there is no "
+    "estimate (*refused*), the constant's error counts. A labelled set's own group is never "
+    "evaluated by it. *In hindsight*: the oracle linear model, of least absolute error on the very "
+    "sites that it is evaluated on; no linear model of these scores has a smaller error on them."
 )
 
 
@@ -41,7 +41,7 @@ def transfer_report(
 ) -> StudyReport:
     """Fit on some pairs and evaluate others, in every way that the table allows.
 
-    Raises `InputError` if there are fewer than three families of sites.
+    Raises `InputError` if there are fewer than three groups of sites.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def transfer_report(
     without : sequence of str
         Its categories that are left out once, such as those that the sites are evaluated for.
     sizes : sequence of int
-        Numbers of families to fit on.
+        Numbers of groups to fit on.
     draws, seed : int
-        How often families are drawn, and from which seed.
+        How often groups are drawn, and from which seed.
     """
     sites, sets = transfer.sites_of(scores), transfer.labelled_of(scores)
     if sites["family"].nunique() < 3:
         raise InputError(
-            f"Expected sites of 3 families or more but got {sites['family'].nunique()}: give the "
+            f"Expected sites of 3 groups or more but got {sites['family'].nunique()}: give the "
             "score tables of tasks with more sources."
         )
     options: dict[str, Any] = {"target": target, "features": FEATURES}
@@ -203,9 +203,9 @@ def _figure(few: pd.DataFrame) -> Figure:
     plot_curves(kinds, x="m", y="coverage", group="kind", scale=100, ax=right)
     right.get_legend().remove()
     right.axhline(90, color="0.4", lw=1, ls="--")
-    left.set(xlabel="families of sites fitted on", ylabel="mean absolute error (points of mAP)")
+    left.set(xlabel="groups of sites fitted on", ylabel="mean absolute error (points of mAP)")
     left.set_ylim(bottom=0)
-    right.set(xlabel="families of sites fitted on", ylabel="truth inside the interval (%)")
+    right.set(xlabel="groups of sites fitted on", ylabel="truth inside the interval (%)")
     right.set_ylim(50, 101)
     for axes in (left, right):
         axes.set_xticks(sorted(few["m"].unique()))

@@ -70,7 +70,7 @@ def stretches(changes: KnownChanges) -> Iterator[Stretch]:
 def other_conditions(
     observed: Sequence[ChangedImages], levels: pd.DataFrame, categories: Sequence[str]
 ) -> Iterator[Stretch]:
-    """Yield one stretch for each two sites of a family: untouched images of one, then another."""
+    """Yield one stretch for each two sites of a group: untouched images of one, then another."""
     untouched = {images.site: images for images in observed if not images.change}
     for (_, category), own in levels.groupby(["family", "category"], sort=False):
         for a in own.to_dict("records"):
@@ -85,12 +85,12 @@ def other_conditions(
 
 
 class LeftOutModels:
-    """Change models that have seen neither a family nor a kind of change.
+    """Change models that have seen neither a group nor a kind of change.
 
     Parameters
     ----------
     widening : mapping of str to float
-        Factor of the intervals at each family, from the errors of the others; 1 by default.
+        Factor of the intervals at each group, from the errors of the others; 1 by default.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class LeftOutModels:
         self._known: dict[tuple[str, str], ChangeModel] = {}
 
     def of(self, family: str, kind: str = NO_KIND) -> ChangeModel:
-        """Return the model without a family, and without a kind if one is named."""
+        """Return the model without a group, and without a kind if one is named."""
         if family not in self._slopes:
             self._slopes[family] = dict(slopes_without(*self._arrays, family, self._kinds))
         if (family, kind) not in self._known:

@@ -86,7 +86,7 @@ class EvaluatedPair:
 def leave_groups_out(
     sites: Sequence[LabelledSite], priors: Priors, *, fewest: int = FEWEST_IMAGES
 ) -> Iterator[EvaluatedPair]:
-    """Yield each pair of a site and a category, with what was fitted on other families."""
+    """Yield each pair of a site and a category, with what was fitted on other groups."""
     for family in sorted({site.family for site in sites}):
         own = [s for s in sites if s.family == family and len(s.pool) >= fewest]
         if own:
@@ -105,7 +105,7 @@ def evaluated_pairs(
     """Yield each pair of a site and a category that has a prior, with a fitted assistance."""
     point = OperatingPoint.of(target)
     several = len(assistance.sites) > 1
-    fitted_on = "other families" if several else assistance.sites[0]
+    fitted_on = "other groups" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
         predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, site.pseudo_labels)]
         mixing = assistance.mixing_weights(site.pseudo_labels is not None)

@@ -73,7 +73,7 @@ def evaluate(
 def groups_left_out(
     sites: pd.DataFrame, labelled: pd.DataFrame | None = None, **options: Any
 ) -> pd.DataFrame:
-    """Evaluate each family by the others, and by a labelled set of other origin."""
+    """Evaluate each group by the others, and by a labelled set of other origin."""
     parts = []
     for family, own in sites.groupby("family", sort=False):
         known = _other(pd.concat([sites, labelled]), [family])
@@ -90,15 +90,15 @@ def few_groups(
     seed: int = 0,
     **options: Any,
 ) -> pd.DataFrame:
-    """Evaluate all other sites by m families drawn at random, ``draws`` times (column ``draw``).
+    """Evaluate all other sites by m groups drawn at random, ``draws`` times (column ``draw``).
 
-    With `labelled`, its categories are known too, and its family is never evaluated.
+    With `labelled`, its categories are known too, and its group is never evaluated.
     """
     families = list(dict.fromkeys(sites["family"]))
     if labelled is not None:
         families = [name for name in families if name not in set(labelled["family"])]
     if not 0 <= m < len(families) or (m == 0 and labelled is None):
-        raise InputError(f"Expected 1 to {len(families) - 1} families to fit on but got {m}.")
+        raise InputError(f"Expected 1 to {len(families) - 1} groups to fit on but got {m}.")
     rng = np.random.default_rng([seed, m])
     parts = []
     for draw in range(draws if m else 1):
@@ -112,7 +112,7 @@ def few_groups(
 
 
 def across_categories(sites: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """Evaluate each pair by the sites of other categories alone, of other families."""
+    """Evaluate each pair by the sites of other categories alone, of other groups."""
     parts = []
     for (category, family), own in sites.groupby(["category", "family"], sort=False):
         known = _other(sites[sites["category"] != category], [family])
@@ -136,9 +136,9 @@ def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any)
     Returns
     -------
     DataFrame
-        One row a labelled set, and one for the sites, each family by the others: ``set``,
-        ``pairs``, ``off`` (mean over pairs of the truth minus the estimate; over families for the
-        sites) and ``spread`` (standard deviation of that over families; NaN for a set).
+        One row a labelled set, and one for the sites, each group by the others: ``set``,
+        ``pairs``, ``off`` (mean over pairs of the truth minus the estimate; over groups for the
+        sites) and ``spread`` (standard deviation of that over groups; NaN for a set).
     """
     left_out = groups_left_out(sites, **options)
     own = (left_out["true"] - left_out["estimate"]).groupby(left_out["family"]).mean()
@@ -160,10 +160,10 @@ def sizes(
     seed: int = 0,
     **options: Any,
 ) -> Iterator[tuple[int, bool, pd.DataFrame]]:
-    """Yield `few_groups` for each number of families, with and without the labelled set."""
+    """Yield `few_groups` for each number of groups, with and without the labelled set."""
     most = sites["family"].nunique()
     todo = [(m, w) for m in numbers for w in (True, False) if (m or w) and m < most - 1]
-    with progress_bar(len(todo), "fitting on few families", unit="cell") as bar:
+    with progress_bar(len(todo), "fitting on few groups", unit="cell") as bar:
         for m, with_set in todo:
             known = labelled if with_set else None
             yield m, with_set, few_groups(sites, known, m=m, draws=draws, seed=seed, **options)
@@ -171,7 +171,7 @@ def sizes(
 
 
 def figures(evaluated: pd.DataFrame) -> dict[str, float]:
-    """Sum up evaluated pairs; a family counts once in each draw, and draws count the same.
+    """Sum up evaluated pairs; a group counts once in each draw, and draws count the same.
 
     Returns
     -------
@@ -216,11 +216,11 @@ def _other(table: pd.DataFrame, families: Sequence[str] | set[str]) -> pd.DataFr
 def in_hindsight(
     sites: pd.DataFrame, *, target: str = "mAP", features: Sequence[str]
 ) -> pd.DataFrame:
-    """Evaluate sites by the line of least absolute error on themselves, a family counting once.
+    """Evaluate sites by the line of least absolute error on themselves, a group counting once.
 
     No one line of these scores errs less on these sites, whatever it was fitted on: a bound for
     what one fit predicts within [0, 1], and an optimistic one, since it knows every truth.
-    Who fits anew for each family, or cuts at 0, could in principle err less.
+    Who fits anew for each group, or cuts at 0, could in principle err less.
     Source: Koenker & Bassett 1978 (median regression), by scikit-learn.
     """
     x, y = values_of(sites, features).to_numpy(), sites[target].to_numpy(np.float64)

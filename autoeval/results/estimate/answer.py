@@ -15,7 +15,7 @@ from autoeval.report.tables import counted
 from autoeval.targets import Target, find_target
 
 TIGHTNESS = (
-    "How tightly labellers draw boxes in a place is seen by no score: it moves mAP75 and mAP, and "
+    "How tightly labellers draw boxes at a site is seen by no score: it moves mAP75 and mAP, and "
     "mAP50 least."
 )
 BOUNDS = ("lower", "upper")

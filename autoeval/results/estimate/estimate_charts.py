@@ -53,7 +53,7 @@ class ScoreScatter(Section):
             ),
             "A small mark is a transformed sample set, a large one the own images of a source. "
             f"Point at a mark to see what it is, click a source to single it out. {star}What the "
-            f"line is stands beside the choice of score. {' '.join(plotted.about)}",
+            f"line is stands next to the choice of score. {' '.join(plotted.about)}",
         )
 
     def figures(self) -> Iterator[tuple[str, Figure]]:

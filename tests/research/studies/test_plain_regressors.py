@@ -45,7 +45,7 @@ def test_the_report_holds_every_regressor_and_the_default_is_itself():
     table = report.parts[0].for_people.set_index(["detector", "regressor"])
     assert list(table.loc["one"].index) == list(REGRESSORS)
     assert table.loc[("two", "bayes"), "loss"] == 1
-    every = report.parts[0].table.query("detector == 'two' and way == 'families left out'")
+    every = report.parts[0].table.query("detector == 'two' and way == 'groups left out'")
     own = groups_left_out(sites_of(scores()), features=FEATURES)
     errors = (own["estimate"] - own["true"]).abs().groupby([own["category"], own["family"]]).mean()
     mine = every[every["regressor"] == "bayes"].set_index("category")["error"]

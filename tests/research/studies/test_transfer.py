@@ -84,7 +84,7 @@ def test_m_families_are_fitted_on_and_all_others_evaluated():
     sites = sites_of(scores())
     evaluated = few_groups(sites, m=4, draws=3)
     assert (evaluated.groupby("draw")["family"].nunique() == 2).all()
-    with pytest.raises(InputError, match="1 to 5 families"):
+    with pytest.raises(InputError, match="1 to 5 groups"):
         few_groups(sites, m=0)
 
 
@@ -107,5 +107,5 @@ def test_the_report_holds_every_way_and_size():
         *["one for each category"] * 2,
         *["one for all"] * 2,
     ]
-    with pytest.raises(InputError, match="3 families or more but got 1"):
+    with pytest.raises(InputError, match="3 groups or more but got 1"):
         transfer_report(scores().query("family == 'family1'"))
