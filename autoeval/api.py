@@ -22,7 +22,7 @@ from autoeval.estimation.intervals import check_level
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.teacher_boxes import Teacher, load_teacher
 from autoeval.estimation.plan_folder import plan_in_folder
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles
+from autoeval.estimation.site_boxes import PathLike, PredictionFiles
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
@@ -139,72 +139,41 @@ def fit(
     """
     check_level(level)
     folder = None if work_dir is None else Path(work_dir)
+    wanted: dict[str, Any] = {"target": target, "level": level}
     if join:
-        estimator = _join(join, target, level)
-    else:
-        _check_sources(labels, predictions, detector, task, family)
-        task = load_task(task, data_root) if isinstance(task, str | os.PathLike) else task
-        if predictions is not None:
-            words = read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
-            options: dict[str, Any] = {"names": words or {}, "truncated": truncated}
-            files = _files(predictions, half_size_predictions, teacher, options, task is not None)
-            estimator = fit_files(
-                labels=labels,
-                task=task,
-                files=files,
-                img_dir=img_dir,
-                family=family,
-                target=target,
-                level=level,
-                calibrate=calibrate,
-            )
-        else:
-            assert detector is not None
-            loaded, load, loading = load_any(detector, teacher)
-            helper = load_teacher(teacher)
-            if task is None:
-                assert labels is not None
-                estimator = fit_labelled(
-                    loaded,
-                    labels,
-                    img_dir=img_dir,
-                    family=family,
-                    teacher=helper,
-                    target=target,
-                    level=level,
-                    calibrate=calibrate,
-                    keep=Keeping(folder, executor, load) if folder else None,
-                    batch_size=batch_size,
-                    loading=loading,
-                )
-            else:
-                return _fit_task(
-                    loaded,
-                    task,
-                    folder,
-                    settings=settings,
-                    teacher=helper,
-                    meta_set=meta_set,
-                    reference=reference,
-                    methods=methods,
-                    target=target,
-                    level=level,
-                    calibrate=calibrate,
-                    pseudo_labels=pseudo_labels,
-                    pseudo_words=pseudo_words,
-                    executor=executor,
-                    load=load,
-                    loading=loading,
-                    batch_size=batch_size,
-                )
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        estimator.save(folder / ESTIMATOR)
-        write_table(folder / SCORES, estimator.table_)
-        estimator.fit_result_ = estimator.fit_result_.written(  # type: ignore[union-attr]
-            folder / ESTIMATOR, folder / SCORES
+        return _written(_join(join, **wanted), folder)
+    _check_sources(labels, predictions, detector, task, family)
+    task = load_task(task, data_root) if isinstance(task, str | os.PathLike) else task
+    wanted["calibrate"] = calibrate
+    origin: dict[str, Any] = {"img_dir": img_dir, "family": family}
+    if predictions is not None:
+        words = read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
+        options: dict[str, Any] = {"names": words or {}, "truncated": truncated}
+        files = _files(predictions, half_size_predictions, teacher, options, task is not None)
+        return _written(
+            fit_files(labels=labels, task=task, files=files, **origin, **wanted), folder
         )
-    return estimator
+    assert detector is not None
+    loaded, load, loading = load_any(detector, teacher)
+    wanted |= {"teacher": load_teacher(teacher), "loading": loading, "batch_size": batch_size}
+    if task is None:
+        assert labels is not None
+        keep = Keeping(folder, executor, load) if folder else None
+        return _written(fit_labelled(loaded, labels, keep=keep, **origin, **wanted), folder)
+    return _fit_task(
+        loaded,
+        task,
+        folder,
+        settings=settings,
+        meta_set=meta_set,
+        reference=reference,
+        methods=methods,
+        pseudo_labels=pseudo_labels,
+        pseudo_words=pseudo_words,
+        executor=executor,
+        load=load,
+        **wanted,
+    )
 
 
 def plan_labels(
@@ -484,6 +453,18 @@ def _join(folders: Sequence[PathLike], target: str, level: float) -> AccuracyEst
     return join_fits(fits, target=target, level=level)
 
 
+def _written(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:
+    """Write a fit and its score table to a folder, where there is one."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        estimator.save(folder / ESTIMATOR)
+        write_table(folder / SCORES, estimator.table_)
+        estimator.fit_result_ = estimator.fit_result_.written(  # type: ignore[union-attr]
+            folder / ESTIMATOR, folder / SCORES
+        )
+    return estimator
+
+
 def _fit_task(
     detector: Any,
     task: Task,
@@ -492,6 +473,7 @@ def _fit_task(
     settings: PassSettings | None,
     teacher: Teacher | None,
     reference: str | None,
+    target: str,
     batch_size: int,
     pseudo_labels: PathLike | None,
     **options: Any,
@@ -512,6 +494,7 @@ def _fit_task(
     return fit_task(
         observer,
         task.load_seed_sets(),
+        target=target,
         work_dir=folder,
         pseudo_labels=None if pseudo_labels is None else Path(pseudo_labels),
         **options,

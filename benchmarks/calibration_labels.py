@@ -7,7 +7,7 @@
 and on all, and estimates the sites of other families; the pairs of the regression are those of the
 whole set, and the priors are fitted without the detector.
 `confidences` checks those of every site, and of subsets of about 100 labelled boxes, as they are
-and shuffled, by what `autoeval.estimation.confidence_checks` does.
+and shuffled, by what `autoeval.estimation.calibrating` does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import fit_calibration
+from autoeval.estimation.calibrating import (
+    check_confidences,
+    fit_calibration,
+    labelled_boxes,
+    roc_area,
+)
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.confidence_checks import check_confidences, labelled_boxes, roc_area
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.report.tables import to_markdown
 from benchmarks.known_sites import part_of, priors_without

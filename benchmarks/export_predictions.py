@@ -64,7 +64,7 @@ def main() -> None:
     args = parser.parse_args()
     options = _sized(args.detector, args.size) if args.size else None
     detector = load_detector(args.detector, checkpoint=args.checkpoint, cfg_options=options)
-    for folder in [seed for task in TASKS for seed in sorted((args.data / task).iterdir())]:
+    for folder in [seed for task in TASKS for seed in sorted((args.data / task).glob("*"))]:
         content = read_coco(folder / "annotations.json")
         both: dict[str, list[dict[str, Any]]] = {"clean": [], "half": []}
         with progress_bar(len(content.images), folder.name) as bar:

@@ -27,7 +27,7 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet, training_set
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
@@ -187,9 +187,9 @@ def main() -> None:
     rows = [
         figures(f"{len(known)} categories of coco_mini `val` alone", told(known, table)),
         figures("the same without car, bus, truck, person", told(others, table)),
-        figures("the other places, families left out", without_families(sets)),
-        figures("both, families left out", without_families(sets, [labelled])),
-        figures("constant: mean of the other places of the category", constant(table)),
+        figures("the other sites, groups left out", without_families(sets)),
+        figures("both, groups left out", without_families(sets, [labelled])),
+        figures("constant: mean of the other sites of the category", constant(table)),
     ]
     shown = pd.DataFrame(rows)
     formats = {name: "{:.0f}" if "%" in name else "{:.1f}" for name in shown if name != "fitted on"}

@@ -29,7 +29,7 @@ from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.metasets.task import SeedSetFiles, Task
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 
 PARTS = ("a", "b", "new")

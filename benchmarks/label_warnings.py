@@ -20,7 +20,7 @@ import pandas as pd
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
-from autoeval.labels.displaced_labels import labels_elsewhere, shifted_labels, unlabelled_objects
+from autoeval.labels.label_warnings import labels_elsewhere, shifted_labels, unlabelled_objects
 from autoeval.report.tables import to_markdown
 from benchmarks.foreign_predictions import TASKS, WORDS, read
 

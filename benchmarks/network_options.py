@@ -22,7 +22,7 @@ import torch
 from autoeval.data.image_folder import ImageFile
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.detector import Detector
-from autoeval.scores.stability_ap import StabilityAP
+from autoeval.scores.agreement import StabilityAP
 from benchmarks.subjects import add_subject_options, image_files, make_detector
 from benchmarks.timing import CLOCKS, in_turns, machine, median, write_json
 

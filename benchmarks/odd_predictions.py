@@ -28,13 +28,12 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.prediction_files import check_floor
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.score_range import unseen_share, unseen_warning
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.site_boxes import SiteBoxes, check_floor
 from autoeval.estimation.training_set import TrainingSet, training_set
+from autoeval.estimation.warnings import unseen_share, unseen_warning
 from autoeval.labels.label_warnings import overconfident
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 from benchmarks.foreign_predictions import TASKS, WORDS, family, read, split
 

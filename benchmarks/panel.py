@@ -38,11 +38,10 @@ from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
-from autoeval.estimation.prediction_files import PredictionFiles
+from autoeval.estimation.site_boxes import PredictionFiles
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.regression import Prior, Scaling
-from autoeval.regression.covariance import Shared
-from autoeval.regression.variances import Variances
+from autoeval.regression.variances import Shared, Variances
 from autoeval.report.tables import to_markdown
 from autoeval.targets import AP_TARGETS
 
@@ -170,21 +169,17 @@ def add_detector(name: str, data: Path, predictions: Path, teacher: Path | None)
     sets = list(read_sets(data, predictions, teacher))
     own = [of for of in sets if of.name == LABELLED]
     rows, calibration = calibrated_rows(own, prior=WIDE)
-    parts = [rows, *(labelled_rows(of, calibration) for of in sets if of.name != LABELLED)]
+    others = [of for of in sets if of.name != LABELLED]
+    parts = [
+        evaluable(own[0], rows),
+        *(evaluable(of, labelled_rows(of, calibration)) for of in others),
+    ]
     of_sites = [
         fit_calibration([of], [np.ones(len(of.boxes), bool)], WEAK)
-        for of in sets
-        if of.name != LABELLED and sum(r.n_true.sum() for r in of.rankings) >= FEWEST_LABELS
+        for of in others
+        if sum(r.n_true.sum() for r in of.rankings) >= FEWEST_LABELS
     ]
     table = pd.concat(parts, ignore_index=True).assign(detector=name)
-    held = {
-        (of.name, category): int(np.sum(ranking.n_true > 0))
-        for of in sets
-        for category, ranking in zip(of.truth.categories, of.rankings, strict=True)
-    }
-    pairs = zip(table["source"], table["category"], strict=True)
-    table["n_held"] = [held[pair] for pair in pairs]
-    table = table[(table["n_boxes"] >= 8) & (table["n_held"] >= 5)]
     known, calibrations = read_panel() if (FOLDER / "scores.csv").exists() else (None, {})
     if known is not None:
         table = pd.concat([known[known["detector"] != name], table], ignore_index=True)
@@ -196,6 +191,21 @@ def add_detector(name: str, data: Path, predictions: Path, teacher: Path | None)
     lines = [f'"{k}": {json.dumps(shortened(own))}' for k, own in calibrations.items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     (FOLDER / "calibrations.json").write_text(text, encoding="utf-8")
+
+
+def evaluable(of: TrainingSet, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add ``n_held``, the images with a category, and leave out what is too rare."""
+    held = {
+        category: int(np.sum(ranking.n_true > 0))
+        for category, ranking in zip(of.truth.categories, of.rankings, strict=True)
+    }
+    rows = rows.assign(n_held=rows["category"].map(held))
+    return rows[(rows["n_boxes"] >= 8) & (rows["n_held"] >= 5)]
+
+
+def kin(detector: str) -> str:
+    """Name what detectors share that are the same but for their input size."""
+    return detector.split("_")[0]
 
 
 def shortened(calibrations: Sequence[ScoreCalibration]) -> list[dict[str, Any]]:
@@ -336,15 +346,20 @@ def left_out(rows: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:
     np.random.default_rng(0).shuffle(families)
     folds = [(name, k) for name in dict.fromkeys(rows["detector"]) for k in range(GROUPS)]
     for name, k in tqdm(folds, "leaving detectors and families out"):
-        kin = rows["detector"].str.split("_").str[0] == name.split("_")[0]
-        yield name, kin, rows["family"].isin(families[k::GROUPS])
+        yield name, rows["detector"].map(kin) == kin(name), rows["family"].isin(families[k::GROUPS])
 
 
-def nested(rows: pd.DataFrame) -> pd.DataFrame:
-    """Estimate every site by a prior that has seen neither the detector nor its family."""
-    parts = []
-    for name, kin, held_out in left_out(rows):
-        _, scaling, prior = fit_prior(rows[~kin & ~held_out])
+def nested(rows: pd.DataFrame, panel: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Estimate every site by a prior that has seen neither the detector nor its family.
+
+    Where ``panel`` is given, the prior is fitted on its rows, which are of the same pairs.
+    """
+    parts, panel = [], rows if panel is None else panel
+    for name, _, held_out in left_out(rows):
+        others = (panel["detector"].map(kin) != kin(name)) & ~panel["family"].isin(
+            rows.loc[held_out, "family"]
+        )
+        _, scaling, prior = fit_prior(panel[others])
         labelled = rows[(rows["detector"] == name) & (rows["kind"] == CATEGORY)]
         asked = rows[(rows["detector"] == name) & held_out & enough(rows)]
         if len(asked):
@@ -355,9 +370,8 @@ def nested(rows: pd.DataFrame) -> pd.DataFrame:
 def one_site(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     """Fit on each site of one category, estimate the others; the prior without this detector."""
     rows, calibrations = read_panel()
-    kin = rows["detector"].str.split("_").str[0] == name.split("_")[0]
-    _, scaling, prior = fit_prior(rows[~kin])
-    others = {k: of for k, of in calibrations.items() if k.split("_")[0] != name.split("_")[0]}
+    _, scaling, prior = fit_prior(rows[rows["detector"].map(kin) != kin(name)])
+    others = {k: of for k, of in calibrations.items() if kin(k) != kin(name)}
     of_boxes = read_calibration_prior(fit_calibration_prior(others))
     sets = [of for of in read_sets(data, predictions) if of.everywhere]
     parts = []

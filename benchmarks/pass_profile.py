@@ -28,7 +28,7 @@ from autoeval.detectors.forward import passes
 from autoeval.estimation.observation import tally
 from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
 from autoeval.metrics import mean_ap
-from autoeval.scores import matching
+from autoeval.scores import box_stability_settings
 from benchmarks.subjects import (
     LabelledFiles,
     add_subject_options,
@@ -97,7 +97,7 @@ def watched(subject: Detector, watches: StopWatches) -> Iterator[None]:
         (model.bbox_head, "predict_by_feat", watches.around("post-processing", of_pass=True)),
         (logits._Points, "attach", watches.around(putting_together)),
         (tally.Tally, "update", watches.around("scores")),
-        (matching, "match_boxes", watches.around("matching")),
+        (box_stability_settings, "match_boxes", watches.around("matching")),
         (mean_ap.MeanAP, "compute", watches.around("mAP")),
     ]
     with ExitStack() as stack:

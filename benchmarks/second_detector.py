@@ -4,8 +4,9 @@
 
 ``REAL`` holds COCO sets as ``<task>/<seed>/annotations.json`` with ``images/`` beside; the weights
 are those of torchvision's MobileNetV2 (ImageNet). Writes into the work dir the checkpoint
-``retinanet_mobilenetv2.pth`` and ``judged/``, a data root with the same sets but for the images
-that were trained on. An interrupted training goes on from its last epoch.
+``retinanet_mobilenetv2.pth`` and ``held_out/``, a data root with the same sets but for the images
+that were trained on and for words that the detector does not know; of the sets under ``all`` the
+one that it was trained on alone. An interrupted training goes on from its last epoch.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ def split(data_root: Path, training_sets: tuple[str, ...], work_dir: Path) -> No
         ids = [image["id"] for image in content["images"]]
         seen = set(ids[::2]) if name in training_sets else set()
         _add(train, content, seen, ann_file.parent / "images")
-        folder = work_dir / "judged" / name
+        if ann_file.parts[-3] == "all" and not seen:
+            continue
+        folder = work_dir / "held_out" / name
         write_text(folder / "annotations.json", json.dumps(_without(content, seen)))
         link = folder / "images"
         if not link.exists():
@@ -93,10 +96,18 @@ def _add(train: dict[str, Any], content: dict[str, Any], seen: set, folder: Path
 
 
 def _without(content: dict[str, Any], seen: set) -> dict[str, Any]:
+    """Return the images that were not trained on, with the detector's words."""
+    names = {category["id"]: WORDS.get(category["name"]) for category in content["categories"]}
+    known = [word for word in CLASSES if word in names.values()]
     return {
         **content,
+        "categories": [{"id": k, "name": word} for k, word in enumerate(known, start=1)],
         "images": [image for image in content["images"] if image["id"] not in seen],
-        "annotations": [box for box in content["annotations"] if box["image_id"] not in seen],
+        "annotations": [
+            {**box, "category_id": known.index(word) + 1}
+            for box in content["annotations"]
+            if box["image_id"] not in seen and (word := names[box["category_id"]])
+        ],
     }
 
 

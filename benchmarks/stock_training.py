@@ -25,7 +25,7 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detectors import ops
-from autoeval.detectors.building.model_zoo import PREFIXES, find_address, register_model_zoo
+from autoeval.detectors.building.checkpoints import PREFIXES, find_address, register_model_zoo
 
 CONFIGS = (
     "retinanet/retinanet_r18_fpn_1x_coco.py",

@@ -13,7 +13,7 @@ from autoeval.calibration import (
     fit_missed,
     image_terms,
 )
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.scores.calibrated import CalibratedScores, relative_sides
 
 LEVELS = 10

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 # Layers from the bottom; a package may import what is in a lower layer, and its own modules.
 LAYERS = [
     {"errors", "boxes", "version"},
-    {"detections", "targets", "runtime", "box_pairs"},
+    {"detections", "targets", "runtime"},
     {"metrics", "data", "report", "calibration"},
     {"detectors", "metasets", "scores", "regression"},
     {"labels"},
@@ -34,11 +34,10 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 # The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
 # All other modules of its own lie above `methods`.
 ESTIMATION = [
-    {"score_table", "sampling_error", "intervals", "pair_table"},
+    {"score_table", "intervals", "pair_table"},
     {"observation"},
-    {"bayesian_regression", "category_scores", "estimate", "score_range", "site", "site_boxes"}
-    | {"advice", "prediction_files", "reference_statistics", "training_scatter", "warnings"}
-    | {"confidence_checks", "known_site", "panel_prior", "training_set"},
+    {"bayesian_regression", "category_scores", "estimate", "site", "site_boxes", "warnings"}
+    | {"known_site", "panel_prior", "reference_statistics", "training_set"},
     {"methods"},
     {"modules"},
 ]

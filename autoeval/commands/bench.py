@@ -26,9 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judge every method on every table; print and write."""
+    """Evaluate every method on every table; print and write."""
     from autoeval.estimation.methods import compared_methods
-    from autoeval.estimation.score_columns import read_scores
+    from autoeval.estimation.score_table import read_scores
     from autoeval.report.sections import written_files
     from autoeval.results.method_comparison import compare_methods
 

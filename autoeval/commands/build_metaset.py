@@ -46,11 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n-transforms", type=int, metavar="N", help="transforms for each")
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
     parser.add_argument(
-        "--work-dir",
-        required=True,
-        type=Path,
-        metavar="DIR",
-        help="where to write",
+        "--work-dir", required=True, type=Path, metavar="DIR", help="where to write"
     )
     parser.add_argument(
         "--materialise", action="store_true", help="write the images, too: DIR/images/..."
@@ -120,8 +116,8 @@ def _print_summary(
             f"  {seed_set.name:{width}}  {len(seed_set.images):5} images, "
             f"{seed_set.n_boxes:6} boxes: {len(own)} sample sets of {len(own[0].image_ids)} images"
         )
-        for problem in seed_set.problems:
-            print(f"    problem: {problem}")
+        for warning in seed_set.problems:
+            print(f"    warning: {warning}")
 
 
 def _materialise(
@@ -131,17 +127,17 @@ def _materialise(
     from autoeval.metasets.materialise import materialise
     from autoeval.runtime.progress import progress_bar
 
-    problems: dict[str, None] = {}
+    warnings: dict[str, None] = {}
     total = sum(len(recipe.image_ids) for own in recipes for recipe in own)
     with progress_bar(total, "Writing images") as bar:
         for seed_set, own in zip(seed_sets, recipes, strict=True):
             for number, recipe in enumerate(own):
                 place = folder / quote(seed_set.name, safe="") / f"{number:03}-{recipe.recipe_id}"
                 done = materialise(SampleSet(seed_set, recipe), place, bar)
-                problems.update(dict.fromkeys(done))
-    for problem in problems:
-        print(f"  left out: {problem}")
-    print(f"Images: {folder} ({total} less those left out)" if problems else f"Images: {folder}")
+                warnings.update(dict.fromkeys(done))
+    for warning in warnings:
+        print(f"  left out: {warning}")
+    print(f"Images: {folder} ({total} less those left out)" if warnings else f"Images: {folder}")
 
 
 def _contact_sheet(

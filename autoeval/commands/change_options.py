@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import add_detector_options, load_named_detector
+from autoeval.commands.run_options import add_detector_options, load_named_detector
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
 def observe_named_changes(
     args: argparse.Namespace,
 ) -> tuple[list[ChangedImages], tuple[str, ...], tuple[str, ...]]:
-    """Run the detector over the sites; return what it left, the categories, and problems."""
+    """Run the detector over the sites; return what it left, the categories, and warnings."""
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import light
     from autoeval.metasets import load_metaset_config, load_task
@@ -83,14 +83,14 @@ def observe_named_changes(
     settings = light(seed=getattr(args, "seed", 0))
     observer = Observer(load_named_detector(args), task, settings, batch_size=args.batch_size)
     named = (step for text in args.everywhere for step in _steps(text, meta_set.transforms))
-    observed, problems = observe_changes(
+    observed, warnings = observe_changes(
         observer,
         folder=args.work_dir,
         meta_set=meta_set,
         everywhere=list(dict.fromkeys(named)),
         untouched=args.untouched,
     )
-    return observed, task.categories, problems
+    return observed, task.categories, warnings
 
 
 def _steps(text: str, transforms: Sequence[str]) -> list[TransformStep]:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.image_options import named_images
 from autoeval.commands.meta_set_options import LIGHT, add_data_options
+from autoeval.commands.site_options import named_images
 
 if TYPE_CHECKING:
     from autoeval.data.find_images import UnlabelledImage
-    from autoeval.metasets.looking import Look
+    from autoeval.metasets.inspection import Look
     from autoeval.metasets.seed_set import SeedSet
     from autoeval.results.check_report import Plan
 
@@ -35,9 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, then tell; 1 where a source cannot be used."""
+    """Read, then print; 1 where a source cannot be used."""
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.metasets.looking import load_each, look_at_each
+    from autoeval.metasets.inspection import load_each, look_at_each
     from autoeval.report.sections import Report
     from autoeval.results.check_report import Sources
     from autoeval.runtime.progress import progress_bar
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _new_images(files: Sequence[UnlabelledImage], advance: Callable[[int], object]) -> Look:
     from autoeval.estimation.observation.samples import UnlabelledSamples
-    from autoeval.metasets.looking import look_at
+    from autoeval.metasets.inspection import look_at
 
     return look_at("new images", UnlabelledSamples(files), advance=advance)
 

@@ -11,13 +11,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands.execution_options import add_run_options, launched, make_executor
-from autoeval.commands.image_options import add_image_options, named_images
-from autoeval.commands.label_options import add_labels_options, translation
+from autoeval.commands.run_options import add_run_options, launched, make_executor
 from autoeval.commands.site_options import (
     add_category_option,
+    add_image_options,
+    add_labels_options,
     add_target_options,
     named_categories,
+    named_images,
+    translation,
 )
 from autoeval.errors import InputError
 from autoeval.targets import named_target

@@ -34,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
 
     labels = load_labels(args.labels, args.img_dir, layout=args.layout, **_options(args.option))
     write_coco(labels, args.out)
-    for problem in labels.problems:
-        print(f"note: {problem}")
+    for warning in labels.problems:
+        print(f"note: {warning}")
     if labels.unlabelled:
         names = listed(labels.unlabelled)
         print(f"note: images without labels, left out: {len(labels.unlabelled)} ({names})")

@@ -9,7 +9,7 @@ from autoeval.errors import InputError
 from autoeval.targets import TARGETS
 
 if TYPE_CHECKING:
-    from autoeval.estimation.observation.measures import MeasureSettings
+    from autoeval.estimation.observation.presets import MeasureSettings
 
 COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
 COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))

@@ -6,16 +6,17 @@ import argparse
 import shlex
 from pathlib import Path
 
-from autoeval.commands.detector_options import (
+from autoeval.commands.run_options import (
     add_detector_options,
+    add_image_list_option,
+    add_predictions_options,
+    add_run_options,
     add_teacher_options,
     named_teacher,
 )
-from autoeval.commands.execution_options import add_run_options
-from autoeval.commands.image_options import add_image_details
-from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
 from autoeval.commands.site_options import (
     add_category_option,
+    add_image_details,
     add_target_options,
     load_for_target,
     predict_site,

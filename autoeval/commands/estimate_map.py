@@ -1,6 +1,6 @@
 """Fit an estimator for a detector on labelled seed sets; estimate its mAP on unlabelled images.
 
-With --target count_mae and the like, its counting error instead: how far it miscounts by its boxes.
+With --target count_mae and the like, its counting error instead: the error of its number of boxes.
 """
 
 from __future__ import annotations
@@ -18,18 +18,6 @@ from autoeval.commands.counting_options import (
     check_counting_options,
     counting_measures,
 )
-from autoeval.commands.detector_options import (
-    add_detector_options,
-    add_teacher_options,
-    named_teacher,
-    required_detector,
-)
-from autoeval.commands.execution_options import add_execution_options, launched, make_executor
-from autoeval.commands.label_options import (
-    add_labels_options,
-    add_pseudo_label_options,
-    translation,
-)
 from autoeval.commands.meta_set_options import (
     LIGHT,
     add_data_options,
@@ -38,8 +26,24 @@ from autoeval.commands.meta_set_options import (
     pass_settings,
     work_dir,
 )
-from autoeval.commands.predictions_options import add_predictions_options
-from autoeval.commands.site_options import add_category_option, add_threshold_options, predict_site
+from autoeval.commands.run_options import (
+    add_detector_options,
+    add_execution_options,
+    add_predictions_options,
+    add_teacher_options,
+    launched,
+    make_executor,
+    named_teacher,
+    required_detector,
+)
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_labels_options,
+    add_pseudo_label_options,
+    add_threshold_options,
+    predict_site,
+    translation,
+)
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
@@ -194,8 +198,8 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
     else:
         estimator = _fit_detector(args, task)
     if shards.leads and estimator.fit_result_:
-        for problem in estimator.fit_result_.problems:
-            print(f"note: {problem}", file=sys.stderr)
+        for warning in estimator.fit_result_.problems:
+            print(f"note: {warning}", file=sys.stderr)
     return estimator
 
 
@@ -254,7 +258,7 @@ def _estimate(
 
 def _with_overlap(estimate: Estimate, estimator: AccuracyEstimator) -> Estimate:
     """Warn where new images are images of a source."""
-    from autoeval.metasets.looking import shared_with_sources
+    from autoeval.metasets.inspection import shared_with_sources
 
     if estimator.fit_result_ is None or estimate.site is None:
         return estimate

@@ -8,19 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands.detector_options import (
+from autoeval.commands.run_options import (
     add_detector_options,
+    add_predictions_options,
+    add_run_options,
     add_teacher_options,
+    launched,
+    make_executor,
     named_detector,
     named_teacher,
 )
-from autoeval.commands.execution_options import add_execution_options, launched, make_executor
-from autoeval.commands.predictions_options import add_predictions_options
 from autoeval.commands.site_options import add_threshold_options
 from autoeval.errors import InputError
 from autoeval.targets import AP_TARGETS, MEASURES, named_target
 
-WORK_DIR = Path("work_dirs/fit")
 INSTEAD = ("labels", "img_dir", "family", "task", "detector", "config", "predictions")
 
 
@@ -44,24 +45,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_detector_options(parser)
     add_teacher_options(parser)
     add_predictions_options(
-        parser,
-        "COCO results, JSON lines or Parquet; with --task a folder of them, one a source",
+        parser, "COCO results, JSON lines or Parquet; with --task a folder of them, one a source"
     )
     parser.add_argument("--target", default="mAP", choices=(*AP_TARGETS, *MEASURES))
     add_threshold_options(parser, "of --target precision, recall or f1")
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
     parser.add_argument(
-        "--work-dir", type=Path, default=WORK_DIR, metavar="DIR", help="default: %(default)s"
-    )
-    parser.add_argument(
         "--no-calibration",
         dest="calibrate",
         action="store_false",
-        help="take the usual calibration of detectors for that of this one",
+        help="read confidences by the mean calibration of a panel of detectors: for comparison, "
+        "errors are larger and intervals too narrow",
     )
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_execution_options(parser)
+    add_run_options(parser, "work_dirs/fit")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,8 +106,8 @@ def run(args: argparse.Namespace) -> int:
         warnings = tuple(seen_in_training(estimator, args.labels))
         for warning in warnings:
             print(f"warning: {warning}", file=sys.stderr)
-        problems = (*estimator.fit_result_.problems, *warnings)
-        estimator.fit_result_ = replace(estimator.fit_result_, problems=problems)
+        warnings = (*estimator.fit_result_.problems, *warnings)
+        estimator.fit_result_ = replace(estimator.fit_result_, problems=warnings)
     name = detector.name if detector else ""
     known = about(
         args.command_line,

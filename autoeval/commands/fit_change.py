@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from autoeval.commands.change_options import add_change_options, observe_named_changes
-from autoeval.commands.detector_options import required_detector
+from autoeval.commands.run_options import required_detector
 
 FILE = "changes.json"
 
@@ -23,14 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Observe, fit, write, and print the errors on families and kinds left out."""
+    """Observe, fit, write, and print the errors on groups and kinds left out."""
     from autoeval.monitoring.changes.change_model import write_change_model
     from autoeval.monitoring.fitting.change_errors import change_figures, evaluated_changes
     from autoeval.monitoring.fitting.fit_change import CLEAN_BOXES, fit_change
     from autoeval.monitoring.fitting.known_changes import known_changes
     from autoeval.report.sections import written_files
 
-    observed, categories, problems = observe_named_changes(args)
+    observed, categories, warnings = observe_named_changes(args)
     changes, levels = known_changes(observed, categories)
     rows = changes.rows
     n_kinds, n_sites = (
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     name = Path(required_detector(args).name).stem
     origin = (
         f"{Path(required_detector(args).name).stem} under {n_kinds} kinds of corruption at "
-        f"{n_sites} labelled sites of {rows['family'].nunique()} families"
+        f"{n_sites} labelled sites of {rows['family'].nunique()} groups"
     )
     model = fit_change(changes, origin=origin)
     clean_boxes = fit_change(changes, CLEAN_BOXES, origin=origin)
@@ -50,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
             evaluated_changes(changes, levels, CLEAN_BOXES.slopes)
         ),
     }
-    for problem in problems:
-        print(f"note: {problem}", file=sys.stderr)
-    print(f"fitted on {origin}\nchanges of mAP, family and kind of change left out:")
+    for warning in warnings:
+        print(f"note: {warning}", file=sys.stderr)
+    print(f"fitted on {origin}\nchanges of mAP, group and kind of change left out:")
     for name, of in figures.items():
         print(
             f"  {name}: MAE {100 * of['error']:.1f} points ('no change': "

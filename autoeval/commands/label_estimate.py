@@ -7,25 +7,24 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import (
+from autoeval.commands.run_options import (
     add_detector_options,
+    add_image_list_option,
+    add_predictions_options,
+    add_run_options,
     add_teacher_options,
     named_teacher,
 )
-from autoeval.commands.execution_options import add_execution_options
-from autoeval.commands.image_options import add_image_options
-from autoeval.commands.label_options import (
-    add_labels_options,
-    add_pseudo_label_options,
-    translation,
-)
-from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
 from autoeval.commands.site_options import (
     add_category_option,
+    add_image_options,
+    add_labels_options,
+    add_pseudo_label_options,
     add_target_options,
     load_for_target,
     predict_site,
     site_facts,
+    translation,
 )
 from autoeval.errors import InputError
 
@@ -55,15 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_detector_options(parser)
     add_teacher_options(parser)
     add_pseudo_label_options(parser, "COCO results on those images")
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    parser.add_argument(
-        "--work-dir",
-        type=Path,
-        metavar="DIR",
-        help="for the report (default: estimate/ in the plan)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_execution_options(parser)
+    add_run_options(parser, None, "for the report (default: estimate/ in the plan)")
 
 
 def run(args: argparse.Namespace) -> int:

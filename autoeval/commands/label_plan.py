@@ -6,22 +6,25 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import (
+from autoeval.commands.run_options import (
     add_detector_options,
+    add_image_list_option,
+    add_predictions_options,
+    add_run_options,
     add_teacher_options,
     named_teacher,
 )
-from autoeval.commands.execution_options import add_execution_options
-from autoeval.commands.image_options import add_image_options, named_images
-from autoeval.commands.label_options import add_pseudo_label_options, translation
-from autoeval.commands.predictions_options import add_image_list_option, add_predictions_options
 from autoeval.commands.site_options import (
     add_category_option,
+    add_image_options,
+    add_pseudo_label_options,
     add_target_options,
     load_for_target,
     named_categories,
+    named_images,
     predict_site,
     site_facts,
+    translation,
 )
 
 if TYPE_CHECKING:
@@ -54,17 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="offer the detector's boxes to CVAT and Label Studio; they bias who labels",
     )
-    plan.add_argument(
-        "--work-dir",
-        type=Path,
-        default=Path("work_dirs/labels"),
-        metavar="DIR",
-        help="the folder to label, and the plan; planning there again with a larger --n keeps what "
-        "was drawn (%(default)s)",
-    )
     other = parser.add_argument_group("the difference of two detectors (see `autoeval compare`)")
     other.add_argument(
-        "--compare", metavar="WORK_DIR", help="draw images that tell the detector from this one"
+        "--compare", metavar="WORK_DIR", help="draw images that show the difference to this one"
     )
     other.add_argument("--compare-predictions", metavar="PATH", help="its boxes on the pool")
     add_predictions_options(parser, "COCO results on the pool, instead of a detector")
@@ -74,8 +69,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pseudo_label_options(
         parser, "COCO results on the pool, where the estimator was fitted with --pseudo-labels"
     )
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    add_execution_options(parser)
+    about = (
+        "the folder to label, and the plan; planning there again with a larger --n keeps what was "
+        "drawn (%(default)s)"
+    )
+    add_run_options(parser, "work_dirs/labels", about, json=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -112,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
 def _plan_difference(
     args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
 ) -> tuple[LabelPlan, list[Path], Outlook]:
-    """Draw images that tell the detector from another one."""
+    """Draw images that show the difference to another detector."""
     from autoeval.api import load_estimator
     from autoeval.comparison.planning import plan_difference
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands.counting_options import COUNT_TARGETS
-from autoeval.commands.detector_options import required_detector
-from autoeval.commands.image_options import add_image_options
+from autoeval.commands.run_options import required_detector
+from autoeval.commands.site_options import add_image_options
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
 
     Parameters
     ----------
-    parser : ArgumentParser
     images : str, optional
         What is done with ``--images``; without it there is no such option.
     """
@@ -48,10 +47,7 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
 def named_task(args: argparse.Namespace) -> Task:
     """Load the task that the options name.
 
-    Raises
-    ------
-    InputError
-        If they name none, or it cannot be read.
+    Raises `InputError` if they name none, or it cannot be read.
     """
     from autoeval.metasets import load_task
 
@@ -75,7 +71,6 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
 
     Parameters
     ----------
-    parser : ArgumentParser
     light : bool
         Whether the default is a run without dropout and without sample sets.
     """
@@ -124,12 +119,10 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
 def pass_settings(args: argparse.Namespace) -> PassSettings:
     """Return the settings of the pass that the options of `add_pass_options` name.
 
-    Raises
-    ------
-    InputError
-        If the file given as ``--dropout`` holds none, or the number of repeats is negative.
+    Raises `InputError` if the file given as ``--dropout`` holds none, or the number of repeats is
+    negative.
     """
-    from autoeval.detectors.forward.dropout_file import load_dropout
+    from autoeval.detectors.forward.dropout_spec import load_dropout
     from autoeval.estimation.observation import presets
 
     dropout = load_dropout(args.dropout) if args.dropout else None
@@ -151,13 +144,7 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
 
 
 def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> Observer:
-    """Make the pass that the options of `add_pass_options` name.
-
-    Raises
-    ------
-    InputError
-        As `pass_settings`; if the task has no seed set of the name given as ``--reference``.
-    """
+    """Make the pass that the options of `add_pass_options` name."""
     from autoeval.estimation.kept_domain import reference_domain
     from autoeval.estimation.observation.observing import Observer
 

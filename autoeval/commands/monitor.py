@@ -18,11 +18,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import add_detector_options, named_detector
-from autoeval.commands.execution_options import add_execution_options, launched, make_executor
-from autoeval.commands.predictions_options import add_predictions_options
+from autoeval.commands.run_options import (
+    add_detector_options,
+    add_predictions_options,
+    add_run_options,
+    launched,
+    make_executor,
+    named_detector,
+)
 from autoeval.commands.site_options import named_categories, site_facts
 from autoeval.errors import InputError
+from autoeval.runtime.job import Executor
 from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
@@ -58,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_changes(parser)
     _add_outputs(parser)
     add_detector_options(parser)
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    add_execution_options(parser)
+    about = "the boxes of all images, the report and its tables (%(default)s)"
+    add_run_options(parser, "work_dirs/monitor", about, json=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -80,12 +86,13 @@ def run(args: argparse.Namespace) -> int:
     files: dict[str, Path] = {}
     with launched(args) as shards, _quietly(args.quiet) as caught:
         estimator = AccuracyEstimator.load(args.estimator)
-        if args.predictions:
-            watched = _watch_predictions(args, estimator)
+        executor = make_executor(args)
+        if args.predictions:  # files are read by one process
+            watched = _watch_predictions(args, estimator) if shards.leads else None
         else:
-            watched, files = _watch_images(args, estimator, shards)
+            watched, files = _watch_images(args, estimator, executor, shards)
             if args.against:
-                _observe_candidate(args, files, shards)
+                _observe_candidate(args, files, executor, shards)
     if watched is None or not shards.leads:
         return 0
     return _report(args, watched, files, caught, site_facts(args, estimator))
@@ -190,13 +197,6 @@ def _add_changes(parser: argparse.ArgumentParser) -> None:
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     out = parser.add_argument_group("output")
-    out.add_argument(
-        "--work-dir",
-        type=Path,
-        default=Path("work_dirs/monitor"),
-        metavar="DIR",
-        help="the boxes of all images, the report and its tables (%(default)s)",
-    )
     out.add_argument("--report", type=Path, metavar="FILE", help="default: report.html there")
     out.add_argument("--json-lines", action="store_true", help="print a line of JSON for each row")
     out.add_argument(
@@ -208,7 +208,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _watch_images(
-    args: argparse.Namespace, estimator: AccuracyEstimator, shards: Shards
+    args: argparse.Namespace, estimator: AccuracyEstimator, executor: Executor, shards: Shards
 ) -> tuple[Watched | None, dict[str, Path]]:
     from autoeval.data.find_images import find_images
     from autoeval.data.image_folder import ImageFile
@@ -217,8 +217,7 @@ def _watch_images(
     from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watch_sites import watch_sites
 
-    executor, clock = make_executor(args), Clock(args.time)
-    plan = _plan(args)
+    clock, plan = Clock(args.time), _plan(args)
     found = find_images(args.images, args.img_dir)
     load = named_detector(args, estimator.loading_.get("detector"))
     files = [image for image in found.images if isinstance(image, ImageFile)]
@@ -315,8 +314,7 @@ def _report(
     given: dict[str, str],
 ) -> int:
     from autoeval.report.sections import written_files
-    from autoeval.results.monitoring.new_alarms import json_lines
-    from autoeval.results.monitoring.prometheus import prometheus_text
+    from autoeval.results.monitoring.new_alarms import json_lines, prometheus_text
     from autoeval.results.monitoring.site_board import site_board
     from autoeval.results.monitoring.sites_report import Alarms, RunWarnings, sites_report
     from autoeval.runtime.files import write_table, write_text
@@ -376,7 +374,9 @@ def _candidate(args: argparse.Namespace) -> tuple[pd.DataFrame, tuple[str, ...]]
     return table, (*lost, *problems)
 
 
-def _observe_candidate(args: argparse.Namespace, files: dict[str, Path], shards: Shards) -> None:
+def _observe_candidate(
+    args: argparse.Namespace, files: dict[str, Path], executor: Executor, shards: Shards
+) -> None:
     """Run the other detector on the images that it has not seen yet."""
     from autoeval.api import load_estimator
     from autoeval.data.image_folder import ImageFile
@@ -398,7 +398,7 @@ def _observe_candidate(args: argparse.Namespace, files: dict[str, Path], shards:
         depth=args.depth,
         categories=expected_categories(current, named_categories(args.category) or None),
         batch_size=args.batch_size,
-        executor=make_executor(args),
+        executor=executor,
         shards=shards,
         load=DetectorSpec.from_dict(kept) if kept else None,
     )

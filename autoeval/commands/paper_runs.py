@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.detector_options import load_named_detector, required_detector
-from autoeval.commands.execution_options import make_executor
 from autoeval.commands.meta_set_options import make_observer
+from autoeval.commands.run_options import load_named_detector, make_executor, required_detector
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.metasets.seed_set import SeedSet
     from autoeval.metasets.task import Task
-    from autoeval.research.reproduce.at_hand import AtHand
-    from autoeval.research.studies.observed import Observations
+    from autoeval.research.reproduce.available import AvailableData
+    from autoeval.research.studies.kept_boxes import Observations
 
 FEWEST, TIMED_IMAGES = 3, 4
 REFERENCE = "coco"
@@ -41,8 +40,6 @@ class PaperRun:
         Of the detector in print.
     options : Namespace
         Those of the command, for this detector.
-    observer : Observer
-    at_hand : AtHand
     folder : Path
         Where its rows are kept.
     """
@@ -50,7 +47,7 @@ class PaperRun:
     alias: str
     options: argparse.Namespace
     observer: Observer[Any]
-    at_hand: AtHand
+    available: AvailableData
     folder: Path
 
     @property
@@ -62,13 +59,13 @@ class PaperRun:
     def training_domain(self) -> SeedSet | None:
         """The source that stands for the detector's training domain, where it is at hand."""
         name = self.options.reference or REFERENCE
-        return next((s for s in self.at_hand.seed_sets if s.name == name), None)
+        return next((s for s in self.available.seed_sets if s.name == name), None)
 
     def rate(self) -> float:
         """Return images a second, on a few images after a first one."""
         from autoeval.metasets import SampleSet, own_images
 
-        samples = SampleSet(self.at_hand.seed_sets[0], own_images(self.at_hand.seed_sets[0]))
+        samples = SampleSet(self.available.seed_sets[0], own_images(self.available.seed_sets[0]))
         numbers = range(min(len(samples), 1 + TIMED_IMAGES))
         list(self.observer.each(samples, numbers[:1]))
         start = time.perf_counter()
@@ -81,7 +78,7 @@ class PaperRun:
 
         estimator = fit_task(
             self._with_training_domain(),
-            self.at_hand.seed_sets,
+            self.available.seed_sets,
             meta_set=meta_set,
             work_dir=self.folder,
             methods=["bos"],
@@ -89,7 +86,7 @@ class PaperRun:
             load=required_detector(self.options),
         )
         assert estimator.fit_result_ is not None
-        _tell(estimator.fit_result_.problems)
+        _print_warnings(estimator.fit_result_.problems)
         return estimator.table_
 
     def _with_training_domain(self) -> Observer[Any]:
@@ -103,7 +100,7 @@ class PaperRun:
         try:
             domain = kept_source_domain(seen, source, self.folder / DOMAINS)
         except InputError as error:
-            _tell([f"no Fréchet distance: {error}"])
+            _print_warnings([f"no Fréchet distance: {error}"])
             return seen
         settings = replace(seen.settings, domain=domain)
         return Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size)
@@ -118,39 +115,40 @@ class PaperRun:
             Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size),
             folder=self.folder / "boxes",
             meta_set=meta_set,
-            seed_sets=self.at_hand.seed_sets,
+            seed_sets=self.available.seed_sets,
         )
-        _tell(found.problems)
+        _print_warnings(found.warnings)
         return found
 
 
 def find_runs(
-    args: argparse.Namespace, wanted: list[tuple[str, str]], data: dict[str, AtHand], work_dir: Path
+    args: argparse.Namespace,
+    wanted: list[tuple[str, str]],
+    data: dict[str, AvailableData],
+    work_dir: Path,
 ) -> dict[tuple[str, str], PaperRun]:
-    """Load each detector for the tasks that have enough data, telling which cannot be.
+    """Load each detector for the tasks that have enough data, naming those that cannot be.
 
     Parameters
     ----------
-    args : Namespace
     wanted : list of (str, str)
         Aliases of detectors, and tasks.
-    data : dict of str to AtHand
+    data : dict of str to AvailableData
         By task.
-    work_dir : Path
     """
     found: dict[tuple[str, str], PaperRun] = {}
     for alias, task in dict.fromkeys(wanted):
-        at_hand, options = data[task], _options(args, alias)
-        if len(at_hand.seed_sets) < FEWEST:
-            _tell([f"{task}: fewer than {FEWEST} sources, so no table"])
+        available, options = data[task], _options(args, alias)
+        if len(available.seed_sets) < FEWEST:
+            _print_warnings([f"{task}: fewer than {FEWEST} sources, so no table"])
             continue
         try:
-            observer = _observer(options, at_hand.task)
+            observer = _observer(options, available.task)
         except InputError as error:
-            _tell([f"{alias} on {task} is left out: {error}"])
+            _print_warnings([f"{alias} on {task} is left out: {error}"])
             continue
         folder = work_dir / f"{stand_in(args) or alias}_{task}"
-        found[alias, task] = PaperRun(alias, options, observer, at_hand, folder)
+        found[alias, task] = PaperRun(alias, options, observer, available, folder)
     return found
 
 
@@ -182,6 +180,6 @@ def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
     return own
 
 
-def _tell(problems: Any) -> None:
-    for problem in problems:
-        print(f"note: {problem}", file=sys.stderr)
+def _print_warnings(warnings: Any) -> None:
+    for warning in warnings:
+        print(f"note: {warning}", file=sys.stderr)

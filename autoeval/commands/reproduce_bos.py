@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from autoeval.commands.detector_options import add_detector_options
-from autoeval.commands.execution_options import add_execution_options, launched
 from autoeval.commands.meta_set_options import add_pass_options, add_size_options
 from autoeval.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
+from autoeval.commands.run_options import add_detector_options, add_execution_options, launched
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 
     from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.report.sections import Section
-    from autoeval.research.reproduce.at_hand import AtHand, Cost
+    from autoeval.research.reproduce.available import AvailableData, Cost
     from autoeval.research.reproduce.printed import PrintedFigure, PrintedTable
-    from autoeval.research.studies.observed import Observations
+    from autoeval.research.studies.kept_boxes import Observations
 
 Key = tuple[str, str]
 """Alias of a detector, and name of a task."""
@@ -72,15 +71,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_pass_options(parser)
     add_execution_options(parser)
-    parser.add_argument("--dry-run", action="store_true", help="tell data and cost, and stop")
+    parser.add_argument("--dry-run", action="store_true", help="print data and cost, and stop")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tell what is there and what it costs; run what is missing; print tables and figures."""
+    """Print what is there and what it costs; run what is missing; print tables and figures."""
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.report.sections import Report, printed_text
-    from autoeval.research.reproduce.at_hand import data_at_hand
+    from autoeval.research.reproduce.available import find_available
     from autoeval.research.reproduce.printed import load_figures, load_printed
 
     figures = load_figures("bos", args.figure)
@@ -96,11 +95,11 @@ def run(args: argparse.Namespace) -> int:
     names = dict.fromkeys(each.task for each in whole)
     tasks = {name: load_task(f"configs/tasks/{name}.py", args.data_root) for name in names}
     data = {
-        name: data_at_hand(task, printed.downloads, max_images=args.max_images)
+        name: find_available(task, printed.downloads, max_images=args.max_images)
         for name, task in tasks.items()
     }
-    for at_hand in data.values():
-        print(at_hand.text(), file=sys.stderr)
+    for available in data.values():
+        print(available.text(), file=sys.stderr)
     work_dir = args.work_dir or Path("work_dirs/reproduce_bos")
     runs = find_runs(args, _wanted(whole), data, work_dir)
     cost = _cost(args, runs, tables, figures, meta_set)
@@ -137,7 +136,7 @@ def _wanted(printed: Sequence[PrintedTable | PrintedFigure]) -> list[Key]:
 
 
 def _of_boxes(figures: Sequence[PrintedFigure]) -> dict[Key, bool]:
-    """Tell of each pass that keeps boxes whether it is over sample sets, too."""
+    """Return for each pass that keeps boxes whether it is over sample sets, too."""
     samples = _wanted([figure for figure in figures if figure.needs_samples])
     return {key: key in samples for key in _wanted([f for f in figures if f.needs_boxes])}
 
@@ -154,26 +153,26 @@ def _cost(
     meta_set: MetaSetConfig,
 ) -> Cost:
     """Count what the passes observe, and measure how fast."""
-    from autoeval.research.reproduce.at_hand import Cost, images_to_observe
+    from autoeval.research.reproduce.available import Cost, images_to_observe
 
     images: dict[str, int] = {}
     repeats: dict[str, int] = {}
     rates: dict[str, float] = {}
 
     def add(run: PaperRun, what: str, n_images: int, n_repeats: int) -> None:
-        name = f"{stand_in(args) or run.alias} on {run.at_hand.task.name}{what}"
+        name = f"{stand_in(args) or run.alias} on {run.available.task.name}{what}"
         images[name], repeats[name] = n_images, n_repeats
-        rates[name] = measured[run.alias, run.at_hand.task.name]
+        rates[name] = measured[run.alias, run.available.task.name]
 
     measured = {key: run.rate() for key, run in runs.items()}
     for run in [runs[key] for key in _of_scores(tables, figures) if key in runs]:
-        add(run, "", images_to_observe(run.at_hand.seed_sets, meta_set), run.repeats)
+        add(run, "", images_to_observe(run.available.seed_sets, meta_set), run.repeats)
         if run.training_domain is not None:
             n = images_to_observe([run.training_domain], None)
             add(run, ", its training domain", n, 0)
     for key, samples in [each for each in _of_boxes(figures).items() if each[0] in runs]:
         drawn = meta_set if samples else None
-        n = images_to_observe(runs[key].at_hand.seed_sets, drawn)
+        n = images_to_observe(runs[key].available.seed_sets, drawn)
         add(runs[key], ", keeping boxes", n, runs[key].repeats)
     return Cost(images, repeats, rates)
 
@@ -201,7 +200,7 @@ def _own_tables(
     args: argparse.Namespace,
     tables: Sequence[PrintedTable],
     scores: Mapping[Key, pd.DataFrame],
-    data: Mapping[str, AtHand],
+    data: Mapping[str, AvailableData],
 ) -> list[Section]:
     from autoeval.research.reproduce.side_by_side import SideBySide
 
@@ -221,7 +220,7 @@ def _own_figures(
     args: argparse.Namespace,
     figures: Sequence[PrintedFigure],
     measured: PaperMeasurements,
-    data: Mapping[str, AtHand],
+    data: Mapping[str, AvailableData],
 ) -> list[Section]:
     from autoeval.research.reproduce.own_figure import own_figure
 

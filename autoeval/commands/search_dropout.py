@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import (
+from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
+from autoeval.commands.run_options import (
     add_detector_options,
     load_named_detector,
     required_detector,
 )
-from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Search, write, tell."""
+    """Search, write, print."""
     from autoeval.metasets import load_task
     from autoeval.research.dropout_search.search import search_dropout
     from autoeval.research.reports.dropout_outcome import DropoutOutcome
@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
     name = Path(required_detector(args).name).stem
     bench = _bench(args, task, work_dir := args.work_dir or _work_dir(task.name, name))
     results = search_dropout(bench, list(dict.fromkeys(args.strategy)))
-    for problem in bench.problems:
-        print(f"note: {problem}", file=sys.stderr)
+    for warning in bench.warnings:
+        print(f"note: {warning}", file=sys.stderr)
     outcome = DropoutOutcome(name, task.name, bench, results)
     print(outcome.text(outcome.write(work_dir, args.write or work_dir / "dropout.py")))
     return 0

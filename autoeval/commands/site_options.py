@@ -3,21 +3,117 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.detector_options import named_detector
-from autoeval.commands.execution_options import launched, make_executor
-from autoeval.commands.image_options import named_images
-from autoeval.commands.predictions_options import named_predictions
+from autoeval.commands.run_options import launched, make_executor, named_detector, named_predictions
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import IOUS, named_target
 
 if TYPE_CHECKING:
+    from autoeval.data.image_folder import ImageFile
+    from autoeval.data.video import VideoFrame
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
+
+
+def add_image_options(group: argparse._ActionsContainer, purpose: str) -> None:
+    """Declare where images come from, and what is done with them."""
+    group.add_argument(
+        "--images",
+        metavar="PATH",
+        help="folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file of paths, or - "
+        f"for paths on standard input: images to {purpose}",
+    )
+    add_image_details(group)
+
+
+def add_image_details(group: argparse._ActionsContainer) -> None:
+    """Declare what a COCO JSON and a video need with their path."""
+    group.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
+    group.add_argument(
+        "--every", metavar="2s|N", help="frames of videos: one in so many seconds, or every Nth"
+    )
+
+
+def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] | None:
+    """Find the images that the options name, None without any, and name what is passed over.
+
+    Raises
+    ------
+    InputError
+        See `find_images`.
+    """
+    from autoeval.data.find_images import VIDEOS_SKIPPED, find_images
+
+    if not args.images:
+        return None
+    found = find_images(args.images, args.img_dir, every=args.every)
+    for skipped in found.skipped:
+        hint = ": --every 2s takes their frames" if skipped.startswith(VIDEOS_SKIPPED) else ""
+        print(f"note: {skipped}{hint}", file=sys.stderr)
+    return found.images
+
+
+def add_labels_options(group: argparse._ActionsContainer, *, required: bool) -> None:
+    """Declare which images are labelled, with what, and where labels have other words."""
+    group.add_argument(
+        "--labels", required=required, metavar="PATH", help="COCO, YOLO or VOC, as they were made"
+    )
+    group.add_argument("--label-images", metavar="DIR", help="where the labelled images lie")
+    group.add_argument(
+        "--words",
+        nargs="+",
+        default=(),
+        metavar="WORD=CATEGORY",
+        help="words of the labels that count, where they are not those of the estimator",
+    )
+
+
+def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> None:
+    """Declare a second detector's boxes.
+
+    Parameters
+    ----------
+    group : ArgumentParser
+    what : str
+        What ``--pseudo-labels`` names.
+    """
+    group.add_argument("--pseudo-labels", metavar="PATH", help=f"a better detector's boxes: {what}")
+    group.add_argument(
+        "--pseudo-words",
+        nargs="+",
+        default=(),
+        metavar="WORD=CATEGORY",
+        help="its words that count, where they are not those of the estimator",
+    )
+
+
+def translation(texts: Sequence[str], option: str = "--words") -> dict[str, str] | None:
+    """Read ``WORD=CATEGORY ...``; None for nothing.
+
+    Raises
+    ------
+    InputError
+        If one is something else, or a word has two categories.
+    """
+    pairs = [_word(text, option) for text in texts]
+    found = dict(pairs)
+    twice = [word for word, category in pairs if found[word] != category]
+    if twice:
+        raise InputError(f"{option} gives the word '{twice[0]}' two categories: expected one.")
+    return found or None
+
+
+def _word(text: str, option: str) -> tuple[str, str]:
+    word, separator, category = text.partition("=")
+    if not separator or not word or not category:
+        raise InputError(f"Expected {option} WORD=CATEGORY but got '{text}'.")
+    return word, category
 
 
 def add_category_option(group: argparse._ActionsContainer) -> None:
@@ -109,20 +205,14 @@ def predict_site(
 ) -> Estimate | None:
     """Estimate the site that the options name; None in a process that only helps to observe.
 
+    Raises `InputError` as `AccuracyEstimator.predict`.
+
     Parameters
     ----------
-    args : Namespace
-    estimator : AccuracyEstimator
-    teacher : DetectorSpec or path-like, optional
     shards : Shards, optional
         Where the caller has joined other processes already.
     **options
         Further ones of `AccuracyEstimator.predict`.
-
-    Raises
-    ------
-    InputError
-        As `AccuracyEstimator.predict`.
     """
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.teacher_boxes import load_teacher

@@ -1,4 +1,4 @@
-"""Show how far a run is: jobs done, failed, running and left, and the rate."""
+"""Show the progress of a run: jobs done, failed, running and left, and the rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read what is on disk, and tell."""
+    """Read what is on disk, and print it."""
     from autoeval.runtime.status import run_statuses
 
     statuses = run_statuses(args.work_dir)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.change_options import add_change_options, observe_named_changes
-from autoeval.commands.detector_options import add_detector_options, load_named_detector
-from autoeval.commands.label_options import add_pseudo_label_options, translation
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
+from autoeval.commands.run_options import add_detector_options, load_named_detector
+from autoeval.commands.site_options import add_pseudo_label_options, translation
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ SCORES = {
     "meta-set-size": ("errors_by_size", "error by the number of sample sets"),
     "fusion": ("score_correlation", "does a second score help the first, beyond chance"),
     "repeats": ("errors_by_size", "error by the number of dropout repeats"),
-    "severity": ("severities", "error by severity of a corruption"),
+    "severity": ("errors_by_size", "error by severity of a corruption"),
     "labels": ("few_labels", "error, coverage and width with a few labels"),
     "transfer": ("transfer", "errors at other sites and categories"),
     "places": ("site_order", "are probabilities of the order of sites right"),
-    "regressors": ("other_regressors", "the default regressor beside those of scikit-learn"),
+    "regressors": ("other_regressors", "the default regressor compared with those of scikit-learn"),
 }
 BOXES = {
     "sample-set-size": ("errors_by_size", "error by the images in a sample set"),
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name in OF_DETECTORS:
             _add_tables(study)
         elif name in SCORES:
-            _add_scores(study, several=name in SEVERAL)
+            _add_scores(study, several=name in SEVERAL, required=name != "labels")
         elif name in CHANGES:
             add_change_options(study)
         elif name in COMPARISONS:
@@ -86,8 +86,8 @@ def run(args: argparse.Namespace) -> int:
 
     report = _report(args)
     written = report.write(args.work_dir)
-    for problem in report.problems:
-        print(f"note: left out: {problem}", file=sys.stderr)
+    for warning in report.warnings:
+        print(f"note: left out: {warning}", file=sys.stderr)
     print(f"{report.text()}\n\n{written_files(written)}")
     return 0
 
@@ -96,7 +96,7 @@ def _report(args: argparse.Namespace) -> StudyReport:
     """Call the study with what it starts from, and the options named as its parameters."""
     import pandas as pd
 
-    from autoeval.estimation.score_columns import read_scores
+    from autoeval.estimation.score_table import read_scores
 
     module = import_module(f"autoeval.research.reports.{STUDIES[args.study][0]}")
     make = getattr(module, f"{args.study.replace('-', '_')}_report")
@@ -112,9 +112,16 @@ def _report(args: argparse.Namespace) -> StudyReport:
         tables = [_pairs(path) for path in args.scores]
         given = tables if args.study == "places" else pd.concat(tables, ignore_index=True)
         return make(given, **_options(make, args))
-    if getattr(args, "fit_on", None):
+    if args.study == "severity" and args.fit_on:
         args.fit_on = read_scores(args.fit_on)
     if args.study == "labels":
+        if bool(args.scores) == bool(args.sites):
+            raise InputError("Expected either --scores PATH, or --sites TASK PREDICTIONS.")
+        if args.sites:
+            own = {name: getattr(args, name) for name in ("target", "fewest", "draws", "seed")}
+            return module.labels_from_files_report(*_labelled_files(args), **own)
+        if args.labels or args.fit_on:
+            raise InputError("--labels and --fit-on go with --sites.")
         args.pseudo_words = translation(args.pseudo_words, "--pseudo-words")
         return make(args.scores, **_options(make, args))
     return make(read_scores(args.scores), **_options(make, args))
@@ -137,7 +144,7 @@ def _detectors(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]
     """Load each detector's fit, and read its predictions of the sources of the task."""
     from autoeval.api import load_estimator
     from autoeval.data.predictions.reading import files_by_place
-    from autoeval.estimation.prediction_files import PredictionFiles
+    from autoeval.estimation.site_boxes import PredictionFiles
     from autoeval.estimation.training_set import task_with_files
     from autoeval.metasets.task import load_task
 
@@ -148,6 +155,30 @@ def _detectors(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]
         name: task_with_files(task, {place: PredictionFiles(path) for place, path in of.items()})
         for name, of in files.items()
     }
+
+
+def _labelled_files(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
+    """Read the labelled sets that are fitted on, and the sites, with their predictions."""
+    from autoeval.data.predictions.reading import files_by_place
+    from autoeval.estimation.site_boxes import PredictionFiles
+    from autoeval.estimation.training_set import labels_with_files, task_with_files
+    from autoeval.metasets.task import load_task
+
+    if bool(args.labels) == bool(args.fit_on):
+        raise InputError("Expected with --sites either --labels LABELS PREDICTIONS or --fit-on.")
+    sites = []
+    for task, folder in args.sites:
+        files = {name: PredictionFiles(of) for name, of in files_by_place(Path(folder)).items()}
+        sites += task_with_files(load_task(task, args.data_root), files)
+    if args.labels:
+        labels, predictions = args.labels
+        origin = {"img_dir": args.img_dir, "family": args.family}
+        return [labels_with_files(labels, PredictionFiles(predictions), **origin)], sites
+    by_name = {site.name: site for site in sites}
+    unknown = [name for name in args.fit_on if name not in by_name]
+    if unknown:
+        raise InputError(f"--fit-on: no site {', '.join(unknown)}, only {', '.join(by_name)}.")
+    return [by_name[name] for name in args.fit_on], sites
 
 
 def _add_detectors(study: argparse.ArgumentParser) -> None:
@@ -167,7 +198,7 @@ def _add_detectors(study: argparse.ArgumentParser) -> None:
 def _pairs(path: Path) -> pd.DataFrame:
     """Read a score table that has the scores of the default method."""
     from autoeval.estimation.pair_table import FEATURES
-    from autoeval.estimation.score_columns import read_scores
+    from autoeval.estimation.score_table import read_scores
 
     table = read_scores(path)
     missing = set(FEATURES) - {str(name).partition("/")[0] for name in table}
@@ -206,11 +237,11 @@ def _observe(args: argparse.Namespace) -> tuple[Any, ...]:
     return (observations, task) if args.study == "examples" else (observations,)
 
 
-def _add_scores(study: argparse.ArgumentParser, *, several: bool) -> None:
+def _add_scores(study: argparse.ArgumentParser, *, several: bool, required: bool = True) -> None:
     study.add_argument(
         "--scores",
         type=Path,
-        required=True,
+        required=required,
         metavar="PATH",
         nargs="+" if several else None,
         help="work dir of estimate-map or fit, or its scores.parquet",
@@ -251,7 +282,7 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
         study.add_argument("--draws", type=int, default=20, help="of labels (%(default)s)")
         return
     if name in OF_DETECTORS:
-        study.add_argument("--draws", type=int, default=2, help="of few families (%(default)s)")
+        study.add_argument("--draws", type=int, default=2, help="of few groups (%(default)s)")
         return
     if name in CHANGES:
         study.add_argument(
@@ -263,7 +294,7 @@ def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
     if name == "transfer":
         _add_transfer_options(study)
     elif name == "places":
-        study.add_argument("--draws", type=int, default=40, help="of families (%(default)s)")
+        study.add_argument("--draws", type=int, default=40, help="of groups (%(default)s)")
         study.add_argument("--share", type=float, default=0.5, help="left out (%(default)s)")
         study.add_argument("--worst", type=int, default=3, help="how many to name (%(default)s)")
     elif name == "correlation":
@@ -289,12 +320,31 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
     )
     study.add_argument("--draws", type=int, default=200, help="of each size (%(default)s)")
     study.add_argument(
-        "--fewest",
-        type=int,
-        default=60,
-        help="images of an evaluated site (%(default)s)",
+        "--fewest", type=int, default=60, help="images of an evaluated site (%(default)s)"
     )
     add_pseudo_label_options(study, "a folder with SOURCE.json in COCO")
+    files = study.add_argument_group("in place of --scores, prediction files of any detector")
+    files.add_argument(
+        "--sites",
+        nargs=2,
+        action="append",
+        metavar=("TASK", "PREDICTIONS"),
+        help="a task, whose sources are evaluated, and a folder with NAME.json for each of them; "
+        "may be given several times",
+    )
+    files.add_argument("--data-root", metavar="DIR", help="folder with the data of the tasks")
+    files.add_argument(
+        "--labels",
+        nargs=2,
+        metavar=("LABELS", "PREDICTIONS"),
+        help="a labelled set and its predictions: all that is fitted on",
+    )
+    files.add_argument("--img-dir", metavar="DIR", help="images of --labels, where needed")
+    files.add_argument("--family", metavar="NAME", help="origin of --labels, if sites share it")
+    files.add_argument(
+        "--fit-on", nargs="+", default=(), metavar="NAME", help="instead: sites, each alone in turn"
+    )
+    files.add_argument("--target", default="mAP", help="or such as recall@0.3 (%(default)s)")
 
 
 def _add_transfer_options(study: argparse.ArgumentParser) -> None:

@@ -10,20 +10,22 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.detector_options import (
+from autoeval.commands.run_options import (
     add_detector_options,
-    add_teacher_options,
-    named_teacher,
-)
-from autoeval.commands.execution_options import add_run_options
-from autoeval.commands.image_options import add_image_details
-from autoeval.commands.label_options import add_labels_options, translation
-from autoeval.commands.predictions_options import (
     add_image_list_option,
     add_predictions_options,
+    add_run_options,
+    add_teacher_options,
     named_predictions,
+    named_teacher,
 )
-from autoeval.commands.site_options import add_category_option, predict_site
+from autoeval.commands.site_options import (
+    add_category_option,
+    add_image_details,
+    add_labels_options,
+    predict_site,
+    translation,
+)
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
 
@@ -55,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Make the curve, choose, and print."""
     from autoeval.estimation.operating_curve import check_wanted, choose_threshold
     from autoeval.report.sections import Report
-    from autoeval.results.estimate.threshold_curve import ThresholdCurve
+    from autoeval.results.estimate.estimate_charts import ThresholdCurve
     from autoeval.results.printing import print_report
 
     check_wanted(args.precision, args.recall)

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autoeval.box_pairs import overlapping_pairs
+from autoeval.boxes import overlapping_pairs
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.metrics.influence import influence_function
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.scores.calibrated import FOUND
 
 LEAST = 0.02  # true-positive probability at IoU .5 of a box that counts

@@ -21,8 +21,8 @@ from autoeval.comparison.ranking import (
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.data.labels.content import LabelSet
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.score_range import unseen_warning
 from autoeval.estimation.site import Categories, Site
+from autoeval.estimation.warnings import unseen_warning
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError

@@ -9,7 +9,7 @@ import numpy as np
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.scores.calibrated import LIKELY
 
 FEWEST_LIKELY = 3  # boxes that stand for labels

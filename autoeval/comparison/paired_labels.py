@@ -21,13 +21,12 @@ from autoeval.labels.estimators import (
     measure_counts,
     measure_sample,
 )
-from autoeval.labels.label_sampling import blocks_of
-from autoeval.labels.labelled_subset import LabelledSubset, match_labels
+from autoeval.labels.label_sampling import LabelledSubset, blocks_of, match_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.operating_point import image_counts
 from autoeval.targets import OperatingPoint
 

@@ -11,8 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from autoeval.data.bad_items import BadItems
-from autoeval.data.json_file import read_json
+from autoeval.data.json_file import BadItems, read_json
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.data.labels.truth import FARTHEST
 from autoeval.data.wording import listed, printable
@@ -64,11 +63,6 @@ def read_coco_images(
     path : path-like
     problems : list of str, optional
         Takes what is malformed and left out; without it that is refused.
-
-    Raises
-    ------
-    InputError
-        As `read_coco`.
     """
     path, found = Path(path), list[str]()
     images = tuple(_each(path, _read_json(path), "images", _image, found))

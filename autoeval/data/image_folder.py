@@ -4,15 +4,125 @@ from __future__ import annotations
 
 import os
 import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 
 from autoeval.data.coco import image_path, read_coco_images
-from autoeval.data.walking import walk
-from autoeval.data.wording import printable
+from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+
+_PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
+_ODD = re.compile(r"[^-\w.]")
+
+
+def stored_name(name: str) -> str:
+    """Return the file name of an image as tools store it: no folder, no address, no spaces.
+
+    Label Studio's addresses are ``/data/upload/PROJECT/NAME`` and, percent-encoded,
+    ``/data/local-files/?d=FOLDER/NAME``. Spaces become ``_``, and other signs are dropped, as by
+    Django for files that are uploaded.
+
+    Examples
+    --------
+    >>> stored_name("/data/local-files/?d=images%2Fyard%20north.jpg"), stored_name("yard north.jpg")
+    ('yard_north.jpg', 'yard_north.jpg')
+    """
+    address = urlsplit(name.replace("\\", "/").replace("#", "%23"))
+    path = parse_qs(address.query).get("d", [address.path])[-1]
+    return _ODD.sub("", unquote(path).rpartition("/")[2].strip().replace(" ", "_"))
+
+
+def former_name(name: str) -> str:
+    """Return `stored_name` without the eight hexadecimal digits of Label Studio before it.
+
+    Uploads are ``a1b2c3d4-0013.jpg``, and local files in an export ``a1b2c3d4__0013.jpg``.
+
+    Examples
+    --------
+    >>> former_name("/data/upload/1/a1b2c3d4-0013.jpg"), former_name("images/0013.jpg")
+    ('0013.jpg', '0013.jpg')
+    """
+    return _PREFIX.sub("", stored_name(name), count=1)
+
+
+class FormerNames:
+    """Images by what a tool may have made of their names; for names that are not there as they are.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Paths of images. Those that cannot be distinguished are not found.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        stored = [stored_name(name) for name in names]
+        times = Counter(stored)
+        self._index = {name: k for k, name in enumerate(stored) if times[name] == 1}
+
+    def find(self, name: str) -> int | None:
+        """Return the position of an image by a name that a tool gave it, or None."""
+        return self._index.get(stored_name(name), self._index.get(former_name(name)))
+
+
+def walk(folder: Path) -> Iterator[str]:
+    """Yield the files of a folder, as paths relative to it with forward slashes, in no order.
+
+    Linked subfolders are entered as others are, each folder once: a link to a folder further up
+    does not loop. Links that lead nowhere or around in a circle are yielded as the files that they
+    stand for, and reading them says what is wrong.
+
+    Raises
+    ------
+    InputError
+        If a folder cannot be read.
+    """
+    entered = {os.path.realpath(folder)}
+    for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
+        folders[:] = sorted(name for name in folders if _is_new(os.path.join(root, name), entered))
+        for name in files:
+            yield Path(root, name).relative_to(folder).as_posix()
+
+
+def _refuse(error: OSError) -> None:
+    what = printable(str(error.filename))
+    raise InputError(f"Cannot read the folder {what}: {str(error.strerror).lower()}.") from error
+
+
+def _is_new(folder: str, entered: set[str]) -> bool:
+    real = os.path.realpath(folder)
+    known = real in entered
+    entered.add(real)
+    return not known
+
+
+def refuse_archive(path: Path) -> None:
+    """Refuse a zip archive, and name what it holds.
+
+    Parameters
+    ----------
+    path : Path
+        Anything; what is no archive is not refused.
+
+    Raises
+    ------
+    InputError
+        If it is a zip archive.
+    """
+    if not (path.is_file() and zipfile.is_zipfile(path)):
+        return
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+    raise InputError(
+        f"{printable(path)} is a zip archive of {len(names)} files ({printable(listed(names))}): "
+        "unpack it, and name the folder that it becomes or the file that is meant."
+    )
+
 
 SUFFIXES = frozenset(
     {".bmp", ".dib", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".pbm", ".pgm", ".pnm", ".ppm"}

@@ -1,16 +1,16 @@
-"""Reading JSON files that other people wrote."""
+"""Reading JSON files, and what of their items cannot be read."""
 
 from __future__ import annotations
 
 import gc
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from autoeval.data.wording import printable
+from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 
 
@@ -52,3 +52,88 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+MOST_BAD = 0.5
+NAMED = 3
+MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
+
+
+class BadItems:
+    """The items of one kind that could not be read.
+
+    Parameters
+    ----------
+    path : str
+        File or folder that they are in, for messages; empty where items are named by their file.
+    what : str
+        What they are, such as ``"annotations"``.
+    form : str
+        How a fault is described, of ``{item}`` and ``{fault}``.
+
+    Examples
+    --------
+    >>> bad = BadItems("a.json", "widths")
+    >>> bad.read(["3", "4", ""], float)
+    [3.0, 4.0]
+    >>> bad.problems()
+    ("widths left out: 1 of 3 (widths[2] is malformed: could not convert string to float: '')",)
+    """
+
+    def __init__(self, path: str, what: str, form: str = "{item} is malformed: {fault}") -> None:
+        self._path, self._what, self._form = path, what, form
+        self._n, self._faults = 0, list[str]()
+
+    def read(self, entries: Iterable[Any], parse: Callable[[Any], Any]) -> list[Any]:
+        """Return the items of a list that can be read."""
+        read = []
+        for position, entry in enumerate(entries):
+            self._n += 1
+            try:
+                read.append(parse(entry))
+            except MALFORMED as error:
+                self._add(f"{self._what}[{position}]", error)
+        return read
+
+    @contextmanager
+    def item(self, name: str) -> Iterator[None]:
+        """Leave out the item that the body reads where it is malformed."""
+        self._n += 1
+        try:
+            yield
+        except MALFORMED as error:
+            self._add(name, error)
+
+    def problems(self, before: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return what was left out, in one sentence, where anything was.
+
+        Parameters
+        ----------
+        before : iterable of str
+            What was left out of other lists, which may be the reason.
+
+        Raises
+        ------
+        InputError
+            If that is more than half of the items.
+        """
+        n_bad = len(self._faults)
+        if n_bad > MOST_BAD * self._n:
+            where = f"{self._path}: " if self._path else ""
+            raise InputError(
+                f"{where}{'; '.join([*before, self._faults[0]])}. {n_bad} of {self._n} "
+                f"{self._what} cannot be read; a few would be left out, but these are most."
+            )
+        what = f"{self._what} left out: {n_bad} of {self._n} ({listed(self._faults, NAMED)})"
+        return (what,) if n_bad else ()
+
+    def _add(self, name: str, error: Exception) -> None:
+        if isinstance(error, InputError):  # names the item itself
+            self._faults.append(str(error).rstrip("."))
+            return
+        self._faults.append(self._form.format(item=name, fault=fault(error)))
+
+
+def fault(error: Exception) -> str:
+    """Say what is wrong, where a field is missing too."""
+    return f"no field {error}" if isinstance(error, KeyError) else str(error)

@@ -23,7 +23,7 @@ from autoeval.detectors.building.constructing import fill_registries
 from autoeval.detectors.ops import register
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
-from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metasets.task import Task
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.report.tables import format_cells, to_markdown
@@ -185,15 +185,21 @@ def measure(detector: Detector, environment: str, n_images: int, *, seed: int = 
     dict
         ``environment``, ``images``, ``vehicles``, ``mAP``, ``mAP50``, ``mAP75`` in [0, 1].
     """
-    metric, task = MeanAP([CATEGORY]), Task("road world", (CATEGORY,), ())
-    observer = Observer(detector, task, PassSettings(repeats=0, wants=()))
-    pictures = Pictures(environment, n_images, seed)
-    with progress_bar(n_images, f"evaluating {environment}") as bar:
-        for sample, evidence in observer.each(pictures):
-            metric.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
-            bar.update()
+    metric = measure_samples(detector, Pictures(environment, n_images, seed), environment)
     counts = {"images": n_images, "vehicles": metric.n_boxes}
     return {"environment": environment, **counts, **metric.compute()}
+
+
+def measure_samples(detector: Detector, samples: Samples, name: str) -> MeanAP:
+    """Match what a detector finds on labelled images with their labels; `name` is for display."""
+    metric = MeanAP([CATEGORY])
+    settings = PassSettings(repeats=0, wants=())
+    observer = Observer(detector, Task("road world", (CATEGORY,), ()), settings)
+    with progress_bar(len(samples), f"evaluating {name}") as bar:
+        for sample, evidence in observer.each(samples):
+            metric.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+            bar.update()
+    return metric
 
 
 def measure_all(detector: Detector, n_images: int, *, seed: int = 0) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from torch import Tensor, nn
@@ -12,7 +13,6 @@ from autoeval.detectors.forward.stages import (
     Layer,
     StagedBackbone,
     chain_of_modules,
-    register_splitter,
 )
 
 ops.register()  # before mmdet asks for mmcv's operators
@@ -24,6 +24,23 @@ from mmdet.models.backbones import (  # noqa: E402
     ResNet,
     SwinTransformer,
 )
+
+Splitter = Callable[[nn.Module], StagedBackbone]
+SPLITTERS: dict[Callable, Splitter] = {}
+
+
+def register_splitter(*forwards: Callable) -> Callable[[Splitter], Splitter]:
+    """Register how to split the backbones whose ``forward`` is one of these functions.
+
+    The key is the function and not the class, because a subclass may inherit the layers of a family
+    and yet run them in a way of its own.
+    """
+
+    def register(splitter: Splitter) -> Splitter:
+        SPLITTERS.update(dict.fromkeys(forwards, splitter))
+        return splitter
+
+    return register
 
 
 @register_splitter(CSPDarknet.forward, CSPNeXt.forward)
@@ -119,3 +136,9 @@ def _merge(downsample: nn.Module, x: Tensor) -> Tensor:
 
 def _tap(norm: nn.Module, x: Tensor) -> Tensor:
     return norm(x).permute(0, 3, 1, 2).contiguous()
+
+
+def split_backbone(backbone: nn.Module) -> StagedBackbone | None:
+    """Split a backbone into layers, or return None where its family is not known."""
+    splitter = SPLITTERS.get(type(backbone).forward)
+    return splitter(backbone) if splitter else None

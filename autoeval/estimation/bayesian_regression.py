@@ -11,13 +11,13 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import LeaveOneGroupOut
 from typing_extensions import Self
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.advice import advice
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.intervals import MIN_SOURCES, check_level
+from autoeval.estimation.intervals import MIN_SOURCES, SamplingError, check_level
 from autoeval.estimation.known_site import SITE, KnownSite
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
@@ -32,9 +32,8 @@ from autoeval.estimation.pair_table import (
     with_target,
 )
 from autoeval.estimation.panel_prior import regression_prior
-from autoeval.estimation.sampling_error import SamplingError
 from autoeval.estimation.score_table import sources
-from autoeval.estimation.warnings import estimate_warnings
+from autoeval.estimation.warnings import advice, estimate_warnings
 from autoeval.regression import (
     MixedModel,
     Mixture,
@@ -42,9 +41,7 @@ from autoeval.regression import (
     PredictionInterval,
     Prior,
     Scaling,
-    leave_one_group_out,
     predict_intervals,
-    split_groups,
 )
 from autoeval.targets import OperatingPoint, find_target
 
@@ -287,20 +284,23 @@ class BayesianRegression:
         One row a pair: ``source``, ``family``, ``category``, ``n_images``, ``true``, ``estimate``,
         ``lower``, ``upper``, ``raw``; empty with a single family.
         """
-        parts = []
-        for _, own, predicted in leave_one_group_out(self._mixed_model(), self._pairs, self._true):
-            rows = self.rows_.loc[own, ["source", "family", "category", "n_images"]]
+        if len(self.families_) < 2:
+            return pd.DataFrame()
+        parts, pairs, true = [], self._pairs, self._true
+        for rest, own in LeaveOneGroupOut().split(true, groups=pairs.family):
+            predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[own])
+            rows = self.rows_.iloc[own][["source", "family", "category", "n_images"]]
             intervals = predict_intervals(predicted, self.level)
             parts.append(
                 rows.assign(
-                    true=self._true[own],
+                    true=true[own],
                     estimate=[interval.value for interval in intervals],
                     lower=[interval.lower for interval in intervals],
                     upper=[interval.upper for interval in intervals],
                     raw=[interval.raw for interval in intervals],
                 )
             )
-        return pd.concat(parts).sort_index() if parts else pd.DataFrame()
+        return pd.concat(parts).sort_index()
 
     @property
     def residuals_(self) -> np.ndarray:
@@ -328,15 +328,17 @@ class BayesianRegression:
         if "family" in self.table_:
             families = self.table_["family"].fillna(families)
         rows = self.table_.assign(family=families)
-        for _, own in split_groups(families):
-            rest = BayesianRegression(
+        if families.nunique() < 2:
+            return estimates
+        for rest, own in LeaveOneGroupOut().split(rows, groups=families):
+            regression = BayesianRegression(
                 target=self.target,
                 level=self.level,
                 features=self.features_,
                 scaling=self.scaling,
                 prior=self.prior,
             )
-            estimates[own] = rest.fit(rows[~own]).distribution(rows[own]).mean
+            estimates[own] = regression.fit(rows.iloc[rest]).distribution(rows.iloc[own]).mean
         return np.clip(estimates, 0, 1)
 
     def _new_pairs(self, rows: pd.DataFrame) -> Pairs:

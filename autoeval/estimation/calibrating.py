@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
+from scipy.stats import binomtest, rankdata
 
 from autoeval.calibration import (
     CalibrationPrior,
@@ -14,13 +17,156 @@ from autoeval.calibration import (
     fit_missed,
     image_terms,
 )
+from autoeval.errors import InputError
 from autoeval.estimation.category_scores import SCORE_THR, labelled_rows
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.training_set import TrainingSet
-from autoeval.metrics.coco_matching import IOU_THRESHOLDS
+from autoeval.labels.fit_assistance import FOLDS, image_folds
+from autoeval.metrics.coco_matching import IOU_THRESHOLDS, match_categories
 from autoeval.scores.calibrated import FOUND
 
-FOLDS = 4
+# Chosen on the panel of detectors by benchmarks/calibration_labels.py.
+LEAST_AREA, USELESS_AREA = 0.6, 0.55  # under the ROC curve
+REFUSED, NOTICEABLE = 0.977, 0.05  # probabilities that the area is smaller
+FEWEST = 10  # true and false positives
+FIRST_BIN, SURELY_BENT, LEAST_DROP = 30, 3.0, 0.1
+
+
+@dataclass(frozen=True)
+class ConfidenceCheck:
+    """How much an estimate suffers from confidences that predict little.
+
+    Parameters
+    ----------
+    widening : float
+        In [0, 1]: share of the standard deviation of accuracies by which intervals are wider.
+    warnings : tuple of str
+    """
+
+    widening: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+
+def check_confidences(sets: Sequence[TrainingSet]) -> ConfidenceCheck:
+    """Evaluate confidences on all labelled boxes together, at IoU .5.
+
+    Raises
+    ------
+    InputError
+        If they are all equal, or hardly predict which boxes are right.
+    """
+    scores, hits = labelled_boxes(sets)
+    n_right, n_wrong = int(hits.sum()), int((~hits).sum())
+    if min(n_right, n_wrong) < FEWEST:
+        return ConfidenceCheck()
+    area, error = roc_area(scores, hits)
+    poor, useless = (float(ndtr((of - area) / error)) for of in (LEAST_AREA, USELESS_AREA))
+    constant = scores.min() == scores.max()
+    if useless > REFUSED or constant:
+        why = "are all equal" if constant else "do not predict which of its boxes are right"
+        raise InputError(
+            f"The confidences of this detector {why}, so no estimate can be made from them: on "
+            f"{n_right} right and {n_wrong} wrong boxes of the labelled images the area under "
+            f"their ROC curve is {area:.2f}; chance gives .50, other detectors mostly over .70. "
+            "Are the predictions of these images, and is `score` a confidence?"
+        )
+    drop = bend(scores, np.concatenate([of.matches[0][0][counted_boxes(of)] for of in sets]))
+    warnings = []
+    if poor > NOTICEABLE:
+        warnings.append(
+            f"the confidences may say little of which boxes are right: the area under their ROC "
+            f"curve is {area:.2f} ± {error:.2f} on {n_right} right and {n_wrong} wrong boxes of "
+            "the labelled images (chance: .50)"
+        )
+    if drop:
+        warnings.append(
+            f"the most confident boxes are less often right than others, by {100 * drop:.0f} "
+            "points: look at them; where the labels do not miss objects, the confidences mislead"
+        )
+    return ConfidenceCheck(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
+
+
+def labelled_boxes(sets: Sequence[TrainingSet]) -> tuple[np.ndarray, np.ndarray]:
+    """Return confidences (N,) and which boxes are right (N,), matched in a random order."""
+    scores, hits = [np.zeros(0)], [np.zeros(0, bool)]
+    for of in sets:
+        found, counted = of.boxes.clean, counted_boxes(of)
+        mixed = np.random.default_rng(0).permutation(len(found)).astype(np.float32)
+        matched, _ = match_categories(replace(found, scores=mixed), of.truth)
+        scores.append(found.scores[counted])
+        hits.append(matched[0][counted])
+    return np.concatenate(scores), np.concatenate(hits)
+
+
+def counted_boxes(labelled: TrainingSet) -> np.ndarray:
+    """Return which clean boxes are not ignored, (N,) bool, of categories that the set labels."""
+    known = np.array([ranking.n_true.any() for ranking in labelled.rankings])
+    return np.asarray(~labelled.matches[1][0] & known[labelled.boxes.clean.label])
+
+
+def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
+    """Return the area under the ROC curve, and its standard error where scores are by chance.
+
+    Source: Mann & Whitney 1947; equal scores count half.
+
+    Examples
+    --------
+    >>> roc_area(np.array([.1, .2, .3, .4]), np.array([False, True, False, True]))[0]
+    0.75
+    """
+    right, wrong = int(hits.sum()), int((~hits).sum())
+    below = rankdata(scores)[hits].sum() - right * (right + 1) / 2
+    error = np.sqrt((right + wrong + 1) / (12 * right * wrong))
+    return float(below / (right * wrong)), float(error)
+
+
+def bend(scores: np.ndarray, hits: np.ndarray) -> float:
+    """Return by how much more confident boxes are less often right than others; 0 if not surely.
+
+    Boxes are divided by confidence, the first bin has the 30 highest, each further one is twice as
+    large. Of all pairs of bins that in which the difference is largest in standard errors counts.
+    """
+    order, edges = hits[np.argsort(-scores, kind="stable")], [0]
+    while edges[-1] + FIRST_BIN * 2 ** (len(edges) - 1) < len(order):
+        edges.append(edges[-1] + FIRST_BIN * 2 ** (len(edges) - 1))
+    bins = [order[a:b] for a, b in zip(edges, [*edges[1:], len(order)], strict=True)]
+    n = np.array([len(part) + 2 for part in bins])
+    p = np.array([part.sum() + 1 for part in bins]) / n
+    variance = p * (1 - p) / n
+    drop = np.triu(p[None, :] - p[:, None], 1)
+    errors = np.sqrt(variance[None, :] + variance[:, None])
+    worst = np.unravel_index(np.argmax(drop / errors), drop.shape)
+    surely = drop[worst] / errors[worst] > SURELY_BENT and drop[worst] > LEAST_DROP
+    return float(drop[worst]) if surely else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedSets:
+    """What a fit takes from the confidences on labelled sets.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        A pair table; see `calibrated_rows`.
+    calibration : ScoreCalibration
+    check : ConfidenceCheck
+    bins : DataFrame or None
+        See `reliability`; None without a calibration of the detector's own.
+    """
+
+    rows: pd.DataFrame
+    calibration: ScoreCalibration
+    check: ConfidenceCheck = ConfidenceCheck()
+    bins: pd.DataFrame | None = None
+
+    @classmethod
+    def of(cls, sets: Sequence[TrainingSet], *, calibrate: bool = True) -> CalibratedSets:
+        """Check and calibrate the confidences, and score the sets; see `calibrated_rows`."""
+        if not calibrate:
+            return cls(*calibrated_rows(sets, calibrate=False))
+        check, probabilities = check_confidences(sets), cross_fitted(sets)
+        rows, calibration = calibrated_rows(sets, probabilities=probabilities)
+        return cls(rows, calibration, check, reliability(sets, probabilities))
 
 
 def calibrated_rows(
@@ -79,7 +225,8 @@ def cross_fitted(
     sets: Sequence[TrainingSet], prior: CalibrationPrior | None = None
 ) -> list[np.ndarray]:
     """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
-    prior, folds = prior or calibration_prior(), _folds(sets)
+    prior = prior or calibration_prior()
+    folds = image_folds([of.family for of in sets], [len(of.boxes) for of in sets])
     probabilities = [np.zeros((len(IOU_THRESHOLDS), len(of.boxes.clean))) for of in sets]
     for fold in range(FOLDS):
         if not any((of == fold).any() for of in folds):
@@ -125,11 +272,59 @@ def fit_calibration(
     return ScoreCalibration(boxes, fit_missed(described, counts, prior, n_pairs))
 
 
-def _folds(sets: Sequence[TrainingSet]) -> list[np.ndarray]:
-    """Return the fold of each image of each set, (M,)."""
-    families = sorted({of.family for of in sets})
-    if len(families) > 1:
-        return [np.full(len(of.boxes), families.index(of.family) % FOLDS) for of in sets]
-    return [
-        np.random.default_rng(k).permutation(len(of.boxes)) % FOLDS for k, of in enumerate(sets)
-    ]
+CALIBRATED, CONFIDENCE = "calibrated", "confidence itself"
+BINS = 10
+LEVEL = 0.9
+
+
+def reliability(sets: Sequence[TrainingSet], probabilities: Sequence[np.ndarray]) -> pd.DataFrame:
+    """Compare predicted with observed true positives at IoU .5, by calibration and by confidence.
+
+    Parameters
+    ----------
+    sets : sequence of TrainingSet
+    probabilities : sequence of ndarray of shape (10, N)
+        Of the boxes of each, by calibrations that have not seen their labels.
+
+    Returns
+    -------
+    DataFrame
+        See `reliability_bins`, after the column ``scale``, `CALIBRATED` or `CONFIDENCE`.
+    """
+    counted = [counted_boxes(of) for of in sets]
+    pairs = list(zip(sets, counted, strict=True))
+    hits = np.concatenate([of.matches[0][0][own] for of, own in pairs])
+    p = np.concatenate([p[0][own] for p, own in zip(probabilities, counted, strict=True)])
+    scores = np.concatenate([of.boxes.clean.scores[own] for of, own in pairs])
+    parts = {CALIBRATED: reliability_bins(p, hits), CONFIDENCE: reliability_bins(scores, hits)}
+    return pd.concat(parts, names=["scale", None]).reset_index(level="scale")
+
+
+def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
+    """Bin predicted probabilities (N,) into tenths, and count the true positives (N,), bool.
+
+    Returns
+    -------
+    DataFrame
+        One row a bin that holds a box: ``predicted`` (mean), ``observed`` (share of true
+        positives), ``lower`` and ``upper`` (its 90 % interval by Wilson 1927) and ``n``.
+    """
+    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
+    rows = []
+    for k in np.unique(bins):
+        own = bins == k
+        right, n = int(hits[own].sum()), int(own.sum())
+        ends = binomtest(right, n).proportion_ci(LEVEL, method="wilson")
+        rows.append((float(predicted[own].mean()), right / n, ends.low, ends.high, n))
+    return pd.DataFrame(rows, columns=["predicted", "observed", "lower", "upper", "n"])
+
+
+def calibration_error(bins: pd.DataFrame) -> float:
+    """Return the expected calibration error of a table by `reliability_bins` (Guo et al. 2017).
+
+    Examples
+    --------
+    >>> calibration_error(pd.DataFrame({"predicted": [.1, .8], "observed": [.2, .8], "n": [1, 3]}))
+    0.025
+    """
+    return float(np.average((bins["predicted"] - bins["observed"]).abs(), weights=bins["n"]))

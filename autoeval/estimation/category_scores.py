@@ -19,10 +19,9 @@ from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.pool import image_sizes
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
-from autoeval.scores.base import ConfidenceScore, Score
+from autoeval.scores.base import ConfidenceScore, Score, ScoreContext
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.calibrated import EXPECTED, FOUND, WEIGHT, CalibratedScores, relative_sides
-from autoeval.scores.context import ScoreContext
 from autoeval.scores.registry import needs_of, score_of
 
 SCORE_THR = 0.05  # boxes with a lower confidence count in no score of confidences

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
+from autoeval.estimation.score_table import SEED, sources
 from autoeval.regression.prediction_interval import WIDEST
 from autoeval.report.tables import counted
 from autoeval.targets import OperatingPoint, find_target
@@ -19,6 +20,39 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from autoeval.estimation.site import Site
+
+
+SMALL, LARGE = 14, 70
+
+
+def draw_training(
+    ax: Axes, table: pd.DataFrame, estimates: np.ndarray, target: str, *, scale: float = 100.0
+) -> None:
+    """Draw the true value of each sample set over its estimate, a colour a source.
+
+    Large marks are the own images of a source. On the line an estimate is right.
+
+    Parameters
+    ----------
+    ax : Axes
+    table : DataFrame
+        See `autoeval.estimation.score_table`.
+    estimates : ndarray of shape (len(table),)
+        Of a regressor that has not seen the source; see `SourceRegression.predict_left_out`.
+    target : str
+        Column of the true values.
+    scale : float
+        Values are drawn times this.
+    """
+    keys = ["source", "sample_set", "kind"]
+    drawn = table.assign(estimate=scale * estimates, true=scale * table[target])
+    means = drawn.groupby(keys, sort=False)[["estimate", "true"]].mean().dropna().reset_index()
+    for name in sources(means):
+        rows = means[means["source"] == name]
+        sizes = np.where(rows["kind"] == SEED, LARGE, SMALL)
+        ax.scatter(rows["estimate"], rows["true"], s=sizes, alpha=0.7, linewidths=0, label=name)
+    ends = [means[["estimate", "true"]].min().min(), means[["estimate", "true"]].max().max()]
+    ax.plot(ends, ends, color="0.5", lw=1, zorder=0)
 
 
 STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
@@ -72,7 +106,7 @@ class Estimate:
         ``value``, ``lower`` and ``upper`` of each category of a task that has several, rare ones
         partly pooled with the others; see `estimate_categories`.
     raw : float
-        The value before it was brought into the range of the target; NaN where that is not told.
+        The value before it was brought into the range of the target; NaN where it is not known.
     beside : dict of str to dict
         ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
     advice : tuple of str
@@ -232,7 +266,6 @@ class Estimate:
             ax.set_xlim(0, target.scale * target.upper)
 
     def _draw_among(self, ax: Axes, training: Trained) -> None:
-        from autoeval.estimation.training_scatter import draw_training
 
         target, estimates = find_target(self.target), training.predict_left_out()
         if not np.isfinite(estimates).any():

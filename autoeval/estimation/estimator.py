@@ -20,24 +20,23 @@ from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator_passes import EstimatorPasses
-from autoeval.estimation.fit_result import FitResult
-from autoeval.estimation.label_free_prior import priors_of_targets
-from autoeval.estimation.label_planning import plan_site
+from autoeval.estimation.evaluation import FitResult
+from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.estimation.observation.teacher_boxes import Teacher
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.site import Categories, Site, site_of_images
+from autoeval.estimation.site_boxes import PathLike, PredictionFiles
 from autoeval.estimation.site_estimate import estimate_rows, estimate_site
 from autoeval.estimation.site_scores import score_images
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
+from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
@@ -196,15 +195,9 @@ class AccuracyEstimator(EstimatorPasses):
         labels: PathLike | None = None,
         words: Mapping[str, str] | None = None,
         categories: Categories | None = None,
-        repeats: int | None = None,
-        domain: SourceDomain | None = None,
-        teacher: Teacher | None = None,
-        batch_size: int = 4,
-        keep: Keeping | None = None,
-        shards: Shards | None = None,
-        watch: Callable[[Evidence], object] = lambda evidence: None,
         score_thr: float | None = None,
         iou: float = IOUS[0],
+        **running: Any,
     ) -> Any:
         """Estimate the accuracy on new images, from predictions or with the detector.
 
@@ -234,24 +227,12 @@ class AccuracyEstimator(EstimatorPasses):
             Categories to expect in all images, each with the detector's words for it, such as
             ``{"vehicle": ["car", "bus", "truck"]}``. By default those of the task that it was
             fitted on, else every category that is detected, on the images where it is.
-        repeats : int, optional
-            Perturbed passes, for methods that read them; by default as many as it was fitted with.
-        domain : SourceDomain, optional
-            The detector's training domain, for methods that compare with it.
-        teacher : Teacher, optional
-            A stronger detector, where the estimator compares with one.
-        batch_size : int
-            Changes no number.
-        keep : Keeping, optional
-            Where to keep what is observed, and who observes.
-        shards : Shards, optional
-            Which processes share the images.
-        watch : callable
-            Called with the evidence of each image, where a detector is run.
         score_thr : float, optional
             Estimate precision, recall and F1 of the boxes over this score, too.
         iou : float
             At which IoU with a labelled object such a box is a true positive.
+        **running
+            How a detector is run, such as ``batch_size``; see `read_site`.
 
         Returns
         -------
@@ -272,15 +253,20 @@ class AccuracyEstimator(EstimatorPasses):
             detector=detector,
             labels=labels,
             categories=categories,
-            repeats=repeats,
-            domain=domain,
-            teacher=teacher,
-            batch_size=batch_size,
-            keep=keep,
-            shards=shards,
-            watch=watch,
+            **running,
         )
-        return self._predict_with(replace(found, known=site or ""), labels, words, score_thr, iou)
+        estimate = self.predict_site(replace(found, known=site or ""), score_thr, iou)
+        if labels is None:
+            return estimate
+        content, folder = read_labels(Path(labels), None), Path(labels).parent
+        if not (folder / PLAN).exists():
+            plan = self.plan_labels(estimate, n=1)
+            return estimate_with_labels(plan, content, words=words, planned=False)
+        plan = load_plan(folder)
+        names = {image.image_id for image in found.boxes.clean.images}
+        if any(image.image_id not in names for image in plan.found.images):
+            raise InputError(f"{folder} holds a plan for other images than these.")
+        return estimate_with_labels(plan, content, words=words, score_thr=score_thr)
 
     def read_site(
         self,
@@ -298,7 +284,32 @@ class AccuracyEstimator(EstimatorPasses):
         shards: Shards | None = None,
         watch: Callable[[Evidence], object] = lambda evidence: None,
     ) -> Site:
-        """Read predictions of new images, or run the detector on them; see `predict`."""
+        """Read predictions of new images, or run the detector on them.
+
+        Parameters
+        ----------
+        predictions, images, detector, labels, categories
+            See `predict`.
+        repeats : int, optional
+            Perturbed passes, for methods that read them; by default as many as it was fitted with.
+        domain : SourceDomain, optional
+            The detector's training domain, for methods that compare with it.
+        teacher : Teacher, optional
+            A stronger detector, where the estimator compares with one.
+        batch_size : int
+            Changes no number.
+        keep : Keeping, optional
+            Where to keep what is observed, and who observes.
+        shards : Shards, optional
+            Which processes share the images.
+        watch : callable
+            Called with the evidence of each image.
+
+        Raises
+        ------
+        InputError
+            As `predict`.
+        """
         categories = categories or self.expected_categories_
         if predictions is not None:
             if detector is not None:
@@ -339,7 +350,7 @@ class AccuracyEstimator(EstimatorPasses):
         estimate : Estimate
             From `predict`, with its site.
         n, seed, frames, pseudo_labels, pseudo_words
-            See `autoeval.estimation.label_planning.plan_site`.
+            See `autoeval.estimation.labelling.plan_site`.
 
         Raises
         ------
@@ -372,8 +383,8 @@ class AccuracyEstimator(EstimatorPasses):
         own = self.context_.get(CALIBRATIONS, {}).get(site.known)
         calibration = ScoreCalibration.from_dict(own) if own else self.calibration_
         boxes = replace(site.boxes, calibration=calibration)
-        doubt = self.statistics_.doubt if "boxes" in self.context_ else 0.0
-        site = replace(site, boxes=boxes, unseen=max(site.unseen, doubt))
+        widening = self.statistics_.widening if "boxes" in self.context_ else 0.0
+        site = replace(site, boxes=boxes, unseen=max(site.unseen, widening))
         point = OperatingPoint.of(self.target)
         others = dict(self._others)
         if point is not None:
@@ -445,28 +456,6 @@ class AccuracyEstimator(EstimatorPasses):
             )
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
-
-    def _predict_with(
-        self,
-        site: Site,
-        labels: PathLike | None,
-        words: Mapping[str, str] | None,
-        score_thr: float | None,
-        iou: float,
-    ) -> Estimate | LabelledEstimate:
-        """Estimate without labels, or with those of some images."""
-        estimate = self.predict_site(site, score_thr, iou)
-        if labels is None:
-            return estimate
-        content, folder = read_labels(Path(labels), None), Path(labels).parent
-        if not (folder / PLAN).exists():
-            plan = self.plan_labels(estimate, n=1)
-            return estimate_with_labels(plan, content, words=words, planned=False)
-        plan = load_plan(folder)
-        names = {image.image_id for image in site.boxes.clean.images}
-        if any(image.image_id not in names for image in plan.found.images):
-            raise InputError(f"{folder} holds a plan for other images than these.")
-        return estimate_with_labels(plan, content, words=words, score_thr=score_thr)
 
     @property
     def _others(self) -> dict[str, Regression]:

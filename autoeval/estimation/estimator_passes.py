@@ -22,10 +22,10 @@ from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, l
 from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher, load_teacher
 from autoeval.estimation.pair_table import CATEGORY
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.site import Categories, Site, any_task, site_of_files
+from autoeval.estimation.site_boxes import PASSES, PathLike, PredictionFiles
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.metasets.task import Task
@@ -285,13 +285,8 @@ class EstimatorPasses:
         """
         missing = sorted(needs_of(self._fitted.features_) - set(passes))
         if missing:
-            option = {
-                "half_size": "a pass at half the size: give that of these images, too "
-                "(--half-size-predictions)",
-                "teacher": "a teacher: give its predictions on these images, too (--teacher)",
-            }
             raise InputError(
-                f"This estimator was fitted with {option.get(missing[0], missing[0])}, or fit "
+                f"This estimator was fitted with {PASSES.get(missing[0], missing[0])}, or fit "
                 "again without."
             )
 
@@ -340,7 +335,7 @@ def _check_domain(features: Sequence[str], domain: SourceDomain | None) -> None:
         raise InputError(
             f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
             "training domain, and an estimator does not carry that. Pass `domain`, made by "
-            "`autoeval.estimation.observation.observing_domain.observe_source_domain` from the "
+            "`autoeval.estimation.kept_domain.observe_source_domain` from the "
             "seed set that --reference named when it was fitted."
         )
 

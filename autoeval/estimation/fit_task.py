@@ -13,13 +13,11 @@ import pandas as pd
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
-from autoeval.estimation.calibrating import calibrated_rows, cross_fitted
-from autoeval.estimation.confidence_checks import Doubt, check_confidences
+from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.evaluation import evaluate_pairs, has_families
-from autoeval.estimation.fit_result import FitResult
+from autoeval.estimation.evaluation import FitResult, evaluate_pairs, has_families
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.label_assistance import assistance_of
+from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.meta_set import score_meta_set
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.observing import Observer
@@ -28,12 +26,10 @@ from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import BASELINE, leave_one_source_out
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
-from autoeval.estimation.reliability import reliability
 from autoeval.estimation.score_table import SEED, seed_rows, sources
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
-from autoeval.labels.labelled_site import LabelledSite
-from autoeval.labels.pseudo_labels import with_pseudo_labels
+from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
 from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.report.tables import counted
@@ -134,22 +130,19 @@ def fit_task(
         sites = [with_pseudo_labels(site, pseudo_labels, pseudo_words) for site in sites]
     assistance, why = assistance_of(sites)
     problems += why
-    calibration, doubt, bins = None, Doubt(), None
+    calibrated = None
     if sites and DEFAULT_METHOD in evaluated:
-        sets = [_training_set(site) for site in sites]
-        doubt = check_confidences(sets) if calibrate else doubt
-        probabilities = cross_fitted(sets) if calibrate else None
-        bins = None if probabilities is None else reliability(sets, probabilities)
-        rows, calibration = calibrated_rows(sets, calibrate=calibrate, probabilities=probabilities)
-        table = _with_calibrated(table, rows)
-    problems += doubt.warnings
+        calibrated = CalibratedSets.of([_training_set(of) for of in sites], calibrate=calibrate)
+        table = _with_calibrated(table, calibrated.rows)
+    check = calibrated.check if calibrated else ConfidenceCheck()
+    problems += check.warnings
     estimator = AccuracyEstimator(methods[0], target=target, level=level)
     write_table(files[0], table)
-    context = {**observer.context(), "boxes": _statistics(observer, sites, doubt)}
+    context = {**observer.context(), "boxes": _statistics(observer, sites, check)}
     estimator.fit_rows(
         table,
         context=context,
-        calibration=calibration,
+        calibration=calibrated.calibration if calibrated else None,
         label_assistance=assistance,
         loading=loading,
         detector=observer.detector,
@@ -167,7 +160,7 @@ def fit_task(
         tuple(results),
         tuple(problems),
         by_category=pairs is not None and not has_families(pairs),
-        reliability=bins,
+        reliability=calibrated.bins if calibrated else None,
         files=files,
         seed_sets=tuple(seed_sets),
     )
@@ -197,12 +190,14 @@ def _training_set(site: LabelledSite) -> TrainingSet:
     return TrainingSet(site.name, site.family, boxes, site.truth, statistics, everywhere=True)
 
 
-def _statistics(observer: Observer, sites: Sequence[LabelledSite], doubt: Doubt) -> dict[str, Any]:
+def _statistics(
+    observer: Observer, sites: Sequence[LabelledSite], check: ConfidenceCheck
+) -> dict[str, Any]:
     """Describe the boxes of the sources in the detector's own words."""
     if not sites:
         return ReferenceStatistics(tuple(observer.detector.categories)).to_dict()
     statistics = joined_statistics([ReferenceStatistics.of(site.pool.found) for site in sites])
-    statistics = replace(statistics.warning(*doubt.warnings), doubt=doubt.share)
+    statistics = replace(statistics.warning(*check.warnings), widening=check.widening)
     return replace(statistics, categories=tuple(observer.detector.categories)).to_dict()
 
 

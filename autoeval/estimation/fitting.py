@@ -16,23 +16,24 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import calibrated_rows, cross_fitted
-from autoeval.estimation.confidence_checks import Doubt, check_confidences
+from autoeval.estimation.calibrating import CalibratedSets
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
-from autoeval.estimation.evaluation import evaluate_pairs, has_families, worse_than_constant
-from autoeval.estimation.fit_result import FitResult
-from autoeval.estimation.joined_pairs import joined_rows
-from autoeval.estimation.label_assistance import assistance_of, site_of_set
+from autoeval.estimation.evaluation import (
+    FitResult,
+    evaluate_pairs,
+    has_families,
+    worse_than_constant,
+)
+from autoeval.estimation.labelling import assistance_of, site_of_set
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import Teacher
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles
+from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
-from autoeval.estimation.reliability import reliability
 from autoeval.estimation.site import any_task, boxes_alone
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes
 from autoeval.estimation.training_set import (
     TrainingSet,
     is_labelled_enough,
@@ -43,11 +44,50 @@ from autoeval.estimation.training_set import (
     training_set,
     truth_of_samples,
 )
-from autoeval.labels.assistance import LabelAssistance
 from autoeval.metasets.task import Task
 
 if TYPE_CHECKING:
     from autoeval.metasets.seed_set import SeedSet
+
+
+PAIR = ["source", "category"]
+
+
+def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Join the pairs of score tables; see `autoeval.estimation.pair_table`.
+
+    Raises
+    ------
+    InputError
+        If a pair is in two tables, be it by other names.
+    """
+    parts = {name: pair_rows(table) for name, table in tables.items()}
+    rows = pd.concat(parts.values(), ignore_index=True)
+    twice = rows[rows.duplicated(PAIR)]
+    if len(twice):
+        names = [f"{category} of {source}" for source, category in twice[PAIR].to_numpy()]
+        raise InputError(
+            f"{listed(names, most=10)}: in more than one of {listed(list(tables))}. Each labelled "
+            "place counts once: leave one of them out."
+        )
+    _refuse_same_scores(rows)
+    return rows
+
+
+def _refuse_same_scores(rows: pd.DataFrame) -> None:
+    """Refuse pairs whose accuracies and scores are all equal: one set by two names."""
+    measured = rows.select_dtypes("number").drop(columns="repeat", errors="ignore")
+    measured = measured.dropna(axis=1, how="all").assign(category=rows["category"])
+    same = measured.duplicated(keep=False) & (rows["mAP"] > 0)
+    if not same.any():
+        return
+    first, *_ = (part for _, part in rows[same].groupby([*measured], dropna=False))
+    names = [f"{category} of {source}" for source, category in first[PAIR].to_numpy()]
+    raise InputError(
+        f"{int(same.sum())} pairs have equal scores and accuracies, such as {listed(names)}: one "
+        "labelled set by several names? Each counts once: leave one of them out."
+    )
+
 
 TEACHER = "teacher"
 
@@ -80,11 +120,6 @@ def fit_files(
         Nominal coverage of the intervals.
     calibrate : bool
         See `calibrated_rows`.
-
-    Raises
-    ------
-    InputError
-        As `labels_with_files`, `task_with_files` and `calibrated_rows`.
     """
     context: dict[str, Any] = {}
     if labels is not None:
@@ -210,40 +245,38 @@ def fit_sets(
     sets: Sequence[TrainingSet],
     *,
     context: Mapping[str, Any],
-    target: str = "mAP",
-    level: float = 0.9,
-    loading: Mapping[str, Any] | None = None,
-    detector: ImageDetector | None = None,
     calibrate: bool = True,
+    **options: Any,
 ) -> AccuracyEstimator:
     """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
-    Raises
-    ------
-    InputError
-        As `check_confidences`.
+    Parameters
+    ----------
+    sets : sequence of TrainingSet
+    context : mapping
+        See `AccuracyEstimator.fit_rows`.
+    calibrate : bool
+        See `calibrated_rows`.
+    **options
+        ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
+        `fit_rows`.
     """
     statistics = [of.statistics for of in sets]
-    doubt = check_confidences(sets) if calibrate else Doubt()
-    probabilities = cross_fitted(sets) if calibrate else None
-    table, calibration = calibrated_rows(sets, calibrate=calibrate, probabilities=probabilities)
-    table = table.dropna(axis=1, how="all")
+    calibrated = CalibratedSets.of(sets, calibrate=calibrate)
+    check = calibrated.check
     problems = [f"{of.name}: {problem}" for of in sets for problem in of.problems]
     problems += different_floors(statistics, [of.name for of in sets])
-    warnings = (*(warning for of in statistics for warning in of.warnings), *doubt.warnings)
-    together = replace(joined_statistics(statistics), doubt=doubt.share)
+    warnings = (*(warning for of in statistics for warning in of.warnings), *check.warnings)
+    together = replace(joined_statistics(statistics), widening=check.widening)
     assistance, why = assistance_of([site_of_set(of) for of in sets])
     return _fitted(
-        table,
-        {**context, "boxes": together.warning(*warnings).to_dict()},
-        target=target,
-        level=level,
-        calibration=calibration,
+        calibrated.rows.dropna(axis=1, how="all"),
+        context={**context, "boxes": together.warning(*warnings).to_dict()},
+        calibration=calibrated.calibration,
         label_assistance=assistance,
         problems=(*problems, *warnings, *why),
-        loading=loading,
-        detector=detector,
-        bins=None if probabilities is None else reliability(sets, probabilities),
+        bins=calibrated.bins,
+        **options,
     )
 
 
@@ -287,14 +320,13 @@ def join_fits(
     context |= {"boxes": boxes} | ({CALIBRATIONS: of_sites} if of_sites else {})
     return _fitted(
         rows,
-        context,
+        context=context,
         target=target,
         level=level,
         calibration=ScoreCalibration.mean(calibrations) if calibrations else None,
         label_assistance=one.label_assistance_,
         problems=tuple(different_floors(statistics, list(fits))),
         loading=one.loading_,
-        detector=None,
     )
 
 
@@ -308,27 +340,15 @@ def _calibrations(fit: AccuracyEstimator) -> dict[str, Any]:
 
 def _fitted(
     table: pd.DataFrame,
-    context: dict[str, Any],
     *,
-    target: str,
-    level: float,
-    calibration: ScoreCalibration | None,
-    label_assistance: LabelAssistance | None,
+    target: str = "mAP",
+    level: float = 0.9,
     problems: tuple[str, ...],
-    loading: Mapping[str, Any] | None,
-    detector: ImageDetector | None,
     bins: pd.DataFrame | None = None,
+    **saved: Any,
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
-    estimator = AccuracyEstimator(target=target, level=level)
-    estimator.fit_rows(
-        table,
-        context=context,
-        calibration=calibration,
-        label_assistance=label_assistance,
-        loading=loading,
-        detector=detector,
-    )
+    estimator = AccuracyEstimator(target=target, level=level).fit_rows(table, **saved)
     pairs = estimator.regression_.rows_  # type: ignore[attr-defined]
     results = evaluate_pairs(pairs, target=target, level=level)
     useless = worse_than_constant(results)

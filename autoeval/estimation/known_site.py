@@ -21,9 +21,8 @@ import pandas as pd
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metrics.influence import influence_function
+from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.mean_ap import coco_summary
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.regression import Pairs
 from autoeval.targets import AP_TARGETS
 

@@ -12,17 +12,31 @@ import pandas as pd
 
 from autoeval.estimation.observation.detector_identity import kept_with
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.travelling import LoadDetector
+from autoeval.estimation.observation.recording import LABELLED, Recording
+from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
 from autoeval.estimation.score_table import SAMPLE, SEED
-from autoeval.estimation.scorer import Scorer
 from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.runtime.job import Executor, Job
+from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.scores.registry import revisions
 from autoeval.version import __version__
+
+
+class Scorer(TravellingObserver):
+    """Scores the `SampleSet` that a job brings along; for parameters see `TravellingObserver`."""
+
+    def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
+        """Return the rows of one sample set, one a repeat; own images also with all their boxes."""
+        if job.columns.get("kind") != SEED:
+            rows = self.observer.rows(job.payload, advance=advance)
+            return [{**job.columns, **row} for row in rows]
+        recording = Recording(job.payload)
+        rows = self.observer.rows(recording, advance=advance, watch=recording.watch)
+        rows[0][LABELLED] = recording.content(self.observer.task.categories)
+        return [{**job.columns, **row} for row in rows]
 
 
 def score_meta_set(

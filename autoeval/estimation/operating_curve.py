@@ -16,8 +16,8 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.with_labels import estimate_targets
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, value_of
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 THRESHOLDS = np.arange(1, 20) / 20

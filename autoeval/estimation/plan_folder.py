@@ -9,7 +9,7 @@ from typing import Any
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.label_planning import fingerprint_of
+from autoeval.estimation.labelling import fingerprint_of
 from autoeval.estimation.site import Site
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import stats
+from sklearn.model_selection import LeaveOneGroupOut
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
@@ -22,7 +23,6 @@ from autoeval.estimation.score_table import (
     seed_rows,
     sources,
 )
-from autoeval.regression import split_groups
 from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
@@ -127,13 +127,14 @@ def leave_one_source_out(
         )
     found: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
-        for _, own in split_groups(table["source"].map(family_of)):
-            regression = make_regression(method, target=target, level=level).fit(table[~own])
-            for name in sources(table[own]):
+        for rest, own in LeaveOneGroupOut().split(table, groups=table["source"].map(family_of)):
+            others = table.iloc[rest]
+            regression = make_regression(method, target=target, level=level).fit(others)
+            for name in sources(table.iloc[own]):
                 record, error = _held_out(table, name, family_of, regression)
                 if np.isnan(error).any():
                     constant = make_regression(BASELINE, target=target, level=level)
-                    fitted = constant.fit(table[~own])
+                    fitted = constant.fit(others)
                     record, error = _held_out(table, name, family_of, fitted)
                     record["missing"] = True
                 found[name] = (record, error)

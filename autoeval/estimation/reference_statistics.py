@@ -12,8 +12,8 @@ import pandas as pd
 from autoeval.data.predictions import Predictions
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.prediction_files import HIGH_FLOOR, LOW_FLOOR
-from autoeval.estimation.score_range import ENOUGH_BOXES, another_scale, unseen_share
+from autoeval.estimation.site_boxes import HIGH_FLOOR, LOW_FLOOR
+from autoeval.estimation.warnings import ENOUGH_BOXES, another_scale, unseen_share
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class ReferenceStatistics:
         See `unseen_share`.
     warnings : tuple of str
         What was found wrong in the fit, which every estimate repeats.
-    doubt : float
-        See `autoeval.estimation.confidence_checks.Doubt`.
+    widening : float
+        See `autoeval.estimation.calibrating.ConfidenceCheck`.
     """
 
     categories: tuple[str, ...]
@@ -47,7 +47,7 @@ class ReferenceStatistics:
     highest: float = 0.0
     unseen: float = 0.0
     warnings: tuple[str, ...] = ()
-    doubt: float = 0.0
+    widening: float = 0.0
 
     @classmethod
     def of(cls, found: Predictions) -> ReferenceStatistics:
@@ -132,7 +132,7 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
         max(part.most_boxes for part in parts),
         max(part.highest for part in parts),
         sum(part.unseen for part in parts) / len(parts),
-        doubt=max(part.doubt for part in parts),
+        widening=max(part.widening for part in parts),
     )
 
 

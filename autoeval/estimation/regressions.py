@@ -2,15 +2,237 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import LeaveOneGroupOut
 from typing_extensions import Self
 
+from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.source_regression import SourceRegression
+from autoeval.estimation.intervals import (
+    MIN_SOURCES,
+    check_level,
+    inside,
+    sampling_error,
+    source_interval,
+    widened,
+)
+from autoeval.estimation.methods import Method, make_method, readable
+from autoeval.estimation.score_table import (
+    SEED,
+    Rows,
+    check_features,
+    check_score_table,
+    check_target,
+    check_varies,
+    sample_rows,
+    sources,
+)
+from autoeval.estimation.warnings import estimate_warnings
+from autoeval.targets import find_target
+
+
+class SourceRegression:
+    """Regresses accuracy on scores, one regressor for each dropout repeat.
+
+    The estimate is the mean over repeats (Yang et al. 2024, section 5.3). With three sources or
+    more, each source is also left out once, and how far it is then missed gives the interval.
+
+    Parameters
+    ----------
+    method : str
+        Name in `autoeval.estimation.methods.methods`.
+    target : str
+        Column to estimate; a name in `autoeval.targets.TARGETS`.
+    level : float
+        Nominal coverage of the interval, over 0 and under 1.
+
+    Attributes
+    ----------
+    table_ : DataFrame
+        The rows it was fitted on.
+    sources_ : list of str
+    training_range_ : dict of str to tuple of float
+        Smallest and largest value in the sample sets, for each feature that the estimate uses.
+    """
+
+    def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
+        self.method = method
+        self.target = target
+        self.level = level
+
+    def fit(self, table: pd.DataFrame) -> Self:
+        """Fit on a score table.
+
+        Parameters
+        ----------
+        table : DataFrame
+            See `autoeval.estimation.score_table`.
+
+        Raises
+        ------
+        InputError
+            If the target is unknown, the level is none, columns are missing, no score varies, or
+            nothing can be fitted on.
+        """
+        target = find_target(self.target)
+        check_level(self.level)
+        features = readable(make_method(self.method), table)
+        check_score_table(table, (*features, self.target))
+        check_target(table[self.target], target)
+        check_varies(sample_rows(table), features)
+        self.table_ = table.reset_index(drop=True)
+        self.sources_ = sources(table)
+        rows = Rows.of(table, (*features, self.target))
+        self._full = self._fit_repeats(rows)
+        self._left_out: list[dict[int, Method]] = []
+        self._residuals = np.zeros(0)
+        if len(self.sources_) >= MIN_SOURCES:
+            self._leave_each_source_out(rows)
+        self.training_range_ = {
+            name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
+            for name in features
+            if any(name in method.selected_ for method in self._full.values())
+        }
+        return self
+
+    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
+        """Estimate from the scores of one set of images.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            One row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
+            Where `Observer.rows` drew the images again, the sampling error of the images widens the
+            interval; see `autoeval.estimation.intervals.widened`.
+        backbone : str
+            Class name of the detector's backbone, for the warnings.
+
+        Raises
+        ------
+        InputError
+            If it is not fitted, or a repeat was not among those fitted.
+        """
+        self._check_fitted()
+        scores = self._scores(rows)
+        per_repeat = self._per_repeat(self._full, scores)
+        raw = float(np.mean(per_repeat))
+        left_out = np.array([self._per_repeat(fit, scores).mean() for fit in self._left_out])
+        by_source = source_interval(raw, left_out, self._residuals, level=self.level)
+        features = {name: float(rows[name].mean()) for name in self.training_range_}
+        target = find_target(self.target)
+        value = float(target.clip(raw))
+        n_images = int(rows["n_images"].iloc[0])
+        sampling = sampling_error(rows, tuple(features), partial(self._per_repeat, self._full))
+        units = sampling.n_units
+        interval = widened(by_source, raw, sampling.std, n_images=units, level=self.level)
+        interval, by_source = (inside(i, raw, most=target.upper) for i in (interval, by_source))
+        skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
+        return Estimate(
+            value=value,
+            std=float(target.clip(per_repeat).std()),
+            lower=interval.lower,
+            upper=interval.upper,
+            level=self.level,
+            interval_method=interval.method,
+            target=self.target,
+            method=self.method,
+            n_images=n_images,
+            features=features,
+            warnings=estimate_warnings(
+                value,
+                features,
+                self.training_range_,
+                n_images=n_images,
+                skipped_share=skipped,
+                backbone=backbone,
+                doubtful=target.doubtful,
+            )
+            + sampling.warnings,
+            sampling_std=sampling.std,
+            source_lower=by_source.lower,
+            source_upper=by_source.upper,
+        )
+
+    @property
+    def residuals_(self) -> np.ndarray:
+        """Absolute error on the own images of each source when it is left out, (n_sources,)."""
+        return self._residuals
+
+    @property
+    def features_(self) -> tuple[str, ...]:
+        """Scores that any of its regressors reads, those behind the interval included."""
+        self._check_fitted()
+        fits = [self._full, *self._left_out]
+        names = {n for fit in fits for method in fit.values() for n in method.selected_}
+        return tuple(sorted(names))
+
+    def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return the estimate of each repeat, clipped to what is possible."""
+        scores = self._scores(rows)
+        return find_target(self.target).clip(self._per_repeat(self._full, scores))
+
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each row of `table_` by a regressor that has not seen its source, shape (N,).
+
+        NaN with fewer than three sources, and where a feature is not finite.
+        """
+        rows = self._scores(self.table_)
+        estimates = np.full(len(rows), np.nan)
+        for source, fitted in zip(self.sources_, self._left_out, strict=False):
+            for repeat, method in fitted.items():
+                chosen = (rows["source"] == source) & (rows["repeat"] == repeat)
+                estimates[chosen] = method.predict(rows.where(chosen))
+        return find_target(self.target).clip(estimates)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_full"):
+            raise InputError(f"This regression by '{self.method}' is not fitted: `fit` it first.")
+
+    def _scores(self, rows: pd.DataFrame) -> Rows:
+        """Take the columns that any of the fitted regressors reads."""
+        check_features(rows, self.features_)
+        return Rows.of(rows, self.features_)
+
+    def _fit_repeats(self, rows: Rows) -> dict[int, Method]:
+        return {
+            int(repeat): make_method(self.method).fit(
+                rows.where(rows["repeat"] == repeat), self.target
+            )
+            for repeat in np.unique(rows["repeat"])
+        }
+
+    def _leave_each_source_out(self, rows: Rows) -> None:
+        residuals = []
+        if len(self.sources_) < 2:
+            return
+        source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
+        for rest, held_out in LeaveOneGroupOut().split(source, groups=source):
+            fitted = self._fit_repeats(rows.where(rest))
+            own = rows.where(held_out).of_kind(SEED)
+            residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
+            self._left_out.append(fitted)
+        self._residuals = np.array(residuals)
+
+    def _per_repeat(self, fitted: dict[int, Method], rows: Rows) -> np.ndarray:
+        """Estimate each row by the regressor of its repeat, shape (n_repeats,)."""
+        unknown = sorted({int(repeat) for repeat in rows["repeat"]} - set(fitted))
+        if unknown:
+            raise InputError(
+                f"Expected dropout repeats out of {sorted(fitted)} but got {unknown}: "
+                "estimate with at most as many repeats as the estimator was fitted with."
+            )
+        return np.concatenate(
+            [
+                fitted[int(repeat)].predict(rows.where(rows["repeat"] == repeat))
+                for repeat in np.unique(rows["repeat"])
+            ]
+        )
 
 
 class Regression(Protocol):

@@ -16,7 +16,7 @@ from autoeval.data.image_header import image_size
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_image_list
 from autoeval.data.predictions.image_list import with_sizes
-from autoeval.data.predictions.oddities import boxes_beyond, check_coverage, copies
+from autoeval.data.predictions.prediction_checks import boxes_beyond, check_coverage, copies
 from autoeval.data.same_files import without_copies
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
@@ -29,10 +29,9 @@ from autoeval.estimation.observation.least_stable import LeastStableImages, Unst
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.score_range import unseen_share
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes, check_floor
+from autoeval.estimation.warnings import unseen_share
 from autoeval.metasets.task import Task
 from autoeval.runtime.shards import Shards, Undivided
 
@@ -54,7 +53,7 @@ class Site:
     warnings, problems : tuple of str
         Of the boxes and of the images; what was left out.
     unseen : float
-        See `autoeval.estimation.score_range.unseen_share`.
+        See `autoeval.estimation.warnings.unseen_share`.
     backbone : str
         Class name of the detector's backbone.
     evidence : tuple of Evidence
@@ -151,8 +150,7 @@ def site_of_files(
         known, where = images, "the list of images"
     found = files.read(known, where=where, numbers=statistics.numbers)
     clean = found.clean
-    passes = (clean, found.half_size, found.teacher)
-    problems += [problem for of in passes if of is not None for problem in of.problems]
+    problems += found.problems
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
     warnings += check_floor(clean, "the file", truncated=files.truncated)
     # A file that lists an image without a box lists all of them.

@@ -2,22 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.categories import estimate_categories
+from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
 from autoeval.estimation.known_site import SITE
-from autoeval.estimation.regressions import Regression
-from autoeval.estimation.score_range import unseen_warning
+from autoeval.estimation.pair_table import category_weights, values_of
+from autoeval.estimation.regressions import Regression, SourceRegression
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_sampling import site_sampling
-from autoeval.estimation.source_regression import SourceRegression
-from autoeval.estimation.tightness import tightness
+from autoeval.estimation.warnings import unseen_warning
+from autoeval.scores.score_set import resampled_counts
+
+NEAREST, FEWEST = 8, 3
+LOWEST = 0.02  # under it the ratio of two precisions says nothing
+MATTERS = 0.05
+TAILS = (10, 90)
+
+
+def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, ...]:
+    """Warn of how far mAP may be from its estimate because of how tightly objects are labelled.
+
+    Loosely drawn labels lower the precision at high overlaps and leave that at .5 as it is. By how
+    much they do where the sources are is seen in their ratio of mAP to mAP50: of those nearest in
+    mAP50, the tenth from below and from above.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Pairs that were fitted on, see `autoeval.estimation.pair_table`.
+    estimates : mapping
+        Estimated ``mAP`` and ``mAP50``.
+
+    Returns
+    -------
+    tuple of str
+        One warning, where that moves mAP by `MATTERS` or more to each side, or cannot be known.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"mAP50": [.5, .6, .7, .8], "mAP": [.2, .4, .3, .6]})
+    >>> print(*tightness(rows, {"mAP": .4, "mAP50": .6}))
+    mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly \
+does. At the 4 sources with the most similar mAP50, mAP is 41 to 72 % of mAP50: 25 to 44 at the \
+estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
+    >>> tightness(rows.assign(mAP=rows["mAP50"] / 2), {"mAP": .3, "mAP50": .6})
+    ()
+    """
+    if not {"mAP", "mAP50"} <= set(rows) or not np.isfinite(estimates.get("mAP50", np.nan)):
+        return ()
+    known = rows[rows["mAP50"] > LOWEST]
+    if len(known) < FEWEST:
+        return (
+            "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly "
+            "does. Fewer than three sources do not show by how much: rely on mAP50",
+        )
+    at = estimates["mAP50"]
+    near = known.iloc[(known["mAP50"] - at).abs().argsort(kind="stable")[:NEAREST]]
+    shares = np.percentile(near["mAP"] / near["mAP50"], TAILS)
+    low, high = at * shares
+    if high - low < 2 * MATTERS:
+        return ()
+    value = estimates["mAP"]
+    where = "below" if value < low else "above" if value > high else "inside"
+    return (
+        "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly does. "
+        f"At the {len(near)} sources with the most similar mAP50, mAP is {100 * shares[0]:.0f} to "
+        f"{100 * shares[1]:.0f} % of mAP50: {100 * low:.0f} to {100 * high:.0f} at the estimated "
+        f"mAP50 of {100 * at:.0f}. The estimated mAP of {100 * value:.0f} lies {where} this range",
+    )
+
+
+STEP = 1e-3
+AT_ONCE = 20_000_000  # counts that are held in memory
+
+
+def site_sampling(
+    regression: BayesianRegression,
+    scores: Sequence[CategoryScores],
+    rows: pd.DataFrame,
+    *,
+    n_images: int,
+    blocks: np.ndarray | None = None,
+) -> SamplingError:
+    """Return the standard deviation of the estimate of all categories when images are drawn again.
+
+    The estimate is taken as linear in the scores.
+
+    Parameters
+    ----------
+    regression : BayesianRegression
+    scores : sequence of CategoryScores
+    rows : DataFrame
+        Their rows.
+    n_images : int
+        Images of the site.
+    blocks : ndarray of shape (n_images,), int64, optional
+        Images of one block of time are drawn together; by default each is independent.
+    """
+    n_units = n_images if blocks is None else int(blocks.max()) + 1
+    counts = resampled_counts(n_images, resamples=RESAMPLES, seed=0, blocks=blocks, dtype=np.uint8)
+    moved = np.zeros(RESAMPLES)
+    weights = category_weights(rows, regression.target)
+    of_category = zip(scores, _slopes(regression, rows), weights, strict=True)
+    for of, slopes, weight in of_category:
+        at_once = max(AT_ONCE // max(len(of.images), 1), 1)
+        for start in range(0, RESAMPLES, at_once):
+            part = slice(start, start + at_once)
+            drawn = pd.DataFrame(of.resample(counts[part][:, of.images].astype(np.int64)))
+            moved[part] += weight * (values_of(drawn, regression.features_).to_numpy() @ slopes)
+    std = bootstrap_std(moved, n_units)
+    return SamplingError(std, few_blocks(n_images, n_units), n_units)
+
+
+def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
+    """Return how the estimate of each row changes with each of its scores, (N, F)."""
+    features = regression.features_
+    filled = rows.assign(**values_of(rows, features))
+    moved = [filled.assign(**{name: filled[name] + STEP}) for name in features]
+    together = pd.concat([filled, *moved], ignore_index=True)
+    means = regression.distribution(together).mean.reshape(len(features) + 1, len(rows))
+    return (means[1:] - means[0]).T / STEP
+
 
 OF_PRECISION = (
     "precision without labels is hardly better known than from a constant, since objects that "

@@ -13,18 +13,22 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.data.coco import read_coco
-from autoeval.data.labels.content import LabelSet
-from autoeval.data.labels.splits import of_splits, split_of
+from autoeval.data.labels.content import LabelSet, of_splits, split_of
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions.oddities import check_coverage
+from autoeval.data.predictions.prediction_checks import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.prediction_files import PathLike, PredictionFiles, check_floor, check_limit
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.site_boxes import (
+    PathLike,
+    PredictionFiles,
+    SiteBoxes,
+    check_floor,
+    check_limit,
+)
 from autoeval.labels.label_warnings import label_warnings, mismatched_words
-from autoeval.metrics.by_category import match_categories, rank_categories
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
+from autoeval.metrics.coco_matching import match_categories, rank_categories
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import SeedSetFiles, Task
@@ -305,7 +309,7 @@ def _with_files(
         family=family,
         everywhere=everywhere,
         statistics=statistics,
-        problems=(*content.problems, *of_split, *_problems(found), *floor),
+        problems=(*content.problems, *of_split, *found.problems, *floor),
         warnings=(
             *found.clean.warnings,
             *uncovered,
@@ -344,8 +348,3 @@ def _covered_splits(
         f"{content.path}, and only its labels are used; not of {others}"
     )
     return of_splits(content, covered), found.on_images(kept), (note,)
-
-
-def _problems(found: SiteBoxes) -> list[str]:
-    passes = (found.clean, found.half_size, found.teacher)
-    return [problem for of in passes if of is not None for problem in of.problems]

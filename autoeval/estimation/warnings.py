@@ -1,12 +1,16 @@
-"""Warnings of an estimate."""
+"""Warnings about an estimate, and what to do next."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+import numpy as np
+
+from autoeval.data.predictions import Predictions
+from autoeval.regression import PredictionInterval
 from autoeval.report.tables import counted
-from autoeval.targets import LOWEST_MAP
+from autoeval.targets import LOWEST_MAP, OperatingPoint
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
 MANY_SKIPPED = 0.2
@@ -86,4 +90,126 @@ def _out_of_range(name: str, value: float, seen: tuple[float, float]) -> str:
     return (
         f"{name} is {value:.3f}, outside the {low:.3f} to {high:.3f} seen in training: "
         "the estimate is an extrapolation"
+    )
+
+
+SCORE_THR = 0.05  # boxes with a lower score count in no score
+CONFIDENT = 0.3
+ENOUGH_CONFIDENT = 20
+MOSTLY = 0.5
+NOTICEABLE = 0.05
+NO_LOWER = 1e-3
+ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
+ANOTHER_TOP = 0.6
+ENOUGH_BOXES = 100
+
+
+def another_scale(found: Predictions, floor: float, highest: float) -> Iterator[str]:
+    """Say where the scores of new predictions begin or end elsewhere than those of the fit.
+
+    A threshold is the same number in every file that one command exports, and a detector that is
+    sure of something anywhere reaches scores close to its highest. Only the ends tell of a scale:
+    between them, less confidence is what a worse place looks like.
+
+    Parameters
+    ----------
+    found : Predictions
+    floor, highest : float
+        Lowest and highest score in the fit; 0 for a highest that is not known.
+    """
+    low, high = sorted((max(found.floor, NO_LOWER), max(floor, NO_LOWER)))
+    another = high > (ANOTHER_FLOOR if len(found) >= ENOUGH_BOXES else OF_FEW_BOXES) * low
+    if another and high > SCORE_THR:
+        yield (
+            f"the lowest score is {found.floor:.3g}, in the fit it was {floor:.3g}: "
+            "export both with one threshold, or the scores do not compare"
+        )
+    elif another and len(found) >= ENOUGH_BOXES:
+        yield (
+            f"the lowest score is {found.floor:.2g}, in the fit it was {floor:.2g}: another "
+            "threshold does no harm there, but scores on another scale (another temperature, "
+            "another version of the detector) are misread"
+        )
+    low, high = sorted((found.highest, highest))
+    if highest and low < ANOTHER_TOP * high and len(found) >= ENOUGH_BOXES:
+        yield (
+            f"the highest score is {found.highest:.2f}, in the fit it was {highest:.2f}: unless "
+            "the detector is sure of nothing in one of them, its scores are on another scale here "
+            "and are misread"
+        )
+
+
+def unseen_share(found: Predictions) -> float:
+    r"""Say how much of the range of confidence that scores read is missing.
+
+    Scores compare boxes over .3 with all over .05. Where an image's list begins at a confidence f,
+    because low ones were cut off, only the best few were kept, or all confidences are inflated,
+
+    .. math:: w = \min(\max((f - .05) / (.3 - .05), 0), 1)
+
+    of that range is unseen. Images count by their boxes, as they do in average precision.
+
+    Returns
+    -------
+    float
+        In [0, 1]: 0 for a full list, 1 where nothing but boxes over .3 is listed, or more than half
+        of these have the same confidence, so that it ranks nothing.
+    """
+    if not len(found):
+        return 0.0
+    if same_score(found) > MOSTLY:
+        return 1.0
+    n_boxes = np.bincount(found.image, minlength=len(found.images))
+    first = np.where(n_boxes == found.most_boxes, _lowest(found), found.floor)
+    return float(
+        np.average(np.clip((first - SCORE_THR) / (CONFIDENT - SCORE_THR), 0, 1), weights=n_boxes)
+    )
+
+
+def same_score(found: Predictions) -> float:
+    """Return the share of boxes over .3 that have the most common confidence; 0 for under 20."""
+    confident = found.scores[found.scores > np.float32(CONFIDENT)]
+    if len(confident) < ENOUGH_CONFIDENT:
+        return 0.0
+    return float(np.unique(confident, return_counts=True)[1].max() / len(confident))
+
+
+def unseen_warning(share: float) -> tuple[str, ...]:
+    """Warn of what an unseen share does to the interval; not under 5 %, which hardly moves it."""
+    if share < NOTICEABLE:
+        return ()
+    return (
+        f"{share:.0%} of the confidence that scores read (.05 to .3) is not in these predictions "
+        "or in those of the fit: low scores or all but the best boxes were left out, or all scores "
+        "are high or alike, or say little of which boxes are right. The interval is wider by that "
+        "share of how far accuracies differ; export all boxes from .01 on",
+    )
+
+
+def _lowest(found: Predictions) -> np.ndarray:
+    lowest = np.full(len(found.images), np.inf, np.float32)
+    np.minimum.at(lowest, found.image, found.scores)
+    return np.where(np.isfinite(lowest), lowest, found.floor).astype(np.float64)
+
+
+TOO_WIDE = 0.15
+
+
+def advice(interval: PredictionInterval, target: str = "mAP") -> tuple[str, ...]:
+    """Say that an interval is too wide to act on, and what helps, as it was measured.
+
+    The figures are those of ``docs/results/generality.md`` and ``docs/results/labels.md``.
+    """
+    if interval.reach <= TOO_WIDE:
+        return ()
+    if OperatingPoint.of(target):
+        return (
+            f"too wide to act on: ±{100 * interval.reach:.0f} points. Twenty labelled images of "
+            "this site help most (`autoeval label plan`; measured: recall ±6 to 9)",
+        )
+    return (
+        f"too wide to act on: ±{100 * interval.reach:.0f} points. More labelled sites help little "
+        "(measured: ±15 to 19 from one labelled set, ±15 to 17 from 37 sites); twenty labelled "
+        "images of this site help most (`autoeval label plan`). Which of several sites is better, "
+        "and whether a site has changed, is known more precisely",
     )

@@ -11,15 +11,14 @@ from typing_extensions import Self
 
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
-from autoeval.labels.box_features import passes_of
 from autoeval.labels.box_model import BoxModel
-from autoeval.labels.control_variates import (
+from autoeval.labels.labelled_site import (
     MODEL,
     PSEUDO,
     control_variates,
     rank_by_pseudo_labels,
 )
-from autoeval.labels.pool import Pool
+from autoeval.labels.pool import Pool, passes_of
 from autoeval.labels.variance_prior import VariancePrior
 
 

@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from autoeval.data.predictions import Predictions
 from autoeval.labels.pool import Pool
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
 
 INVERSE_PENALTY = 0.03  # on slopes, for standardised features
 MOST_STANDARD = 4.0  # standard deviations, beyond which squares grow no more
@@ -61,7 +61,7 @@ class BoxModel:
     Parameters
     ----------
     names : tuple of str
-        Features of a box that it reads; see `autoeval.labels.box_features`.
+        Features of a box that it reads; see `autoeval.labels.pool`.
     true_positive : LinearPredictors
         See `fit_true_positive`.
     false_negatives : LinearPredictors

@@ -43,7 +43,7 @@ def difference_estimate(
     value : float
         The statistic of the labelled images, with their weights.
     influence : ndarray of shape (k,)
-        Of the labelled images on it; see `autoeval.metrics.influence`.
+        Of the labelled images on it; see `autoeval.metrics.average_precision`.
     predicted : ndarray of shape (k,), optional
         Predicted influence of the same images, whose mean over the pool is 0.
     n_pool : int

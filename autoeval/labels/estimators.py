@@ -13,9 +13,8 @@ from autoeval.labels.difference import difference_estimate
 from autoeval.labels.prior import Combined, combine
 from autoeval.labels.small_sample_bias import without_small_sample_bias
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
-from autoeval.metrics.influence import influence_function
+from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.operating_point import denominators, image_counts, influence_on, value_of
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.targets import OperatingPoint
 
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
@@ -129,13 +128,7 @@ def measure_sample(
 def measure_counts(
     measure: str, counts: np.ndarray, weights: np.ndarray | None = None
 ) -> SampleAccuracy:
-    """Measure precision, recall or F1 on the labelled images.
-
-    Parameters
-    ----------
-    measure, counts, weights
-        See `autoeval.metrics.operating_point.value_of`.
-    """
+    """Measure precision, recall or F1 on the labelled images."""
     value, influence = value_of(measure, counts, weights), influence_on(measure, counts, weights)
     n_holding = int(np.sum(denominators(measure, counts) > 0))
     return SampleAccuracy(value, influence, int(counts[2].sum()), n_holding)

@@ -10,7 +10,6 @@ from scipy.optimize import nnls
 
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.box_features import OF_BOX, passes_of
 from autoeval.labels.box_model import (
     BoxModel,
     expected_rankings,
@@ -19,17 +18,19 @@ from autoeval.labels.box_model import (
     image_features,
     probability,
 )
-from autoeval.labels.control_variates import (
+from autoeval.labels.labelled_site import (
     MODEL,
     PSEUDO,
+    LabelledSite,
     control_variates,
     rank_by_pseudo_labels,
+    true_influence,
 )
-from autoeval.labels.labelled_site import LabelledSite, true_influence
+from autoeval.labels.pool import OF_BOX, passes_of
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.variance_prior import VariancePrior, fit_variance_prior
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.targets import MEASURES
 
 FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site
@@ -105,11 +106,7 @@ def fit_assistance(sites: Sequence[LabelledSite]) -> LabelAssistance:
     several = len({site.family for site in sites}) > 1
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
-    families = sorted({site.family for site in sites})
-    if len(families) > 1:
-        folds = [np.full(len(s.pool), families.index(s.family) % FOLDS) for s in sites]
-    else:
-        folds = [_random_folds(len(site.pool), seed) for seed, site in enumerate(sites)]
+    folds = image_folds([site.family for site in sites], [len(site.pool) for site in sites])
     names = _shared_names(sites)
     fitted = _fit(sites, pairs, folds, names)
     if fitted is None:
@@ -128,8 +125,16 @@ def _shared_names(sites: Sequence[LabelledSite]) -> tuple[str, ...]:
     return tuple(name for name in names if all(name in site.pool.names for site in sites))
 
 
-def _random_folds(n: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).permutation(n) % FOLDS
+def image_folds(families: Sequence[str], n_images: Sequence[int]) -> list[np.ndarray]:
+    """Return the fold, 0 to `FOLDS` - 1, of each image of each labelled set.
+
+    Folds are of whole families; with a single family of the images of each set at random.
+    """
+    different = sorted(set(families))
+    if len(different) > 1:
+        numbers = [different.index(of) % FOLDS for of in families]
+        return [np.full(n, fold) for n, fold in zip(n_images, numbers, strict=True)]
+    return [np.random.default_rng(k).permutation(n) % FOLDS for k, n in enumerate(n_images)]
 
 
 def pairs_of(site: LabelledSite, *, everywhere: bool) -> Iterator[Pair]:

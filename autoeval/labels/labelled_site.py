@@ -4,20 +4,71 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.data.predictions.reading import file_of
 from autoeval.errors import InputError
 from autoeval.labels.pool import Pool
-from autoeval.metrics.by_category import match_categories, rank_categories
-from autoeval.metrics.influence import influence_function
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections, influence_function
+from autoeval.metrics.coco_matching import match_categories, rank_categories, top_detections
+
+MODEL, PSEUDO = "model", "pseudo"
+CONFIDENT = 0.3  # pseudo-labels over it count as labels
+
+
+def control_variates(
+    expected: RankedDetections, by_pseudo_labels: RankedDetections | None = None
+) -> dict[str, np.ndarray]:
+    """Predict the influence of each image on the average precision of a category.
+
+    Parameters
+    ----------
+    expected : RankedDetections
+        The boxes on M images, with probabilities in place of labels; see
+        `autoeval.labels.box_model.BoxModel.rankings`.
+    by_pseudo_labels : RankedDetections, optional
+        The same boxes, with the confident ones of another detector in place of labels; see
+        `rank_by_pseudo_labels`. The second prediction gets the standard deviation of the first:
+        where that detector finds little, each of its boxes would count for too much.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (10, M)
+        `MODEL`, and `PSEUDO` where there are pseudo-labels, at each IoU threshold; 0 where no
+        object is expected.
+    """
+    first = np.nan_to_num(influence_function(expected))
+    if by_pseudo_labels is None:
+        return {MODEL: first}
+    second = np.nan_to_num(influence_function(by_pseudo_labels))
+    own = second.mean(axis=0).std()
+    return {MODEL: first, PSEUDO: second * (first.mean(axis=0).std() / own if own > 0 else 0.0)}
+
+
+def rank_by_pseudo_labels(found: Predictions, pseudo_labels: Predictions) -> list[RankedDetections]:
+    """Rank the boxes of each category, with the confident ones of another detector as labels.
+
+    Parameters
+    ----------
+    found : Predictions
+    pseudo_labels : Predictions
+        On the same images, in the same order and categories.
+    """
+    sure = pseudo_labels.where(pseudo_labels.scores > CONFIDENT)
+    boxes, crowd = sure.boxes.astype(np.float64), np.zeros(len(sure), bool)
+    truth = Truth(sure.images, sure.categories, sure.image, sure.label, boxes, crowd)
+    return rank_categories(found, truth)
+
 
 FOUND = ("image", "label", "boxes", "scores")
 LABELLED = ("image", "label", "boxes", "crowd")
@@ -102,3 +153,56 @@ def unpack_site(content: bytes, name: str, family: str) -> LabelledSite:
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"The boxes of source '{name}' cannot be read: {error}.") from error
     return LabelledSite(name, family, pool, truth)
+
+
+def read_pseudo_labels(
+    file: str | os.PathLike[str], pool: Predictions, words: Mapping[str, str] | None = None
+) -> Predictions:
+    """Read the predictions of a second detector on the images of a pool.
+
+    Parameters
+    ----------
+    file : path-like
+        COCO results, see `autoeval.data.predictions.read_predictions`.
+    pool : Predictions
+    words : mapping of str to str, optional
+        Category of the pool for each word of the second detector that counts; by default equal
+        words.
+
+    Returns
+    -------
+    Predictions
+        Of the images and categories of the pool.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is of other images, or has none of the words.
+    """
+    found = read_predictions(file, images=pool.images, where="the pool")
+    words = words or {name: name for name in pool.categories}
+    known = {word: name for word, name in words.items() if name in pool.categories}
+    own = found.as_categories(pool.categories, known)
+    return own.where(top_detections(own.image, own.label, own.scores))
+
+
+def with_pseudo_labels(
+    site: LabelledSite, folder: Path, words: Mapping[str, str] | None = None
+) -> LabelledSite:
+    """Add the predictions of a second detector on the images of a site.
+
+    Parameters
+    ----------
+    site : LabelledSite
+    folder : Path
+        Holds, at any depth, one COCO results file a site: ``NAME.json``.
+    words : mapping of str to str, optional
+        See `read_pseudo_labels`.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or several.
+    """
+    file = file_of(site.name, folder)
+    return replace(site, pseudo_labels=read_pseudo_labels(file, site.pool.found, words))

@@ -11,9 +11,9 @@ from typing_extensions import Self
 from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.control_variates import MODEL, PSEUDO
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import balanced_order
+from autoeval.labels.labelled_site import MODEL, PSEUDO
 from autoeval.labels.pool import Pool
 from autoeval.labels.sample_size import Outlook
 from autoeval.labels.value_with_error import NOTHING, ValueWithError

@@ -2,17 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from autoeval.boxes import overlapping_pairs
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.labels.box_features import box_features, feature_names
 from autoeval.metrics.coco_matching import top_detections
+
+OF_BOX = (
+    "score",
+    "log_odds",
+    "size",
+    "aspect",
+    "rank",
+    "confident_boxes",
+    "best_score",
+    "overlap_above",
+    "overlap_below",
+    "at_edge",
+)
+OF_PASS = {
+    "perturbed": ("dropout_overlap", "dropout_score", "dropout_spread"),
+    "half_size": ("half_overlap", "half_score"),
+}
+"""Features that need another pass than the clean one, by the name of that pass."""
+
+CONFIDENT = 0.3
+EDGE = 3.0  # pixels
+ANY = float(np.finfo(np.float64).tiny)  # smallest overlap
+
+
+def feature_names(passes: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the columns of `box_features` for the clean pass and some others."""
+    passes = set(passes)
+    return (*OF_BOX, *(name for of, names in OF_PASS.items() if of in passes for name in names))
+
+
+def passes_of(names: Iterable[str]) -> frozenset[str]:
+    """Return the passes beside the clean one that features need."""
+    names = set(names)
+    return frozenset(of for of, columns in OF_PASS.items() if names & set(columns))
+
+
+def box_features(
+    found: Predictions,
+    sizes: np.ndarray,
+    perturbed: Sequence[Predictions] = (),
+    half_size: Predictions | None = None,
+) -> np.ndarray:
+    """Describe boxes, each among the others of its category in its image.
+
+    Parameters
+    ----------
+    found : Predictions
+        N boxes on M images.
+    sizes : ndarray of shape (M, 2)
+        Height and width of each image in pixels.
+    perturbed : sequence of Predictions
+        Boxes on the same images under feature dropout, one for each repeat.
+    half_size : Predictions, optional
+        Boxes on the same images at half the size.
+
+    Returns
+    -------
+    ndarray of shape (N, F), float64
+        Columns as in `feature_names`: score and its log-odds; logarithm of the side relative to the
+        image and of the aspect ratio; logarithm of the rank among the boxes of its category in the
+        image and of the number of confident ones; the best score among them; the largest IoU with a
+        more and a less confident one; whether the box ends at the edge. For each other pass: IoU
+        and score of the box that overlaps it and is confident, and how the score varies.
+    """
+    sizes = sizes[found.image]
+    columns = [*_of_one_box(found, sizes), *_of_its_group(found), _at_edge(found, sizes)]
+    if perturbed:
+        again = [_in_other_pass(found, other) for other in perturbed]
+        overlaps, scores = (np.array(part) for part in zip(*again, strict=True))
+        columns += [overlaps.mean(axis=0), scores.mean(axis=0), scores.std(axis=0)]
+    if half_size is not None:
+        columns += _in_other_pass(found, half_size)
+    return np.stack(columns, axis=1)
+
+
+def _of_one_box(found: Predictions, sizes: np.ndarray) -> list[np.ndarray]:
+    scores = found.scores.astype(np.float64)
+    inside = np.clip(scores, 1e-3, 1 - 1e-3)
+    sides = (found.boxes[:, 2:] - found.boxes[:, :2]).astype(np.float64)
+    width, height = np.maximum(sides, 1e-3).T
+    side = 0.5 * np.log(np.clip(width * height / sizes.prod(axis=1), 1e-6, 1))
+    aspect = np.clip(np.log(width / height), -3, 3)
+    return [scores, np.log(inside / (1 - inside)), side, aspect]
+
+
+def _of_its_group(found: Predictions) -> list[np.ndarray]:
+    """Compare each box with those of its category in its image."""
+    scores, n = found.scores.astype(np.float64), len(found)
+    group = np.unique(_group(found, found), return_inverse=True)[1]
+    order = np.lexsort((-scores, group))
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n) - np.searchsorted(group[order], group[order])
+    confident = np.bincount(group, scores > CONFIDENT, minlength=1)
+    best = np.zeros(len(confident))
+    np.maximum.at(best, group, scores)
+    boxes = found.boxes.astype(np.float64)
+    a, b, overlap = overlapping_pairs(boxes, group, boxes, group, least=ANY)
+    above, below = np.zeros(n), np.zeros(n)
+    is_above, is_below = rank[b] < rank[a], rank[b] > rank[a]
+    np.maximum.at(above, a[is_above], overlap[is_above])
+    np.maximum.at(below, a[is_below], overlap[is_below])
+    return [np.log1p(rank), np.log1p(confident[group]), best[group], above, below]
+
+
+def _at_edge(found: Predictions, sizes: np.ndarray) -> np.ndarray:
+    near = found.boxes[:, :2].min(axis=1) < EDGE
+    far = (found.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
+    return (near | far).astype(np.float64)
+
+
+def _in_other_pass(found: Predictions, other: Predictions) -> list[np.ndarray]:
+    """IoU and score of the overlapping box of another pass, (N,) each; 0 where there is none.
+
+    Of several the one with the largest product of the IoU and half of one plus its score.
+    """
+    a, b, overlap = overlapping_pairs(
+        found.boxes.astype(np.float64),
+        _group(found, found),
+        other.boxes.astype(np.float64),
+        _group(other, found),
+        least=ANY,
+    )
+    likeness = overlap * (0.5 + 0.5 * other.scores[b])
+    order = np.lexsort((-likeness, a))
+    first = np.append(True, np.diff(a[order]) > 0)[: len(order)]
+    chosen = order[first]
+    reached, score = np.zeros(len(found)), np.zeros(len(found))
+    reached[a[chosen]] = overlap[chosen]
+    score[a[chosen]] = other.scores[b[chosen]] * (overlap[chosen] > CONFIDENT)
+    return [reached, score]
+
+
+def _group(boxes: Predictions, like: Predictions) -> np.ndarray:
+    """Return a number for each image and category, (N,)."""
+    return boxes.image * len(like.categories) + boxes.label
 
 
 @dataclass(frozen=True, eq=False)

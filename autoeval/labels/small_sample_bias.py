@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
 
 LARGEST_SHARE = 0.5  # of the value that may be subtracted
 SAMPLE_SIZES = (10, 20)
@@ -60,12 +60,6 @@ def fit_small_sample_bias(
 
     With a single family it is shrunk to `USUAL`: where images hold many objects, the excess is
     small, is mostly not in proportion to 1 / G, and a b from there is wrong elsewhere.
-
-    Parameters
-    ----------
-    measured : sequence of tuple of float
-        See `measure_small_sample_bias`.
-    families : sequence of str
 
     Examples
     --------

@@ -9,8 +9,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Detections
-from autoeval.metrics.by_category import rank_categories
-from autoeval.metrics.coco_matching import IOU_THRESHOLDS
+from autoeval.metrics.coco_matching import IOU_THRESHOLDS, rank_categories
 from autoeval.targets import AP_TARGETS
 
 
@@ -46,10 +45,8 @@ class MeanAP:
 
         Parameters
         ----------
-        found : Detections
         boxes : ndarray of shape (M, 4)
             Labelled boxes as xyxy, pixels.
-        labels : ndarray of shape (M,), int
         iscrowd : ndarray of shape (M,), bool
             Regions in which detections are ignored.
         """

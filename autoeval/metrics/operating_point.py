@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.targets import OperatingPoint
 
 SHARE_OF_BOXES = {"precision": 1.0, "recall": 0.0, "f1": 0.5}  # a
@@ -37,10 +37,6 @@ def image_counts(ranking: RankedDetections, score_thr: float, level: int = 0) ->
         Boxes with a higher score count, compared in the precision of the scores.
     level : int
         Which IoU threshold of the ranking.
-
-    Returns
-    -------
-    ndarray of shape (3, N)
 
     Examples
     --------
@@ -64,7 +60,6 @@ def value_of(measure: str, counts: np.ndarray, weights: np.ndarray | None = None
 
     Parameters
     ----------
-    measure : {"precision", "recall", "f1"}
     counts : ndarray of shape (3, N)
         See `image_counts`; of several categories their sum (micro average).
     weights : ndarray of shape (N,), optional
@@ -89,11 +84,6 @@ def influence_on(measure: str, counts: np.ndarray, weights: np.ndarray | None = 
 
     with W the sum of the weights: the linearisation of a ratio estimator (Särndal et al. 1992,
     section 5.6).
-
-    Parameters
-    ----------
-    measure, counts, weights
-        See `value_of`.
 
     Returns
     -------

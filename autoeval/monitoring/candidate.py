@@ -15,9 +15,8 @@ from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.prediction_files import PathLike
 from autoeval.estimation.site import Categories, Site
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.site_boxes import PathLike, SiteBoxes
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.periods import in_time
 

@@ -1,19 +1,13 @@
 """Regression of accuracy on scores over (place, category) pairs: pure functions on arrays.
 
 `MixedModel` (``mixed_model.py``, which states the model) is fitted on `Pairs` and predicts a
-`Mixture`, which `predict_intervals` turns into values and intervals; `leave_one_group_out` leaves
-families out.
-Needs numpy and scipy alone.
+`Mixture`, which `predict_intervals` turns into values and intervals. Needs numpy and scipy alone.
 """
 
-from autoeval.regression.leave_one_group_out import leave_one_group_out, split_groups
 from autoeval.regression.mixed_model import MixedModel
-from autoeval.regression.mixture import Mixture
-from autoeval.regression.pairs import Pairs
-from autoeval.regression.prediction_interval import PredictionInterval, predict_intervals
-from autoeval.regression.regression_prior import Prior
-from autoeval.regression.scaling import Scaling
-from autoeval.regression.variances import Variances, possible_variances
+from autoeval.regression.pairs import Pairs, Scaling
+from autoeval.regression.prediction_interval import Mixture, PredictionInterval, predict_intervals
+from autoeval.regression.variances import Prior, Variances, possible_variances
 
 __all__ = [
     "MixedModel",
@@ -23,8 +17,6 @@ __all__ = [
     "Prior",
     "Scaling",
     "Variances",
-    "leave_one_group_out",
     "possible_variances",
     "predict_intervals",
-    "split_groups",
 ]

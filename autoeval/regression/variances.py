@@ -1,12 +1,62 @@
-"""How far accuracies may lie off the line: possibilities, each with its prior weight."""
+"""The prior of the regression, the variances that it averages over, and their covariance."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from autoeval.regression.regression_prior import Prior
+from autoeval.regression.pairs import Pairs, same
+
+Shares = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The numbers behind `MixedModel`, fitted on a panel of detectors.
+
+    See docs/explanation/calibration.md.
+
+    Parameters
+    ----------
+    intercept, intercept_std : float
+        Accuracy of a pair whose scores are in their middle.
+    slopes : tuple of float
+        Mean slope of each score, in units of its scale.
+    calibration_std : float
+        Of the intercept where the calibration rests on one pair; with n pairs it is divided by the
+        root of n.
+    slope_std : float
+        Standard deviation of each slope.
+    categories : mapping of str to float
+        What is known of categories by name: the mean of their effect.
+    spread, spread_log_std : float
+        Standard deviation of pairs around the line, all effects together: median and standard
+        deviation of the logarithm of a log-normal distribution.
+    shares : tuple of (family, place, category, pair)
+        How the square of that spread divides.
+    bending : float
+        Variance of each slope from family to family, as a share of that square.
+    of_one_image : float
+        Standard deviation of average precision because it is measured on one image.
+    guess : float
+        Number of pairs that the first guess of the spread of accuracies counts as.
+    """
+
+    slopes: tuple[float, ...]
+    intercept: float = 0.3
+    intercept_std: float = 0.03
+    calibration_std: float = 0.2
+    slope_std: float = 0.015
+    categories: Mapping[str, float] = field(default_factory=dict)
+    spread: float = 0.1
+    spread_log_std: float = 0.3
+    shares: Shares = (0.4, 0.1, 0.1, 0.4)
+    bending: float = 0.03
+    of_one_image: float = 0.3
+    guess: float = 10.0
+
 
 SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
 
@@ -52,3 +102,48 @@ def possible_variances(prior: Prior) -> tuple[Variances, ...]:
         )
         for spread in SPREADS
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What N pairs have in common with M others: everything but the variances.
+
+    Parameters
+    ----------
+    line : ndarray of shape (N, M)
+        Products of scores, in units of their scale.
+    family, place, category, pair : ndarray of shape (N, M)
+        1 where they share one, else 0. A pair is shared by other images of a place and category.
+    """
+
+    line: np.ndarray
+    family: np.ndarray
+    place: np.ndarray
+    category: np.ndarray
+    pair: np.ndarray
+
+    @classmethod
+    def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
+        """Compare pairs, given scaled scores `x` (N, P) and (M, P)."""
+        family = same(a.family, b.family)
+        place = family & same(a.place, b.place)
+        category = same(a.category, b.category)
+        line, pair = x[0] @ x[1].T, place & category
+        return cls(line, 1.0 * family, 1.0 * place, 1.0 * category, 1.0 * pair)
+
+    def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
+        """Return the covariance (N, M), without what each pair has on its own.
+
+        Parameters
+        ----------
+        variances : Variances
+        intercept : float
+            Variance of the intercept.
+        """
+        return (
+            intercept
+            + variances.slope * self.line
+            + (variances.family + variances.bending * self.line) * self.family
+            + variances.place * self.place
+            + variances.category * self.category
+        )

@@ -94,7 +94,6 @@ class Page:
         ----------
         name : str
             What it is.
-        value : str
         interval : str
             The interval in words, or why there is none.
         note : str
@@ -159,11 +158,10 @@ class Page:
         self.blocks.append(Block("figure", figure_uri(figure, image_format), caption))
 
     def add_scatter(self, chart: ScatterChart, caption: str = "") -> None:
-        """Add a scatter plot that tells what each point is, and lets the reader choose the score.
+        """Add a scatter plot that names each point, and lets the reader choose the score.
 
         Parameters
         ----------
-        chart : ScatterChart
         caption : str
             Shown below, and read out in place of the picture.
         """
@@ -174,7 +172,6 @@ class Page:
 
         Parameters
         ----------
-        board : Board
         caption : str
             Shown above.
         """

@@ -46,7 +46,6 @@ class Report:
 
     Parameters
     ----------
-    title : str
     sections : sequence of Section
         What matters most comes first: on top of the page, and last on the terminal, where the eye
         is.
@@ -87,14 +86,14 @@ class Report:
             The page, the folder of its parts, the JSON file.
         """
         page = page or folder / "report.html"
-        beside = page.with_suffix("")
+        parts = page.with_suffix("")
         for section in self.sections:
             for part in section.parts():
-                part.write(beside)
+                part.write(parts)
             for name, figure in section.figures():
-                write_figure(beside / f"{name}.png", figure)
+                write_figure(parts / f"{name}.png", figure)
         self.page().write(page)
-        return [page, beside, write_json(folder / "result.json", self.to_dict())]
+        return [page, parts, write_json(folder / "result.json", self.to_dict())]
 
 
 def printed_text(report: Report, written: Iterable[Path], *, as_json: bool = False) -> str:
@@ -105,7 +104,7 @@ def printed_text(report: Report, written: Iterable[Path], *, as_json: bool = Fal
 
 
 def written_files(paths: Iterable[Path]) -> str:
-    """Tell on the terminal which files a command wrote."""
+    """Name the files that a command wrote, for the terminal."""
     return "written:\n" + "\n".join(f"  {path}" for path in paths)
 
 
@@ -157,8 +156,6 @@ class Remarks(Section):
     ----------
     name : str
         Its key among the plain values.
-    heading : str
-    lines : sequence of str
     """
 
     name: str
@@ -188,13 +185,11 @@ class StudyReport:
     ----------
     name : str
         Of its files.
-    title : str
     about : str
         What was measured, and how to read it.
-    figure : Figure
     parts : sequence of Part
         Its tables.
-    problems : sequence of str
+    warnings : sequence of str
         What was left out.
     """
 
@@ -203,7 +198,7 @@ class StudyReport:
     about: str
     figure: Figure
     parts: Sequence[Part]
-    problems: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``NAME.png``, ``NAME.md`` and the CSV file of each table; return them."""
@@ -218,7 +213,7 @@ class StudyReport:
     def markdown(self) -> str:
         """Return title, words and tables as Markdown."""
         tables = [to_markdown(format_cells(p.for_people, p.formats)) for p in self.parts]
-        left_out = [f"Left out: {problem}" for problem in self.problems]
+        left_out = [f"Left out: {warning}" for warning in self.warnings]
         return "\n\n".join([f"# {self.title}", self.about, *tables, *left_out]) + "\n"
 
     def text(self) -> str:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from autoeval.data.wording import listed
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.metasets.looking import SMALL_AREA, Examined, Look, copies_across, n_alike
+from autoeval.metasets.inspection import SMALL_AREA, Examined, Look, copies_across, n_alike
 from autoeval.report.sections import Section
 from autoeval.report.tables import counted, format_cells, to_terminal
 
@@ -80,26 +80,26 @@ class Plan(Section):
 
 
 def _interval_at_best(n_families: int, level: float = LEVEL) -> str:
-    """Say how wide an interval by family is beside the error on families left out.
+    """Return the width of an interval by group, and the error on groups left out.
 
-    It is ±t(m - 1) times the root of the mean squared error where families are too few for the
+    It is ±t(m - 1) times the root of the mean squared error where groups are too few for the
     jackknife+, which needs the largest errors themselves; see `source_interval`.
 
     Examples
     --------
     >>> _interval_at_best(2)
-    'Fewer than 3 families: there will be no interval.'
+    'Fewer than 3 groups: there will be no interval.'
     """
     if n_families < MIN_SOURCES:
-        return f"Fewer than {MIN_SOURCES} families: there will be no interval."
+        return f"Fewer than {MIN_SOURCES} groups: there will be no interval."
     factor = float(stats.t.ppf((1 + level) / 2, n_families - 1))
     ideal = float(stats.norm.ppf((1 + level) / 2))
     needed = " and ".join(
         f"±{100 * aim:.0f} points needs errors of {100 * aim / factor:.1f}" for aim in _AIMS
     )
     return (
-        f"With {n_families} families the {level:.0%} interval is about ±{factor:.2f} times the "
-        f"typical error on a family left out (±{ideal:.2f} with very many): {needed}."
+        f"With {n_families} groups the {level:.0%} interval is about ±{factor:.2f} times the "
+        f"typical error on a group left out (±{ideal:.2f} with very many): {needed}."
     )
 
 
@@ -116,7 +116,6 @@ class Sources(Section):
 
     Parameters
     ----------
-    sources : sequence of Examined
     new : Look, optional
         The new images.
     """

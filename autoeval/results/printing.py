@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from autoeval.estimation.fit_result import FitResult
+from autoeval.estimation.evaluation import FitResult
 from autoeval.report.sections import Report, written_files
 
 
@@ -23,7 +23,6 @@ def print_report(
 
     Parameters
     ----------
-    report : Report
     folder : Path
         Where ``result.json`` and the page go.
     fit : FitResult, optional

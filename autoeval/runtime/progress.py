@@ -26,7 +26,6 @@ class Forecast:
 
     Parameters
     ----------
-    total : int
     what : str
         What is being done.
     items : str
@@ -79,7 +78,7 @@ class Forecast:
 
 
 def duration(seconds: float) -> str:
-    """Write a time in the unit in which people would tell it.
+    """Write a time in the unit that people would use.
 
     Examples
     --------

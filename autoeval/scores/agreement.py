@@ -3,15 +3,87 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Detections, Evidence
 from autoeval.metrics.average_precision import average_precision
-from autoeval.scores.base import Score
-from autoeval.scores.matched_passes import BITS, CONFIDENT, MatchedPasses
+from autoeval.metrics.coco_matching import IOU_THRESHOLDS, match_detections, top_detections
+from autoeval.scores.base import RatioScore, Score, rising
+from autoeval.scores.registry import register
+
+CONFIDENT = (0.2, 0.3, 0.4, 0.5)
+BITS = np.left_shift(1, np.arange(len(IOU_THRESHOLDS))).astype(np.uint16)
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedPasses:
+    """Boxes of P passes (N,), and the confident ones that stand for the truth (M,).
+
+    Parameters
+    ----------
+    n_passes : int
+    at, labels : ndarray of shape (N,), int
+        Pass and category of each box; boxes come by both, best first.
+    scores : ndarray of shape (N,), float32
+    matched : ndarray of shape (T, N), uint16
+        Whether it is matched, for each of `CONFIDENT`; one of `BITS` for each IoU threshold.
+    true_at, true_labels : ndarray of shape (M,), int
+    counted : ndarray of shape (T, M), bool
+        Whether it is as confident as each of `CONFIDENT`.
+    """
+
+    n_passes: int
+    at: np.ndarray
+    labels: np.ndarray
+    scores: np.ndarray
+    matched: np.ndarray
+    true_at: np.ndarray
+    true_labels: np.ndarray
+    counted: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[Detections, Detections]]) -> Self:
+        """Match what each pass found (at least one) to the boxes that may stand for the truth."""
+        every = _every([found for found, _ in pairs])
+        at, labels, scores, _ = every
+        top = top_detections(at, labels, scores)
+        at, labels, scores, boxes = (column[top] for column in every)
+        true_at, true_labels, true_scores, true_boxes = _every([truth for _, truth in pairs])
+        counted = true_scores > np.array(CONFIDENT, true_scores.dtype)[:, None]
+        sure = counted[0]
+        true_at, true_labels, counted = true_at[sure], true_labels[sure], counted[:, sure]
+        several = 1 + max(labels.max(initial=0), true_labels.max(initial=0))
+        group, true_group = at * several + labels, true_at * several + true_labels
+        matched, _ = match_detections(boxes, group, true_boxes[sure], true_group, present=counted)
+        bits = (matched.swapaxes(1, 2) @ BITS.astype(np.int64)).astype(np.uint16)
+        return cls(len(pairs), at, labels, scores, bits, true_at, true_labels, counted)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Join at least one, in their order."""
+        ends = np.cumsum([part.n_passes for part in parts])
+        shifts = ends - [part.n_passes for part in parts]
+        together = {
+            name: np.concatenate([getattr(part, name) for part in parts], axis=-1)
+            for name in ("labels", "scores", "matched", "true_labels", "counted")
+        }
+        at, true_at = (
+            np.concatenate([getattr(p, name) + s for p, s in zip(parts, shifts, strict=True)])
+            for name in ("at", "true_at")
+        )
+        return cls(int(ends[-1]), at=at, true_at=true_at, **together)
+
+
+def _every(found: Sequence[Detections]) -> tuple[np.ndarray, ...]:
+    """Return number of the pass, labels, scores and boxes of all boxes."""
+    at = np.repeat(np.arange(len(found)), [len(boxes) for boxes in found])
+    fields = ("labels", "scores", "boxes")
+    return at, *(np.concatenate([getattr(boxes, name) for boxes in found]) for name in fields)
+
 
 TOGETHER = 64  # passes that are matched at once
 
@@ -107,3 +179,82 @@ def _mean_known(values: np.ndarray) -> np.ndarray:
     n_known = known.sum(axis=0)
     total = np.where(known, values, 0).sum(axis=0)
     return np.divide(total, n_known, out=np.full(total.shape, np.nan), where=n_known > 0).T
+
+
+@register
+class ScaleAP(Agreement):
+    """Agreement of the pass at half the input size; see `Agreement`."""
+
+    name = "scale_ap"
+    meaning = "average precision of the pass at half the size, confident clean boxes being true"
+    features = rising(*at_confidences("scale_ap"))
+    needs = frozenset({"half_size"})
+    source = "this project"
+
+    def again(self, evidence: Evidence) -> Iterator[Detections]:
+        """Yield the boxes found at half the size."""
+        yield evidence.require("half_size")
+
+
+@register
+class StabilityAP(Agreement):
+    """Agreement of the passes under feature dropout; see `Agreement`."""
+
+    name = "stability_ap"
+    meaning = "average precision of the pass under dropout, confident clean boxes being true"
+    features = rising(*at_confidences("stability_ap"))
+    needs = frozenset({"perturbed"})
+    source = "this project"
+
+    def again(self, evidence: Evidence) -> Iterator[Detections]:
+        """Yield the boxes of each perturbed pass."""
+        yield from evidence.perturbed
+
+
+@register
+class TeacherAP(Agreement):
+    """Average precision of the clean boxes, the confident boxes of a teacher being the truth.
+
+    A small detector that is deployed can so be judged offline by a large one. See `Agreement`; here
+    the confidences are those of the teacher.
+    """
+
+    name = "teacher_ap"
+    meaning = "average precision, the confident boxes of a teacher being true"
+    features = rising(*at_confidences("teacher_ap"))
+    needs = frozenset({"teacher"})
+    source = "this project"
+
+    def truth(self, evidence: Evidence) -> Detections:
+        """Return what the teacher found."""
+        return evidence.require("teacher")
+
+    def again(self, evidence: Evidence) -> Iterator[Detections]:
+        """Yield what the detector itself found."""
+        yield evidence.clean
+
+
+@register
+class ScaleCount(RatioScore):
+    r"""Confident boxes at half the input size for each one at full size.
+
+    .. math:: \frac{\sum_i |\{j : s'_{ij} > t\}|}{\sum_i |\{j : s_{ij} > t\}|}
+
+    with s' the scores at half the size, for each t of `CONFIDENT`. It falls where objects are
+    small: they are the first to be lost. NaN where nothing is that confident.
+    """
+
+    name = "scale_count"
+    meaning = "confident boxes at half the size, for each at full size"
+    features = rising(*at_confidences("scale_count"))
+    needs = frozenset({"half_size"})
+    source = "this project"
+
+    def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of confident boxes of one image, at half and at full size, (T,)."""
+        return _confident(evidence.require("half_size")), _confident(evidence.clean)
+
+
+def _confident(boxes: Detections) -> np.ndarray:
+    least = np.array(CONFIDENT, boxes.scores.dtype)[:, None]
+    return (boxes.scores > least).sum(axis=1)

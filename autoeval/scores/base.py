@@ -5,15 +5,107 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from typing_extensions import Self
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Evidence
-from autoeval.scores.context import ScoreContext
-from autoeval.scores.direction import Direction
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.scores.feature_statistics import FeatureStatistics
+
+
+class Direction(IntEnum):
+    """The sign of a score's slope against accuracy, where theory tells it.
+
+    Examples
+    --------
+    >>> str(Direction.FALLS), Direction.FALLS * 2
+    ('falls', -2)
+    """
+
+    RISES = 1
+    FALLS = -1
+    UNKNOWN = 0
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+def rising(*features: str) -> dict[str, Direction]:
+    """Declare features that rise with accuracy; see `Score.features`."""
+    return dict.fromkeys(features, Direction.RISES)
+
+
+def falling(*features: str) -> dict[str, Direction]:
+    """Declare features that fall as accuracy rises."""
+    return dict.fromkeys(features, Direction.FALLS)
+
+
+def undirected(*features: str) -> dict[str, Direction]:
+    """Declare features of which theory does not tell how they go with accuracy."""
+    return dict.fromkeys(features, Direction.UNKNOWN)
+
+
+THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(20))
+"""0, .05, ..., .95."""
+
+
+def feature_names(name: str) -> tuple[str, ...]:
+    """Name the feature of each threshold.
+
+    Examples
+    --------
+    >>> feature_names("ps")[-1]
+    'ps@0.95'
+    """
+    return tuple(f"{name}@{threshold:.2f}" for threshold in THRESHOLDS)
+
+
+def exceed(values: np.ndarray) -> np.ndarray:
+    """Say which values exceed which threshold.
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        The comparison is made in their own precision: a float32 .3 does not exceed .3.
+
+    Returns
+    -------
+    ndarray of shape (T, N), bool
+    """
+    return values > np.array(THRESHOLDS, values.dtype)[:, None]
+
+
+@dataclass(frozen=True)
+class ScoreContext:
+    """What a pass knows that scores may ask for.
+
+    Parameters
+    ----------
+    stability : BoxStabilitySettings
+        How boxes are compared; its ``score_thr`` holds for every score.
+    reference : FeatureStatistics, optional
+        Features of the detector's training domain.
+    source_threshold : float, optional
+        Confidence threshold fitted on labelled source data.
+    calibration : ScoreCalibration, optional
+        From confidences to true-positive probabilities, fitted on labelled source data.
+    """
+
+    stability: BoxStabilitySettings
+    reference: FeatureStatistics | None = None
+    source_threshold: float | None = None
+    calibration: ScoreCalibration | None = None
+
+    @property
+    def score_thr(self) -> float:
+        """Only boxes with a score above it count."""
+        return self.stability.score_thr
 
 
 class Score(ABC):

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 
+import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Detections, Evidence
-from autoeval.scores.base import RatioScore, observed_sum
+from autoeval.scores.base import (
+    THRESHOLDS,
+    RatioScore,
+    ScoreContext,
+    exceed,
+    feature_names,
+    observed_sum,
+    rising,
+    undirected,
+)
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.context import ScoreContext
-from autoeval.scores.direction import rising
 from autoeval.scores.registry import register, scores
 
 
@@ -105,3 +114,171 @@ class BoxStability(ImageStability):
     def stability(self, clean: Detections, perturbed: Detections) -> float:
         """Return the mean overlap of the matched pairs."""
         return box_stability(clean, perturbed, self.settings)
+
+
+STRICT = BoxStabilitySettings(empty="zero", normalise="max")
+
+
+@register
+class StrictBoxStability(BoxStability):
+    """Box stability in which a lost box has overlap 0, and so has an image without boxes.
+
+    Its settings are its own, whatever those of the pass. See `BoxStability`.
+    """
+
+    name = "bos_strict"
+    meaning = "box stability in which lost boxes and empty images count against it"
+    features = rising("bos_strict")
+    source = "Yang et al. 2024, section 3, divided by the larger number of boxes"
+
+    def __init__(self, settings: BoxStabilitySettings = STRICT) -> None:
+        super().__init__(settings)
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score with its own settings."""
+        return cls()
+
+
+@register
+class ViewConsistency(RatioScore):
+    r"""Mean IoU of the boxes of an image with those of photometrically altered views of it.
+
+    .. math:: VC = \frac{1}{M} \sum_{i=1}^{M} \frac{1}{P_i} \sum_{p=1}^{P_i} IoU_{ip}
+
+    over the P matched pairs of each of the M (image, view) with boxes on both sides:
+    `box_stability` with views in the place of perturbed passes and IoU as the overlap.
+
+    Parameters
+    ----------
+    settings : BoxStabilitySettings, optional
+        Apart from its ``cost`` and ``empty``.
+    """
+
+    name = "view_consistency"
+    meaning = "how well boxes stay put when light and colour of the image change"
+    features = rising("view_consistency")
+    needs = frozenset({"views"})
+    source = "this project, after the matching of Yang et al. 2024, section 3"
+
+    def __init__(self, settings: BoxStabilitySettings | None = None) -> None:
+        self.settings = replace(settings or BoxStabilitySettings(), cost="iou", empty="skip")
+        super().__init__(score_thr=self.settings.score_thr)
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score with the settings of the pass."""
+        return cls(context.stability)
+
+    def measure(self, evidence: Evidence) -> tuple[float, int]:
+        """Return the sum over the views that have boxes, and their number."""
+        views = evidence.views
+        return observed_sum([box_stability(evidence.clean, view, self.settings) for view in views])
+
+
+def confidence_stability(
+    clean: Detections, perturbed: Detections, settings: BoxStabilitySettings | None = None
+) -> float:
+    """Stability of the scores of one image: one less the mean change of a score.
+
+    Pairs are those of box stability, matched by box: matching on signed differences of scores makes
+    every assignment tie. Source: Yang et al. 2024, section 5.1, "variant study".
+
+    Parameters
+    ----------
+    clean, perturbed : Detections
+        Boxes of the unperturbed and of the perturbed network.
+    settings : BoxStabilitySettings, optional
+        ``normalise`` plays no part.
+
+    Returns
+    -------
+    float
+        Where nothing can be matched, 0 or NaN as ``settings.empty`` says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> box, label = np.array([[0, 0, 2, 2]]), np.array([0])
+    >>> first, second = (Detections(box, np.array([s]), label) for s in (.75, .5))
+    >>> confidence_stability(first, second)
+    0.75
+    """
+    settings = settings or BoxStabilitySettings()
+    changes = settings.match(clean, perturbed).score_changes
+    if not len(changes):
+        return 0.0 if settings.empty == "zero" else math.nan
+    return 1 - math.fsum(changes) / len(changes)
+
+
+@register
+class ConfidenceStability(ImageStability):
+    r"""Mean confidence stability of a set of images.
+
+    .. math:: CS = 1 - \frac{1}{M} \sum_{i=1}^{M} \frac{1}{P_i} \sum_{p=1}^{P_i} |s_{ip} - s'_{ip}|
+
+    over the P matched pairs of each of the M (image, repeat). One without pairs has stability 0,
+    or is not among the M where ``empty`` is ``"skip"``.
+    """
+
+    name = "confidence_stability"
+    meaning = "how well confidences stay put under feature dropout"
+    features = rising("confidence_stability")
+    source = "Yang et al. 2024, section 5.1"
+    revision = 2
+
+    def stability(self, clean: Detections, perturbed: Detections) -> float:
+        """Return one less the mean change of the scores of the matched pairs."""
+        return confidence_stability(clean, perturbed, self.settings)
+
+
+@register
+class CountStability(RatioScore):
+    r"""Stability of a detector's counts under feature dropout.
+
+    With n clean and n' perturbed boxes over a threshold, the change of an image's count is
+    \|n - n'\| / max(n, n'), and 0 where both are 0. Two features for each τ of `THRESHOLDS`, both
+    in [0, 1] and larger where counts are more stable:
+
+    ``count_stability@τ``
+        1 - mean change over (image, repeat).
+    ``count_stability_pooled@τ``
+        1 - Σ \|n - n'\| / Σ max(n, n') over (image, repeat), in which images count by their boxes
+        and those without any say nothing; NaN where there is no box at all.
+
+    Boxes under ``score_thr`` never count, whatever τ.
+
+    Examples
+    --------
+    >>> many = Detections(np.zeros((4, 4)), np.full(4, .9), np.zeros(4))
+    >>> score = CountStability()
+    >>> score.update(Evidence("street", (9, 9), many, (many[:3],)))
+    >>> score.update(Evidence("lawn", (9, 9), many[:0], (many[:0],)))
+    >>> features = score.compute()
+    >>> features["count_stability@0.30"], features["count_stability_pooled@0.30"]
+    (0.875, 0.75)
+    """
+
+    name = "count_stability"
+    meaning = "how well the number of boxes stands up to feature dropout"
+    features = undirected(
+        *feature_names("count_stability"), *feature_names("count_stability_pooled")
+    )
+    needs = frozenset({"perturbed"})
+    source = "this project"
+
+    def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums over repeats of what stayed, and their denominators, (2T,)."""
+        clean = self._counts(evidence.clean)
+        perturbed = np.array([self._counts(boxes) for boxes in evidence.perturbed])
+        perturbed = perturbed.reshape(-1, len(THRESHOLDS))
+        fewer, more = np.minimum(clean, perturbed), np.maximum(clean, perturbed)
+        unchanged = np.divide(fewer, more, out=np.ones(more.shape), where=more > 0)
+        repeats = np.full(len(THRESHOLDS), len(perturbed))
+        return (
+            np.concatenate([unchanged.sum(axis=0), fewer.sum(axis=0)]),
+            np.concatenate([repeats, more.sum(axis=0)]),
+        )
+
+    def _counts(self, boxes: Detections) -> np.ndarray:
+        return exceed(boxes.above(self.score_thr).scores).sum(axis=1)

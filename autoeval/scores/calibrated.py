@@ -11,17 +11,14 @@ from typing_extensions import Self
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Evidence
-from autoeval.metrics.influence import influence_function
+from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.operating_point import (
     CountCurve,
     denominators,
     image_counts,
     value_of,
 )
-from autoeval.metrics.ranked_detections import RankedDetections
-from autoeval.scores.base import Score
-from autoeval.scores.context import ScoreContext
-from autoeval.scores.direction import rising
+from autoeval.scores.base import Score, ScoreContext, rising
 from autoeval.scores.registry import register
 from autoeval.targets import OperatingPoint
 

@@ -6,9 +6,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
-from autoeval.scores.base import RatioScore
-from autoeval.scores.context import ScoreContext
-from autoeval.scores.direction import rising
+from autoeval.scores.base import RatioScore, ScoreContext, rising
 from autoeval.scores.registry import register
 
 
@@ -48,11 +46,6 @@ class ContrastiveConfidence(RatioScore):
 
     Meant for detectors without non-maximum suppression, whose many unused queries are the
     negatives: no score threshold applies before it.
-
-    Parameters
-    ----------
-    threshold, weight : float
-        See `contrastive_confidence`.
     """
 
     name = "contrastive_confidence"

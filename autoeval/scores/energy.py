@@ -9,9 +9,7 @@ from scipy.special import logsumexp
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
-from autoeval.scores.base import Score
-from autoeval.scores.context import ScoreContext
-from autoeval.scores.direction import falling, undirected
+from autoeval.scores.base import Score, ScoreContext, falling, undirected
 from autoeval.scores.registry import register
 
 

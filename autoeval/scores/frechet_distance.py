@@ -9,9 +9,7 @@ from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.scores.base import Score
-from autoeval.scores.context import ScoreContext
-from autoeval.scores.direction import falling
+from autoeval.scores.base import Score, ScoreContext, falling
 from autoeval.scores.feature_statistics import FeatureStatistics
 from autoeval.scores.registry import register
 

@@ -9,8 +9,7 @@ from scipy.special import expit
 
 from autoeval.boxes import box_iou
 from autoeval.detections import Candidates, Evidence
-from autoeval.scores.base import RatioScore
-from autoeval.scores.direction import rising
+from autoeval.scores.base import RatioScore, rising
 from autoeval.scores.registry import register
 
 CENTRE, OVERLAP = 0.5, 0.5
@@ -32,10 +31,6 @@ def consistency_and_reliability(candidates: Candidates) -> tuple[float, float]:
     candidates of the image.
 
     Source: Yoo et al. 2025, section 4.
-
-    Parameters
-    ----------
-    candidates : Candidates
 
     Returns
     -------

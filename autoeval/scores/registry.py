@@ -14,8 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from autoeval.scores.base import Score
-from autoeval.scores.direction import Direction
+from autoeval.scores.base import Direction, Score
 
 S = TypeVar("S", bound=type[Score])
 DECLARED = ("name", "meaning", "features", "source")

@@ -2,21 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.detections import Evidence
-from autoeval.scores.base import Score
+from autoeval.detections import ARRAYS, BOXES, SEVERAL, Detections, Evidence
+from autoeval.errors import InputError
+from autoeval.scores.base import Score, ScoreContext
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.context import ScoreContext
 from autoeval.scores.feature_statistics import FeatureStatistics
-from autoeval.scores.finite import check_finite
 from autoeval.scores.registry import scores
-from autoeval.scores.resampling import resampled_counts
+
+
+def check_finite(evidence: Evidence) -> None:
+    """Make sure that every number of an image's evidence is finite.
+
+    Raises
+    ------
+    InputError
+        Naming the image and the field.
+    """
+    for name, values in _fields(evidence):
+        finite = np.isfinite(values)
+        if not finite.all():
+            raise InputError(
+                f"Expected finite numbers but {name} of image '{evidence.image_id}' holds "
+                f"{int(np.isnan(values).sum())} NaN and {int(np.isinf(values).sum())} infinite "
+                "values: look at this image and at the weights of the detector, and leave out "
+                "half precision."
+            )
+
+
+def _fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
+    groups: dict[str, Detections | None] = {}
+    for name in BOXES:
+        of = getattr(evidence, name)
+        groups |= {f"{name}[{k}]": d for k, d in enumerate(of)} if name in SEVERAL else {name: of}
+    for name, detections in groups.items():
+        if detections is not None:
+            yield f"{name}.boxes", detections.boxes
+            yield f"{name}.scores", detections.scores
+    for name in ARRAYS:
+        if getattr(evidence, name) is not None:
+            yield name, getattr(evidence, name)
+
+
+def resampled_counts(
+    n_items: int,
+    *,
+    resamples: int,
+    seed: int = 0,
+    blocks: np.ndarray | None = None,
+    dtype: type[np.integer] = np.int64,
+) -> np.ndarray:
+    """Draw `n_items` out of as many with replacement, many times.
+
+    Items that depend on each other are drawn together, block by block (Künsch 1989).
+
+    Parameters
+    ----------
+    n_items : int
+        At least 1.
+    resamples : int
+    seed : int
+    blocks : ndarray of shape (n_items,), int64, optional
+        Number of the block of each item, from 0 without gaps; by default each is its own.
+    dtype : type
+        Of the counts. ``numpy.uint8`` is enough: the probability that an item is drawn more than
+        255 times is below 1e-500 for any number of items.
+
+    Returns
+    -------
+    ndarray of shape (resamples, n_items) of `dtype`
+        How often each item was drawn; rows sum to `n_items` where blocks are of equal size.
+
+    Examples
+    --------
+    >>> resampled_counts(5, resamples=3).sum(axis=1)
+    array([5, 5, 5])
+    """
+    rng = np.random.default_rng(seed)
+    n_blocks = n_items if blocks is None else int(blocks.max()) + 1
+    shares = np.full(n_blocks, 1 / n_blocks)
+    drawn = np.empty((resamples, n_blocks), dtype)
+    for row in drawn:
+        row[:] = rng.multinomial(n_blocks, shares)
+    return drawn if blocks is None else drawn[:, blocks]
+
 
 T = TypeVar("T")
 

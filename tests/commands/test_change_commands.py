@@ -40,7 +40,7 @@ def test_slopes_are_fitted_printed_and_written(world, capsys):
     folder, detector, options = world
     assert main(["fit-change", *options]) == 0
     said = capsys.readouterr().out
-    assert "2 kinds of corruption at 5 labelled sites of 5 families" in said
+    assert "2 kinds of corruption at 5 labelled sites of 5 groups" in said
     assert said.count("MAE") == 2 and "changes.json" in said
     model = read_change_model(folder / "rows/changes.json")
     assert "rectangles under 2 kinds" in model.origin
@@ -58,7 +58,7 @@ def test_the_study_starts_from_what_was_observed(world, capsys):
     assert main(["study", "changes", *options, "--orders", "2"]) == 0
     assert detector.observed == before
     said = capsys.readouterr().out
-    assert "family and kind not seen" in said and "mean confidence" in said
+    assert "group and kind not seen" in said and "mean confidence" in said
     names = {path.name for path in (folder / "rows").iterdir()}
     assert {
         "changes.png",

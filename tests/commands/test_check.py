@@ -79,7 +79,7 @@ def test_the_plan_counts_images_and_hours(worlds, capsys):
     assert plan["n_sample_sets"] == 12 and plan["n_images_to_observe"] == 4 * 6 * 3
     assert plan["hours"] == pytest.approx(72 / 0.01 / 3600)
     # Student's t at 95 % with 3 degrees of freedom is 2.353.
-    assert "With 4 families the 90% interval is about ±2.35 times" in plan["interval"]
+    assert "With 4 groups the 90% interval is about ±2.35 times" in plan["interval"]
     assert "±10 points needs errors of 4.2" in plan["interval"]
 
 

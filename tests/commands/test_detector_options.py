@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from autoeval.commands.detector_options import add_detector_options, load_named_detector
+from autoeval.commands.run_options import add_detector_options, load_named_detector
 from autoeval.errors import InputError
 
 

@@ -14,7 +14,7 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import read_predictions
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.plan_file import load_plan
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 
 POOL = 40
 

@@ -13,7 +13,7 @@ from predicted_world import write_world
 
 import autoeval
 from autoeval.cli import main
-from autoeval.estimation import prediction_files
+from autoeval.estimation import site_boxes
 from autoeval.estimation.estimator import AccuracyEstimator
 
 WORDS = ["thing 0", "thing 1", "thing 2"]
@@ -110,9 +110,9 @@ def test_one_file_with_a_folder_a_site_gives_the_same(site, boxes, monitor):
 @pytest.fixture
 def opened(monkeypatch):
     """Names of the results files that are read."""
-    names, read = [], prediction_files.read_predictions
+    names, read = [], site_boxes.read_predictions
     monkeypatch.setattr(
-        prediction_files,
+        site_boxes,
         "read_predictions",
         lambda path, **options: names.append(path.name) or read(path, **options),
     )

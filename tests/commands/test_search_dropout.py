@@ -7,7 +7,7 @@ from shaken_rectangles import ShakenRectangles
 
 from autoeval.cli import main
 from autoeval.commands import search_dropout
-from autoeval.detectors.forward.dropout_file import load_dropout
+from autoeval.detectors.forward.dropout_spec import load_dropout
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 import pandas as pd
 import pytest
+from predicted_world import write_world
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.cli import main
@@ -145,3 +146,62 @@ def test_help_names_every_study(capsys):
     shown = capsys.readouterr().out
     for name in ("correlation", "thresholds", "meta-set-size", "repeats", "severity", "examples"):
         assert name in shown
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A labelled set, and three sites of a task, each with a results file."""
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "boxes").mkdir()
+    for seed, name in enumerate(("val", "s0", "s1", "s2")):
+        _, predictions = write_world(
+            folder, name, seed=seed, n_categories=2, skill=0.9 - 0.1 * seed
+        )
+        if name != "val":
+            predictions.rename(folder / f"boxes/{name}.json")
+    sets = [
+        f'dict(name="{n}", ann_file="{n}_labels.json", img_dir=".")' for n in ("s0", "s1", "s2")
+    ]
+    (folder / "task.py").write_text(
+        f'name = "things"\ncategories = ["thing 0", "thing 1"]\ndata_root = "."\n'
+        f"seed_sets = [{', '.join(sets)}]\n"
+    )
+    return folder
+
+
+def labels_study(files, *options):
+    sites = ["--sites", str(files / "task.py"), str(files / "boxes")]
+    few = ["--draws", "2", "--work-dir", str(files / "out")]
+    return main(["study", "labels", *sites, *few, *options])
+
+
+def test_few_labels_are_studied_from_files_of_one_labelled_set(files):
+    labelled = ["--labels", *(str(files / f"val_{n}.json") for n in ("labels", "predictions"))]
+    assert labels_study(files, *labelled) == 0
+    page = (files / "out/labels_from_files.md").read_text()
+    assert "labelled set alone, val_labels" in page.replace("\n", " ")
+    by_site = pd.read_csv(files / "out/labels_from_files_by_site.csv")
+    pairs = by_site[(by_site["k"] == 10) & (by_site["estimator"] == "combined")]
+    assert sorted(zip(pairs["site"], pairs["category"], strict=True)) == [
+        (site, f"thing {k}") for site in ("s0", "s1", "s2") for k in (0, 1)
+    ]
+
+
+def test_few_labels_are_studied_from_single_sites_in_turn(files):
+    assert labels_study(files, "--fit-on", "s0", "s2", "--target", "recall@0.3") == 0
+    by_site = pd.read_csv(files / "out/labels_from_files_by_site.csv")
+    pairs = by_site[(by_site["k"] == 10) & (by_site["estimator"] == "combined")]
+    assert sorted(pairs["site"]) == ["s0", "s0", "s1", "s1", "s1", "s1", "s2", "s2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "either --labels LABELS PREDICTIONS or --fit-on"),
+        (["--fit-on", "s9"], "no site s9, only s0, s1, s2"),
+        (["--fit-on", "s0", "--scores", "x"], "either --scores PATH, or --sites"),
+    ],
+)
+def test_what_is_fitted_on_is_named_once(files, capsys, options, message):
+    assert labels_study(files, *options) == 2
+    assert message in capsys.readouterr().err

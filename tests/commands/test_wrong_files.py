@@ -8,7 +8,7 @@ import pytest
 from predicted_world import HEIGHT, WIDTH, write_world
 
 from autoeval.cli import main
-from autoeval.commands.label_options import translation
+from autoeval.commands.site_options import translation
 from autoeval.errors import InputError
 
 

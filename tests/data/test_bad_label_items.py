@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from autoeval.data.bad_items import BadItems
 from autoeval.data.coco import read_coco, read_coco_images
 from autoeval.data.find_images import find_images
+from autoeval.data.json_file import BadItems
 from autoeval.data.labels.any_format import load_labels
 from autoeval.data.predictions import read_image_list, read_predictions
 from autoeval.errors import InputError

@@ -1,32 +1,100 @@
 """The demo, from its command to its page, with few images."""
 
+import contextlib
+import io
 import json
+import math
+from types import SimpleNamespace
 
+import cv2
 import pandas as pd
 import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 from autoeval.cli import main
 from autoeval.demo import showing
-from autoeval.demo.roadworld import ENVIRONMENTS
+from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
+from autoeval.detectors import load_detector
 
 
-def test_it_fits_estimates_and_compares(tmp_path, monkeypatch, capsys):
-    tiny = showing.DemoSizes(images=12, sample_sets=1, sample_images=2, repeats=1)
+@pytest.mark.parametrize("options", [[], ["--published"]], ids=["default", "published"])
+def test_it_fits_estimates_labels_and_compares(options, tmp_path, monkeypatch, capsys):
+    tiny = showing.DemoSizes(images=20, sample_sets=1, sample_images=2, repeats=1, labels=5)
     monkeypatch.setattr(showing, "DemoSizes", lambda repeats: tiny)
-    assert main(["demo", "--work-dir", str(tmp_path), "--held-back", "fog"]) == 0
-    last = capsys.readouterr().out.strip().splitlines()[-1]
+    assert main(["demo", "--work-dir", str(tmp_path), "--held-back", "fog", *options]) == 0
+    paragraph = " ".join(capsys.readouterr().out.strip().rpartition("\n\n")[2].split())
     result = json.loads((tmp_path / "result.json").read_text())
-    assert last.startswith("held back: fog, estimated mAP ")
-    assert f"estimated mAP {100 * result['estimate']['value']:.1f}," in last
+    free, labelled = result["estimate"], result["labelled_estimate"]
+    assert result["demo"] == [paragraph]
+    assert f"estimated at {100 * free['value']:.1f} " in paragraph
+    assert labelled["n_labelled"] == 5 and "labels of 5 of these images" in paragraph
+    assert f"the estimate is {100 * labelled['value']:.1f} (90% interval " in paragraph
+    truth = json.loads((tmp_path / "data" / "fog" / "annotations.json").read_text())
+    assert f"the true mAP, {100 * coco_map(truth, tmp_path):.1f}:" in paragraph
     table = pd.read_parquet(tmp_path / "scores.parquet")
     assert set(table["source"]) == set(ENVIRONMENTS) - {"fog"}
-    assert [m["method"] for m in result["held_out"]][-1] == "constant"
+    published = ["fused", "ac", "bos"] if options else []
+    evaluated = [m["method"] for m in result["held_out"]]
+    assert set(evaluated) == {"bayes", *published, "constant"} and evaluated[-1] == "constant"
     assert "fog" not in {row["source"] for row in result["per_source"]["constant"]}
     assert (tmp_path / "report.html").is_file()
+    assert (
+        "Cross-validation, one group of sources held out" in (tmp_path / "tables.txt").read_text()
+    )
     again = ["--estimator", str(tmp_path / "estimator.parquet"), "--work-dir", str(tmp_path / "2")]
     assert main(["estimate", str(tmp_path / "data" / "fog" / "images"), *again]) == 0
     estimate = json.loads((tmp_path / "2" / "result.json").read_text())["estimate"]
-    assert estimate["value"] == pytest.approx(result["estimate"]["value"])
+    assert estimate["value"] == pytest.approx(free["value"])
+
+
+def coco_map(truth, folder):
+    """What pycocotools makes of the boxes that the detector finds in the images on disk."""
+    detector, found = load_detector(DETECTOR), []
+    for image in truth["images"]:
+        picture = cv2.imread(str(folder / "data" / "fog" / "images" / image["file_name"]))
+        (seen,) = detector.observe([picture], [image["file_name"]])
+        for (x1, y1, x2, y2), score in zip(seen.clean.boxes, seen.clean.scores, strict=True):
+            box = [x1, y1, x2 - x1, y2 - y1]
+            found.append({"image_id": image["id"], "category_id": 1, "bbox": box, "score": score})
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO()
+        coco.dataset = truth
+        coco.createIndex()
+        evaluation = COCOeval(coco, coco.loadRes(found), "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation.stats[0]
+
+
+@pytest.mark.parametrize(
+    ("free", "labelled", "expected"),
+    [
+        ((0.3, 0.6), (0.4, 0.5), "both intervals contain it"),
+        ((0.5, 0.6), (0.4, 0.5), "the second of the two intervals contains it"),
+        ((0.3, 0.6), (0.3, 0.4), "the first of the two intervals contains it"),
+        ((0.5, 0.6), (0.3, 0.4), "neither of the two intervals contains it"),
+    ],
+)
+def test_the_paragraph_names_the_intervals_that_contain_the_truth(free, labelled, expected):
+    estimate = SimpleNamespace(value=0.55, lower=free[0], upper=free[1], level=0.9)
+    with_labels = SimpleNamespace(
+        value=0.42, interval=labelled, level=0.9, n_labelled=20, n_pool=60
+    )
+    words = showing.in_words("fog", estimate, with_labels, 0.45)
+    assert words.endswith(f"the true mAP, 45.0: {expected}.")
+    assert f"estimated at 55.0 (90% interval {100 * free[0]:.1f} to 60.0). " in words
+
+
+def test_without_an_estimate_the_paragraph_says_why():
+    estimate = SimpleNamespace(value=math.nan, lower=math.nan, upper=math.nan, level=0.9)
+    with_labels = SimpleNamespace(
+        value=0.42, interval=(0.4, 0.5), level=0.9, n_labelled=20, n_pool=60
+    )
+    words = showing.in_words("fog", estimate, with_labels, 0.45)
+    assert "give no estimate of its mAP there: the interval would be too wide. " in words
+    assert words.endswith("the second of the two intervals contains it.")
 
 
 @pytest.mark.parametrize("name", ["atlantis", ""])

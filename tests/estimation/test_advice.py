@@ -1,6 +1,6 @@
 """What helps where an interval is too wide to act on."""
 
-from autoeval.estimation.advice import advice
+from autoeval.estimation.warnings import advice
 from autoeval.regression import PredictionInterval
 
 

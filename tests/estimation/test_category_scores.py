@@ -20,11 +20,11 @@ from autoeval.estimation.pair_table import FEATURES, values_of
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site_boxes import SiteBoxes, columns_of
 from autoeval.estimation.training_set import training_set
+from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.base import ConfidenceScore
 from autoeval.scores.calibrated import CalibratedScores
 from autoeval.scores.registry import score_of, scores
-from autoeval.scores.resampling import resampled_counts
-from autoeval.scores.scale_ap import ScaleAP
+from autoeval.scores.score_set import resampled_counts
 from tests.made_sites import N_IMAGES, WORDS, random_found, shaken, truth_from
 
 OF_CONFIDENCE = [score for score in scores().values() if issubclass(score, ConfidenceScore)]

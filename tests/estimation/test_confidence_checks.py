@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.estimation.confidence_checks import (
-    Doubt,
+from autoeval.estimation.calibrating import (
+    ConfidenceCheck,
     bend,
     check_confidences,
     labelled_boxes,
@@ -29,7 +29,7 @@ def test_the_area_counts_pairs_and_equal_scores_half():
 
 
 def test_confidences_in_an_order_raise_no_doubt():
-    assert check_confidences([labelled("a", 0), labelled("b", 1)]) == Doubt()
+    assert check_confidences([labelled("a", 0), labelled("b", 1)]) == ConfidenceCheck()
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_few_boxes_by_chance_are_a_warning_and_a_wider_interval():
     few.__dict__["matches"] = (full.matches[0], full.matches[1] | (np.arange(600) % 6 > 0))
     few.__dict__["rankings"] = full.rankings
     doubt = check_confidences([few])
-    assert 0.05 < doubt.share < 0.9 and "may say little" in doubt.warnings[0]
+    assert 0.05 < doubt.widening < 0.9 and "may say little" in doubt.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from test_protocol import WORLDS, make_table
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import write_artefact
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.source_regression import SourceRegression
+from autoeval.estimation.regressions import SourceRegression
 
 CONTEXT = {"detector": {"weights": "abc", "score_thr": 0.05}, "dropout": {"stages": [1, 2]}}
 

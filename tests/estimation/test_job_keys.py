@@ -9,9 +9,8 @@ from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import own_images
 from autoeval.runtime.store import RowStore
 from autoeval.scores import registry
-from autoeval.scores.average_confidence import AverageConfidence
-from autoeval.scores.base import RatioScore
-from autoeval.scores.direction import rising
+from autoeval.scores.base import RatioScore, rising
+from autoeval.scores.confidence_scores import AverageConfidence
 from autoeval.scores.registry import register
 
 

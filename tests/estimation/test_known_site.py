@@ -12,7 +12,7 @@ from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.known_site import SITE, sampling_stds
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.regression import MixedModel, Pairs, Prior, Scaling, Variances
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 

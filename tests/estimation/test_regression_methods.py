@@ -6,7 +6,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.methods import BestThreshold, Fused, make_method, methods, readable
 from autoeval.estimation.score_table import Rows
-from autoeval.scores.feature_thresholds import feature_names
+from autoeval.scores.base import feature_names
 
 N_SOURCES, N_SETS = 6, 8
 PS, ES = feature_names("ps"), feature_names("es")

@@ -8,7 +8,7 @@ from autoeval import AccuracyEstimator
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.estimation.pair_table import FEATURES
-from autoeval.estimation.prediction_files import PredictionFiles
+from autoeval.estimation.site_boxes import PredictionFiles
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
 LABELS, IMAGES = "annotations.json", "images"

@@ -6,8 +6,8 @@ import pytest
 
 from autoeval.detections import Detections, Evidence
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.scores.average_confidence import AverageConfidence
-from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.confidence_scores import AverageConfidence
+from autoeval.scores.score_set import resampled_counts
 
 SOURCES, SPREAD_OF_PLACES, SPREAD_OF_IMAGES = 19, 0.015, 0.1
 

@@ -7,7 +7,7 @@ import pytest
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.score_range import (
+from autoeval.estimation.warnings import (
     another_scale,
     same_score,
     unseen_share,

@@ -4,9 +4,9 @@ import pytest
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
+from autoeval.estimation.meta_set import Scorer
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
-from autoeval.estimation.scorer import Scorer
 from autoeval.metasets import SampleSet, own_images
 from autoeval.runtime.job import Job, attempt, prepare
 

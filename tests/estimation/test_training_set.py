@@ -13,13 +13,12 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.prediction_files import check_floor, check_limit
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.site_sampling import site_sampling
+from autoeval.estimation.site_boxes import SiteBoxes, check_floor, check_limit
+from autoeval.estimation.site_estimate import site_sampling
 from autoeval.estimation.training_set import training_set, truth_of_samples
-from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.score_set import resampled_counts
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 USUAL = calibration_prior().calibration

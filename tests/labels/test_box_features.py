@@ -8,8 +8,14 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.labels.box_features import OF_BOX, OF_PASS, feature_names, passes_of
-from autoeval.labels.pool import pool_of_evidence, pool_of_predictions
+from autoeval.labels.pool import (
+    OF_BOX,
+    OF_PASS,
+    feature_names,
+    passes_of,
+    pool_of_evidence,
+    pool_of_predictions,
+)
 
 CATEGORIES = ("car", "bus", "van")
 SIZE = (200, 220)

@@ -9,9 +9,13 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.labels.displaced_labels import labels_elsewhere, shifted_labels, unlabelled_objects
-from autoeval.labels.label_warnings import label_warnings
-from autoeval.metrics.by_category import rank_categories
+from autoeval.labels.label_warnings import (
+    label_warnings,
+    labels_elsewhere,
+    shifted_labels,
+    unlabelled_objects,
+)
+from autoeval.metrics.coco_matching import rank_categories
 
 N = 40
 IMAGES = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(N))

@@ -8,11 +8,10 @@ from label_worlds import label_set, make_site
 
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance
-from autoeval.labels.box_features import OF_BOX
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.plan import make_plan
-from autoeval.labels.pool import Pool, pool_of_predictions
+from autoeval.labels.pool import OF_BOX, Pool, pool_of_predictions
 from autoeval.labels.with_labels import estimate_with_labels
 
 

@@ -7,7 +7,7 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.labels.label_warnings import labelled_twice, mismatched_words, overconfident
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 
 N = 100
 IMAGES = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(N))

@@ -7,7 +7,7 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
-from autoeval.labels.prelabels import label_config, prelabels
+from autoeval.labels.to_label import label_config, prelabels
 
 
 def offered(rows, size=(100, 200), categories=("vehicle", "person")):

@@ -11,7 +11,7 @@ from pycocotools.cocoeval import COCOeval
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.mean_ap import MeanAP
 
 N_IMAGES, WORDS = 12, ("car", "bus", "cat")

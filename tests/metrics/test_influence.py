@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from rankings import random_ranking
 
-from autoeval.metrics.influence import influence_function
-from autoeval.metrics.ranked_detections import RankedDetections
+from autoeval.metrics.average_precision import RankedDetections, influence_function
 
 ALL, STEP = "all-point", 1e-5
 

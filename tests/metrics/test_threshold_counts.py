@@ -10,7 +10,7 @@ from rankings import random_ranking
 from test_against_pycocotools import coco_world, make_found, make_truth, random_world
 
 from autoeval.errors import InputError
-from autoeval.metrics.by_category import rank_categories
+from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.operating_point import CountCurve, image_counts, influence_on, value_of
 from autoeval.targets import MEASURES, OperatingPoint, find_target
 

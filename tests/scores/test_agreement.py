@@ -6,10 +6,7 @@ from made import computed, evidence, found, random_detections, random_evidence, 
 
 from autoeval.detections import Detections
 from autoeval.metrics.mean_ap import MeanAP
-from autoeval.scores.scale_ap import ScaleAP
-from autoeval.scores.scale_count import ScaleCount
-from autoeval.scores.stability_ap import StabilityAP
-from autoeval.scores.teacher_ap import TeacherAP
+from autoeval.scores.agreement import ScaleAP, ScaleCount, StabilityAP, TeacherAP
 
 FEATURES = ["stability_ap@0.20", "stability_ap@0.30", "stability_ap@0.40", "stability_ap@0.50"]
 A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]

@@ -6,11 +6,9 @@ import pytest
 from made import evidence, found
 
 from autoeval.detections import Detections
-from autoeval.scores.box_count import BoxCount
-from autoeval.scores.box_stability import BoxStability, box_stability
+from autoeval.scores.box_stability import BoxStability, StrictBoxStability, box_stability
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.detection_ratio import DetectionRatio
-from autoeval.scores.strict_box_stability import StrictBoxStability
+from autoeval.scores.confidence_scores import BoxCount, DetectionRatio
 
 UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]
 NOTHING = found()

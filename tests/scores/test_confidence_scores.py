@@ -6,18 +6,17 @@ import scipy.stats
 from made import computed, scored
 
 from autoeval.errors import InputError
-from autoeval.scores.atc import AverageThresholdedConfidence
-from autoeval.scores.atc_source import SourceThreshold, fit_source_threshold
-from autoeval.scores.average_confidence import AverageConfidence
-from autoeval.scores.best_box import BestBox
-from autoeval.scores.box_share import BoxShare
-from autoeval.scores.confident_images import ConfidentImages
+from autoeval.scores.atc import AverageThresholdedConfidence, SourceThreshold, fit_source_threshold
+from autoeval.scores.base import THRESHOLDS
+from autoeval.scores.confidence_scores import (
+    AverageConfidence,
+    BestBox,
+    BoxShare,
+    ConfidentImages,
+    PredictionScore,
+)
 from autoeval.scores.contrastive_confidence import ContrastiveConfidence
-from autoeval.scores.entropy_below import EntropyBelow
-from autoeval.scores.entropy_mean import EntropyMean
-from autoeval.scores.entropy_score import EntropyScore, binary_entropy
-from autoeval.scores.feature_thresholds import THRESHOLDS
-from autoeval.scores.prediction_score import PredictionScore
+from autoeval.scores.entropy import EntropyBelow, EntropyMean, EntropyScore, binary_entropy
 
 # five boxes count: .04 is under the score threshold
 IMAGES = scored(0.96, 0.5, 0.3, 0.04), scored(0.6, 0.3)

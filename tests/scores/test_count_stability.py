@@ -3,8 +3,8 @@ import math
 import pytest
 from made import computed, evidence, found, random_evidence
 
-from autoeval.scores.count_stability import CountStability
-from autoeval.scores.feature_thresholds import THRESHOLDS
+from autoeval.scores.base import THRESHOLDS
+from autoeval.scores.box_stability import CountStability
 
 BOX = [0, 0, 2, 2]
 

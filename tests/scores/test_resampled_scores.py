@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from made import random_evidence, scored
 
-from autoeval.scores.average_confidence import AverageConfidence
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.scores.confidence_scores import AverageConfidence
 from autoeval.scores.feature_statistics import FeatureStatistics
-from autoeval.scores.resampling import resampled_counts
-from autoeval.scores.score_set import ScoreSet
+from autoeval.scores.score_set import ScoreSet, resampled_counts
 
 IMAGES = [random_evidence(seed) for seed in range(7)]
 REFERENCE = FeatureStatistics.of(np.random.default_rng(0).normal(0, 1, (9, 5)))

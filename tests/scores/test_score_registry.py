@@ -7,10 +7,9 @@ from made import evidence, found
 
 from autoeval.estimation.methods import compared_methods, make_method, methods
 from autoeval.scores import registry
-from autoeval.scores.base import RatioScore
+from autoeval.scores.base import Direction, RatioScore, rising
 from autoeval.scores.box_stability import image_stabilities
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.direction import Direction, rising
 from autoeval.scores.registry import direction_of, register, scores
 from autoeval.scores.score_set import ScoreSet
 

@@ -3,10 +3,9 @@ import math
 import pytest
 from made import computed, evidence, found
 
+from autoeval.scores.box_stability import ConfidenceStability, ViewConsistency, confidence_stability
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.confidence_stability import ConfidenceStability, confidence_stability
-from autoeval.scores.cumulative_consensus import CumulativeConsensus
-from autoeval.scores.view_consistency import ViewConsistency
+from autoeval.scores.confidence_scores import CumulativeConsensus
 
 UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]
 

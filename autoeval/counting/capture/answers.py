@@ -106,7 +106,7 @@ def extract_count(answer: str) -> Extraction:
 def _is_list(
     sentences: list[str], choices: list[tuple[int, Mention] | None], strongest: int
 ) -> bool:
-    """Tell whether nothing but the rows of a list decides, and they do not count up from one."""
+    """Return whether nothing but the rows of a list decides, and they do not count up from one."""
     deciding = [s for s, c in zip(sentences, choices, strict=True) if c and c[0] == strongest]
     if len(deciding) < 2 or not re.search(_ROW, deciding[-1], _FLAGS):
         return False
@@ -198,7 +198,6 @@ def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
 
     Parameters
     ----------
-    answer : str
     choices : sequence of str
         Names of patterns.
 

@@ -31,7 +31,7 @@ from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path, write_text
 from autoeval.runtime.progress import progress_bar
 
-PROBLEMS = "problems.txt"
+WARNINGS = "warnings.txt"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Built:
     """A split that was built, and what was wrong with its input, one sentence an item."""
 
     split: CaptureSplit
-    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def build_real(
@@ -52,6 +52,8 @@ def build_real(
 ) -> Built:
     """Build the occluded images of the real split.
 
+    Raises `InputError` if the metadata is broken or no item can be built.
+
     Parameters
     ----------
     metadata : path-like
@@ -60,7 +62,7 @@ def build_real(
         FSC-147's ``images_384_VarV2``, in whose pixels the boxes are.
     folder : path-like
         Receives ``original/`` (the files as they are), ``occluded/``, ``metadata.json`` and
-        ``problems.txt``.
+        ``warnings.txt``.
     classes : path-like, optional
         FSC-147's ``ImageClasses_FSC147.txt``; object names that differ from it are reported.
     annotations : path-like, optional
@@ -72,11 +74,6 @@ def build_real(
     Built
         Items whose image is missing or unreadable, or whose box lies outside it, are left out of
         the split and named; boxes that reach beyond the image are clipped and named.
-
-    Raises
-    ------
-    InputError
-        If the metadata is broken or no item can be built.
     """
     records = read_records(metadata)
     to_items(records)
@@ -86,20 +83,20 @@ def build_real(
     else:
         noted = []
     kept: list[dict[str, Any]] = []
-    problems: list[str] = list(noted)
+    warnings: list[str] = list(noted)
     with progress_bar(len(records), "Occluding") as bar:
         for record in records:
-            problems += _name_problems(record, names)
+            warnings += _name_warnings(record, names)
             try:
-                kept.append(_build(record, Path(images), Path(folder), problems))
+                kept.append(_build(record, Path(images), Path(folder), warnings))
             except InputError as error:
-                problems.append(f"{record['image_file']}: left out: {error}")
+                warnings.append(f"{record['image_file']}: left out: {error}")
             bar.update()
     if not kept:
-        raise InputError(f"None of the {len(records)} items could be built. {problems[0]}")
-    write_text(Path(folder) / PROBLEMS, "".join(f"{line}\n" for line in problems))
+        raise InputError(f"None of the {len(records)} items could be built. {warnings[0]}")
+    write_text(Path(folder) / WARNINGS, "".join(f"{line}\n" for line in warnings))
     write_metadata(folder, kept)
-    return Built(open_split(folder), tuple(problems))
+    return Built(open_split(folder), tuple(warnings))
 
 
 def with_points(
@@ -117,32 +114,29 @@ def with_points(
     Returns
     -------
     tuple of list of dict and list of str
-        Records with ``positions``, and one sentence a problem.
+        Records with ``positions``, and one sentence a warning.
     """
-    found, problems = [], []
+    found, warnings = [], []
     for record in records:
         name = str(record["image_file"])
         known = truth.images.get(name)
         if known is None or known.points is None:
-            problems.append(f"{name}: not in the annotations")
+            warnings.append(f"{name}: not in the annotations")
         elif known.count != record["ground_truth"]:
-            problems.append(
+            warnings.append(
                 f"{name}: its true count is {record['ground_truth']}, but the annotations have "
                 f"{known.count:.0f} points"
             )
         if known is not None and known.points is not None and annotated_points(record) is None:
             record = {**record, "positions": known.points.tolist()}
         found.append(record)
-    return found, problems
+    return found, warnings
 
 
 def read_classes(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read the class of every image from FSC-147's tab-separated list.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or a line is not ``name<TAB>class``.
+    Raises `InputError` if the file is missing or a line is not ``name<TAB>class``.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
@@ -155,7 +149,7 @@ def read_classes(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _build(
-    record: dict[str, Any], images: Path, folder: Path, problems: list[str]
+    record: dict[str, Any], images: Path, folder: Path, warnings: list[str]
 ) -> dict[str, Any]:
     name = record["image_file"]
     source = image_path(images, name)
@@ -168,16 +162,16 @@ def _build(
     if np.any(box[2:] <= box[:2]):
         raise InputError(f"its box {item.box.tolist()} lies outside the {width}x{height} image")
     if np.any(box != item.box):
-        problems.append(f"{name}: its box reached beyond the {width}x{height} image; clipped")
+        warnings.append(f"{name}: its box reached beyond the {width}x{height} image; clipped")
     if item.points is None:
-        problems.append(f"{name}: it has no object points, so the oracle tasks leave it out")
+        warnings.append(f"{name}: it has no object points, so the oracle tasks leave it out")
     with atomic_path(folder / ORIGINAL / name) as temporary:
         shutil.copyfile(source, temporary)
     write_image(folder / OCCLUDED / name, paint_box(image, box))
     return {**record, "bbox": box_record(box)}
 
 
-def _name_problems(record: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+def _name_warnings(record: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
     name = record["image_file"]
     if not names or names.get(name) == record["object"]:
         return []

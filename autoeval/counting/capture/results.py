@@ -31,24 +31,24 @@ class TaskResult:
 
     Parameters
     ----------
-    model : str
-    task : CaptureTask
     frame : DataFrame
         One row an item of the task: ``image_file``, ``truth``, ``value`` (NaN or None where there
         is none), ``status`` (ok, skipped, failed or missing), ``confidence``, and the item's
         ``shape``, ``ground_truth`` and ``num_occluded``.
-    problems : tuple of str
+    warnings : tuple of str
         What was wrong with the answers, one sentence each.
     """
 
     model: str
     task: CaptureTask
     frame: pd.DataFrame
-    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") -> list[dict]:
     """Read answers.
+
+    Raises `InputError` if the file is missing or has neither form.
 
     Parameters
     ----------
@@ -58,11 +58,6 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
         The name of such a file is taken as the model's.
     task : str
         Of the answers of a JSON list.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or has neither form.
     """
     path = Path(path)
     try:
@@ -70,7 +65,7 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
         if path.suffix == ".jsonl":
             rows = [json.loads(line) for line in text.split("\n") if line.strip()]
         else:
-            rows = [_foreign(record, path.stem, task) for record in json.loads(text)]
+            rows = [_released_row(record, path.stem, task) for record in json.loads(text)]
         return [_checked(row) for row in rows]
     except FileNotFoundError:
         raise InputError(f"No answers at {path}.") from None
@@ -83,22 +78,19 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
 
     Items without an answer stay in the frame as ``missing``. Of several answers to one question
     the last counts. A value that is no count is a skipped answer. All these, answers about unknown
-    images and answers that state another true count are named in the problems. Of several
+    images and answers that state another true count are named in the warnings. Of several
     samples, the commonest answer is the value and its share the confidence; skipped samples are
     part of the whole.
 
     Parameters
     ----------
-    split : CaptureSplit
-    task : CaptureTask
-    model : str
     rows : iterable of mapping
         As `read_answers` returns them.
     """
     items = task.items(split.items)
-    kept, problems = _one_each(rows, {item.image_file for item in items})
+    kept, warnings = _one_each(rows, {item.image_file for item in items})
     kept, unread = readable(kept, task)
-    problems += [*unread, *_contradictions(kept, items)]
+    warnings += [*unread, *_contradictions(kept, items)]
     by_image: dict[str, list[Row]] = {}
     for row in kept:
         by_image.setdefault(row["image_file"], []).append(row)
@@ -117,11 +109,11 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
     for status in (MISSING, FAILED):
         names = frame.loc[frame["status"] == status, "image_file"].tolist()
         if names:
-            problems.append(f"{len(names)} of {len(frame)} items {status}: {listed(names)}")
+            warnings.append(f"{len(names)} of {len(frame)} items {status}: {listed(names)}")
     few = [name for name, found in by_image.items() if len(found) < task.samples]
     if few:
-        problems.append(f"{len(few)} items with fewer than {task.samples} samples: {listed(few)}")
-    return TaskResult(model, task, frame, tuple(problems))
+        warnings.append(f"{len(few)} items with fewer than {task.samples} samples: {listed(few)}")
+    return TaskResult(model, task, frame, tuple(warnings))
 
 
 def group_rows(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
@@ -140,7 +132,7 @@ def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, **known}
 
 
-def _foreign(record: Mapping[str, Any], model: str, task: str) -> dict[str, Any]:
+def _released_row(record: Mapping[str, Any], model: str, task: str) -> dict[str, Any]:
     value = record["processed_results"] if "processed_results" in record else record["results"]
     skipped = value is None or (isinstance(value, (int, float)) and value < 0)
     return {
@@ -169,16 +161,16 @@ def _one_each(rows: Iterable[Row], known: set[str]) -> tuple[list[Row], list[str
                 continue
             times[name] += 1
         answers[place] = row
-    problems = []
+    warnings = []
     if times:
-        problems.append(
+        warnings.append(
             f"{len(times)} items answered more than once, the last counts: {listed(list(times))}"
         )
     if unknown:
-        problems.append(
+        warnings.append(
             f"{len(unknown)} images are not in this task of the split: {listed(list(unknown))}"
         )
-    return list(answers.values()), problems
+    return list(answers.values()), warnings
 
 
 def _combine(rows: Sequence[Row], task: CaptureTask) -> dict[str, Any]:
@@ -203,7 +195,6 @@ def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[st
     ----------
     rows : iterable of mapping
         With ``image_file``, ``status`` and ``value``; failed ones are passed on as they are.
-    task : CaptureTask
 
     Returns
     -------
@@ -215,8 +206,8 @@ def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[st
     >>> from autoeval.counting.capture.tasks import get_task
     >>> rows = [{"image_file": name, "status": "ok", "value": value}
     ...         for name, value in (("a", "twelve"), ("b", 10**400))]
-    >>> found, problems = readable(rows, get_task("total-occluded"))
-    >>> [row["value"] for row in found], problems
+    >>> found, warnings = readable(rows, get_task("total-occluded"))
+    >>> [row["value"] for row in found], warnings
     ([12.0, None], ['1 values are no count and taken as skipped: b'])
     """
     found: list[Row] = []
@@ -233,8 +224,8 @@ def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[st
             {**row, "value": read, "status": row["status"] if read is not None else SKIPPED}
         )
     what = "pattern" if task.kind == CHOICE else "count"
-    problems = [f"{len(bad)} values are no {what} and taken as skipped: {listed(bad)}"]
-    return found, problems if bad else []
+    warnings = [f"{len(bad)} values are no {what} and taken as skipped: {listed(bad)}"]
+    return found, warnings if bad else []
 
 
 def _contradictions(rows: Iterable[Row], items: Sequence[CaptureItem]) -> list[str]:

@@ -81,7 +81,7 @@ def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> FiledPag
     kind = split.items[0].split
     page = FiledPage(f"CAPTURe, {kind} split: counting behind an occluder")
     page.add_text(f"{len(split.items)} pairs of images.", ABOUT)
-    page.add_warnings(merged_notes((f"{r.model}, {r.task.name}", r.problems) for r in results))
+    page.add_warnings(merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results))
     _add_measures(page, results)
     differences = difference_table(results)
     if len(differences):

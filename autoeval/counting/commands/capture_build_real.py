@@ -1,7 +1,7 @@
 """Build a split of real images for CAPTURe, each as it is and with a black box over some objects.
 
 The published split: FSC-147's images with the released boxes. Writes original/, occluded/,
-metadata.json, problems.txt and contact_sheet.png into the folder OUT.
+metadata.json, warnings.txt and contact_sheet.png into the folder OUT.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.counting.capture.real import PROBLEMS, build_real
+    from autoeval.counting.capture.real import WARNINGS, build_real
     from autoeval.counting.capture.split import write_contact_sheet
 
     built = build_real(
         args.metadata, args.images, args.out, classes=args.classes, annotations=args.annotations
     )
     write_contact_sheet(built.split, args.out / "contact_sheet.png")
-    problems = built.problems
-    print(f"{len(built.split.items)} pairs in {args.out}, {len(problems)} problems")
-    for line in problems[:SHOWN]:
+    warnings = built.warnings
+    print(f"{len(built.split.items)} pairs in {args.out}, {len(warnings)} warnings")
+    for line in warnings[:SHOWN]:
         print(f"  {line}")
-    if len(problems) > SHOWN:
-        print(f"  ... all in {args.out / PROBLEMS}")
+    if len(warnings) > SHOWN:
+        print(f"  ... all in {args.out / WARNINGS}")
     return 0

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     models = model_table(results)
     if len(models):
         print("\n" + to_terminal(format_cells(models, FORMATS)))
-    for note in merged_notes((f"{r.model}, {r.task.name}", r.problems) for r in results):
+    for note in merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results):
         print(f"note: {note}")
     print("written:\n" + "\n".join(f"  {path}" for path in written))
     return 0

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.detector_options import read_cfg_options
+from autoeval.commands.run_options import read_cfg_options
 from autoeval.counting import DEFAULT_MODE, MODES
 
 if TYPE_CHECKING:
@@ -114,10 +114,7 @@ def add_run_options(parser: argparse.ArgumentParser, items: str, *, batches: boo
 def load_counters(args: argparse.Namespace) -> list[tuple[Counter, dict[str, Any]]]:
     """Build the counters that the options name, each with its settings.
 
-    Raises
-    ------
-    InputError
-        If one cannot be built, or two carry one name.
+    Raises `InputError` if one cannot be built, or two carry one name.
     """
     from autoeval.counting.counters.build import load_counter
     from autoeval.counting.prompting import check_names

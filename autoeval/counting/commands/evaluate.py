@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=list(DISTANCES),
         metavar="PX",
-        help="how far a predicted point may be from a true one (default: 4 and 8 pixels)",
+        help="largest distance of a predicted point from a true one (default: 4 and 8 pixels)",
     )
     parser.add_argument(
         "--separate",

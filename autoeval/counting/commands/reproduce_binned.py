@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     printed = read_paper(PAPER, [POOLED])[0][POOLED]
     files = find_count_files(args.predictions, (row.partition(" ")[2] for row in printed["rows"]))
-    own, problems = pooled_figures(files, mode=args.mode)
+    own, warnings = pooled_figures(files, mode=args.mode)
 
     def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
         if name == BINS:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         if name == GAME:
             return game_table(name, entry, args.data_root, args.predictions, mode=args.mode)
         if name == POOLED:
-            found = binned_table(name, entry, own, mode=args.mode, notes=problems)
+            found = binned_table(name, entry, own, mode=args.mode, notes=warnings)
             return found, [] if files else [f"No predictions: expected files {FORM}."]
         return ablation_table(name, entry, own, mode=args.mode), [entry["missing"]]
 

@@ -17,7 +17,7 @@ from matplotlib.scale import SymmetricalLogScale
 
 from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.localisation import Localisation, side_by_side
-from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_caution
+from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_warnings
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.measures.tper import TperCurve
 from autoeval.report.tables import number_text
@@ -251,7 +251,7 @@ def all_notes(
 ) -> list[str]:
     """Return the notes on all models, each once."""
     said = [*((e.name, e.notes) for e in evaluations), *((p.name, p.notes) for p in places)]
-    return [*merged_notes(said), *pooled_std_caution((e.counted, e.bins) for e in evaluations)]
+    return [*merged_notes(said), *pooled_std_warnings((e.counted, e.bins) for e in evaluations)]
 
 
 def _headline(e: CountEvaluation) -> tuple[str, str]:

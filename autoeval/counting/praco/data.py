@@ -66,7 +66,7 @@ class CountingSet:
         In the order of the rows of prediction files.
     excluded : mapping of str to str
         Image id to the reason why the image is in no measure.
-    problems : tuple of str
+    warnings : tuple of str
         What was left out when the files were read, one sentence each.
     mosaic_pool : MosaicPool, optional
         What mosaics draw from, where that is more than `images`.
@@ -76,7 +76,7 @@ class CountingSet:
     classes: tuple[str, ...]
     images: tuple[CountedImage, ...]
     excluded: Mapping[str, str] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     mosaic_pool: MosaicPool | None = None
 
     @property
@@ -132,7 +132,7 @@ class CountingSet:
         --------
         >>> images = (CountedImage("7.jpg", Path("7.jpg"), {"cars": np.zeros((3, 2))}),)
         >>> smaller = CountingSet("test", ("cars",), images).exclude(["7", "8"])
-        >>> len(smaller.kept), smaller.problems
+        >>> len(smaller.kept), smaller.warnings
         (0, ('excluded images that the set does not have: 1 (8)',))
         """
         by_stem = {Path(name).stem: name for name in self.by_id} | {
@@ -144,28 +144,25 @@ class CountingSet:
         return replace(
             self,
             excluded={**self.excluded, **{by_stem[w]: reason for w in wanted if w in by_stem}},
-            problems=(*self.problems, *(notes if unknown else [])),
+            warnings=(*self.warnings, *(notes if unknown else [])),
         )
 
 
 def single_class(counting_set: CountingSet) -> CountingSet:
     """Keep the images of one class; those without objects are excluded by name.
 
-    Raises
-    ------
-    InputError
-        If fewer than two classes are left to ask for, or no image is.
+    Raises `InputError` if fewer than two classes are left to ask for, or no image is.
     """
     images = tuple(image for image in counting_set.images if len(image.points) == 1)
-    problems = list(counting_set.problems)
+    warnings = list(counting_set.warnings)
     for what, unfit in (
         ("of several classes", [i for i in counting_set.images if len(i.points) > 1]),
         ("without objects", [i for i in counting_set.images if not i.points]),
     ):
         if unfit:
             names = listed([image.image_id for image in unfit])
-            problems.append(f"images {what}, left out: {len(unfit)} ({names})")
-    found = replace(counting_set, images=images, problems=tuple(problems))
+            warnings.append(f"images {what}, left out: {len(unfit)} ({names})")
+    found = replace(counting_set, images=images, warnings=tuple(warnings))
     found = found.exclude([i.image_id for i in images if not i.count], NO_OBJECT)
     if len(found.classes) < 2 or not found.kept:
         raise InputError(
@@ -179,10 +176,7 @@ def single_class(counting_set: CountingSet) -> CountingSet:
 def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
     """Read a list of image ids, one a line; ``#`` starts a comment.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read.
+    Raises `InputError` if the file cannot be read.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()

@@ -30,6 +30,8 @@ def load_counting_set(
 ) -> CountingSet:
     """Read a data set for PrACo.
 
+    Raises `InputError` if the path is none of these, or what it holds is malformed.
+
     Parameters
     ----------
     path : path-like
@@ -44,11 +46,6 @@ def load_counting_set(
         Lists of image ids to take out of all measures.
     need_images : bool
         Whether images without a file are left out; predictions made elsewhere need none.
-
-    Raises
-    ------
-    InputError
-        If the path is none of these, or what it holds is malformed.
     """
     path = Path(path)
     if path.is_dir() and is_mucca(path):
@@ -65,7 +62,7 @@ def load_counting_set(
         found = _of_config(path, data_root, need_images)
     else:
         raise InputError(
-            f"Cannot tell what data set {path} is: expected a folder in FSC-147's layout or with "
+            f"Data set {path} is not recognised: expected a folder in FSC-147's layout or with "
             "MUCCA's files, a folder with annotations.json and images/, a COCO JSON file, or a "
             "config file (.py)."
         )
@@ -135,32 +132,29 @@ def load_coco_classes(
 ) -> CountingSet:
     """Read images with the centres of their boxes, by class.
 
+    Raises `InputError` if a file is malformed, a mapping names a category that its file lacks, a
+    file to keep is not in it, or no image is left.
+
     Returns
     -------
     CountingSet
         Image ids are ``part/file name``. Images with a box that marks a crowd, whose count is not
         known, and images missing on disk where they are needed, are left out and named in its
-        `problems`.
-
-    Raises
-    ------
-    InputError
-        If a file is malformed, a mapping names a category that its file lacks, a file to keep is
-        not in it, or no image is left.
+        `warnings`.
     """
     images: list[CountedImage] = []
-    problems: list[str] = []
+    warnings: list[str] = []
     seen: dict[str, None] = {}
     for part in parts:
         content = read_coco(part.ann_file)
-        problems += content.problems
+        warnings += content.problems
         mapping = _mapping(part, content)
         seen.update(dict.fromkeys(mapping.values()))
-        images += _images(part, content, mapping, problems, need_images)
+        images += _images(part, content, mapping, warnings, need_images)
     if not images:
         raise InputError(f"No image is left of {listed([str(p.ann_file) for p in parts])}.")
     classes = tuple(dict.fromkeys([*seen, *prompt_only]))
-    return CountingSet(name, classes, tuple(images), problems=tuple(problems))
+    return CountingSet(name, classes, tuple(images), warnings=tuple(warnings))
 
 
 def _mapping(part: CocoPart, content: LabelSet) -> dict[str, str]:
@@ -179,7 +173,7 @@ def _images(
     part: CocoPart,
     content: LabelSet,
     mapping: Mapping[str, str],
-    problems: list[str],
+    warnings: list[str],
     need_images: bool,
 ) -> list[CountedImage]:
     wanted = _wanted(part, content)
@@ -197,7 +191,7 @@ def _images(
     missing = [im.file_name for im, path in entries if need_images and not path.is_file()]
     for what, names in ((f"missing in {folder}", missing), ("with a crowd box", crowds)):
         if names:
-            problems.append(f"images {what}, left out: {len(names)} ({listed(names)})")
+            warnings.append(f"images {what}, left out: {len(names)} ({listed(names)})")
     return [
         CountedImage(prefix + im.file_name, path, _arrays(points[im.image_id]), im.size)
         for im, path in entries

@@ -237,7 +237,7 @@ def data_notes(counting_set: CountingSet) -> list[str]:
         + (", ...)" if len(ids) > 5 else ")")
         for reason, ids in reasons.groupby(reasons).groups.items()
     ]
-    return [*counting_set.problems, *excluded]
+    return [*counting_set.warnings, *excluded]
 
 
 def _text(table: pd.DataFrame, notes: Sequence[str]) -> str:

@@ -65,7 +65,7 @@ def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tupl
 
 
 def locates(counter: Counter) -> bool:
-    """Tell whether a counter says where it counts, as the mosaic test needs."""
+    """Return whether a counter says where it counts, as the mosaic test needs."""
     return bool({POINTS, DENSITY} & set(counter.capabilities))
 
 
@@ -75,6 +75,8 @@ def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
     A point, or else a box by its centre, belongs to the part it is in; on the seam it is in the
     lower one. A row of a density map, which may be coarser than the mosaic, belongs to the part its
     middle is in: for two equal parts, the map is cut at half its rows, rounded down.
+
+    Raises `InputError` if the result says nothing about places.
 
     Parameters
     ----------
@@ -89,11 +91,6 @@ def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
     -------
     upper, lower : float
         NaN where the result has no count.
-
-    Raises
-    ------
-    InputError
-        If the result says nothing about places.
 
     Examples
     --------
@@ -111,7 +108,7 @@ def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
     if result.density is None:
         raise InputError(
             "The counter gave a count without points, boxes or a density map, so the counts of the "
-            "two parts of a mosaic cannot be told apart."
+            "two parts of a mosaic cannot be separated."
         )
     rows = len(result.density)
     above = (2 * np.arange(rows) + 1) * height < 2 * seam * rows
@@ -134,6 +131,9 @@ def _resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def tile_counts(result: CountResult, height: int, width: int, *, divisions: int) -> list[float]:
     """Count in each tile of an image, row by row.
 
+    Raises `InputError` if the result says nothing about places, or the map has fewer rows or
+    columns than tiles.
+
     Parameters
     ----------
     result : CountResult
@@ -143,11 +143,6 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
         Of the image, pixels.
     divisions : int
         d; the grid has 2^d x 2^d tiles, the last ones taking the remainder.
-
-    Raises
-    ------
-    InputError
-        If the result says nothing about places, or the map has fewer rows or columns than tiles.
 
     Examples
     --------

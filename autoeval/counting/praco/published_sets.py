@@ -23,7 +23,7 @@ IMAGE_FOLDERS = ("images_384_VarV2", "images")
 
 
 def is_fsc147(root: str | os.PathLike[str]) -> bool:
-    """Tell whether a folder has FSC-147's class file or split file."""
+    """Return whether a folder has FSC-147's class file or split file."""
     return any((Path(root) / name).is_file() for name in (SPLITS, IMAGE_CLASSES))
 
 
@@ -31,6 +31,9 @@ def load_fsc147(
     root: str | os.PathLike[str], split: str = "test", *, need_images: bool = True
 ) -> CountingSet:
     """Read one split of FSC-147, or of a data set in its layout.
+
+    Raises `InputError` if a file is missing or malformed, the split is unknown, or a class of its
+    images is not among the classes of the split.
 
     Parameters
     ----------
@@ -49,14 +52,8 @@ def load_fsc147(
     -------
     CountingSet
         Images of the split without annotation or class, and without file where one is needed, are
-        left out and named in its `problems`. Its pool holds every image of the class file that has
+        left out and named in its `warnings`. Its pool holds every image of the class file that has
         a class of the split, whatever split it belongs to.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or malformed, the split is unknown, or a class of its images is not
-        among the classes of the split.
     """
     root = Path(root)
     names = _entries_of_split(root / SPLITS, split)
@@ -64,7 +61,7 @@ def load_fsc147(
     annotation = _first(root, ANNOTATIONS, "annotation file")
     truth = truth_of_json(read_json(annotation), annotation)
     folder = _image_folder(root, need_images)
-    kept, problems = _complete(names, truth, class_of, folder if need_images else None)
+    kept, warnings = _complete(names, truth, class_of, folder if need_images else None)
     images = tuple(
         CountedImage(name, folder / name, {class_of[name]: _points(truth, name, annotation)})
         for name in kept
@@ -74,7 +71,7 @@ def load_fsc147(
         root / SPLIT_CLASSES, split, [kind for name, kind in class_of.items() if name in members]
     )
     pool = _pool(names, class_of, classes, folder)
-    return CountingSet(split, classes, images, problems=problems, mosaic_pool=pool)
+    return CountingSet(split, classes, images, warnings=warnings, mosaic_pool=pool)
 
 
 def _pool(
@@ -149,10 +146,10 @@ def _complete(
             + ", ".join(f"{len(found)} are {what}" for what, found in lacking.items())
             + "."
         )
-    problems = [
+    warnings = [
         f"{what}: {len(found)} ({listed(found)})" for what, found in lacking.items() if found
     ]
-    return kept, tuple(problems)
+    return kept, tuple(warnings)
 
 
 def _points(truth: GroundTruth, name: str, annotation: Path) -> np.ndarray:
@@ -182,7 +179,7 @@ HEIGHT = 384  # of the frame that the points are in, whatever the size of the im
 
 
 def is_mucca(root: str | os.PathLike[str]) -> bool:
-    """Tell whether a folder has the file of counts by image and class."""
+    """Return whether a folder has the file of counts by image and class."""
     return (Path(root) / COUNTS).is_file()
 
 
@@ -190,6 +187,9 @@ def load_mucca(
     root: str | os.PathLike[str], split: str = "test", *, need_images: bool = True
 ) -> CountingSet:
     """Read the released files.
+
+    Raises `InputError` if a file is missing or malformed, or the points of an image are not as many
+    of each class as its counts say.
 
     Parameters
     ----------
@@ -204,12 +204,6 @@ def load_mucca(
         Of the latter two.
     need_images : bool
         Whether images without a file are left out.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or malformed, or the points of an image are not as many of each class
-        as its counts say.
     """
     root = Path(root)
     counts, points = _objects(root / COUNTS), _objects(root / POINTS)
@@ -231,8 +225,8 @@ def load_mucca(
             f"counts and {len(missing)} no file in images/."
         )
     said = (("images without points or counts", unknown), ("images missing in images/", missing))
-    problems = tuple(f"{what}: {len(n)} ({listed(n)})" for what, n in said if n)
-    return CountingSet(split, tuple(classes), images, problems=problems)
+    warnings = tuple(f"{what}: {len(n)} ({listed(n)})" for what, n in said if n)
+    return CountingSet(split, tuple(classes), images, warnings=warnings)
 
 
 def _image(

@@ -34,14 +34,14 @@ class ReleasedPredictions:
     mosaics : DataFrame or None
         ``positive``, ``positive_class``, ``negative_class``, ``upper`` and ``lower``, one row a
         mosaic that has a cell in the upper file; None where there are no such files.
-    problems : tuple of str
+    warnings : tuple of str
         Rows, columns and cells that the files lack or have too many of.
     """
 
     model: str
     counts: pd.DataFrame
     mosaics: pd.DataFrame | None
-    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def file_name(test: str, model: str, split: str) -> str:
@@ -64,6 +64,9 @@ def write_released(
 ) -> list[Path]:
     """Write the files of one model, counts rounded to two decimals as the authors' are.
 
+    Raises `InputError` if several mosaics share an image and a negative class: the form has one
+    cell for them.
+
     Parameters
     ----------
     folder : path-like
@@ -76,11 +79,6 @@ def write_released(
         Images by classes.
     mosaics : DataFrame, optional
         One mosaic for each image and negative class at most.
-
-    Raises
-    ------
-    InputError
-        If several mosaics share an image and a negative class: the form has one cell for them.
     """
     model = re.sub(r"[\s/\\]+", "-", model)
     tables = {NEGATIVE: counts}
@@ -111,7 +109,6 @@ def find_released(
     ----------
     folder : path-like
         Such as the authors' ``benchmark_results``, which has a folder for each model.
-    split : str
     multi_class : bool
         Whether ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well.
 
@@ -138,17 +135,15 @@ def read_released(
 
     Images without a row in the negative-label file, or without the column of their class, are not
     measured; other columns that a file lacks become undefined cells, and rows of images that the
-    set does not measure are passed over. `ReleasedPredictions.problems` names all of them.
+    set does not measure are passed over. `ReleasedPredictions.warnings` names all of them.
 
-    Raises
-    ------
-    InputError
-        If the negative-label file is missing, a file is malformed, has a column that is no class of
-        the set, or no row of its images; or if one of the two mosaic files is missing.
+    Raises `InputError` if the negative-label file is missing, a file is malformed, has a column
+    that is no class of the set, or no row of its images; or if one of the two mosaic files is
+    missing.
     """
-    problems: list[str] = []
+    warnings: list[str] = []
     folder, split = Path(folder), counting_set.name
-    counts = read_counts(folder / file_name(NEGATIVE, model, split), counting_set, problems)
+    counts = read_counts(folder / file_name(NEGATIVE, model, split), counting_set, warnings)
     answered = {im.image_id for im in counting_set.kept if im.category in counts.columns}
     counts = counts.loc[counts.index.isin(answered)].reindex(columns=list(counting_set.classes))
     counting_set = counting_set.exclude(set(counting_set.by_id) - set(counts.index), NOT_IN_FILE)
@@ -158,30 +153,27 @@ def read_released(
         [lacking] = set(paths) - set(present)
         raise InputError(f"{present[0]} needs its other half, {lacking.name}: it is missing.")
     if not present:
-        return ReleasedPredictions(model, counts, None, tuple(problems))
+        return ReleasedPredictions(model, counts, None, tuple(warnings))
     (upper, file), (lower, _) = (
-        _read(path, counting_set, problems, mosaics=True) for path in present
+        _read(path, counting_set, warnings, mosaics=True) for path in present
     )
     there = upper.index.isin(file.index)[:, None] & upper.columns.isin(file.columns)
     mosaics = _long(upper, lower, counting_set, there)
-    return ReleasedPredictions(model, counts, mosaics, tuple(problems))
+    return ReleasedPredictions(model, counts, mosaics, tuple(warnings))
 
 
-def read_counts(path: Path, counting_set: CountingSet, problems: list[str]) -> pd.DataFrame:
-    """Read what a file has of the measured images and the classes; adds its gaps to `problems`.
+def read_counts(path: Path, counting_set: CountingSet, warnings: list[str]) -> pd.DataFrame:
+    """Read what a file has of the measured images and the classes; adds its gaps to `warnings`.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or malformed, has a column that is no class of the set, or no row of
-        its images.
+    Raises `InputError` if the file is missing or malformed, has a column that is no class of the
+    set, or no row of its images.
     """
-    whole, table = _read(path, counting_set, problems)
+    whole, table = _read(path, counting_set, warnings)
     return whole.loc[whole.index.isin(table.index), whole.columns.isin(table.columns)]
 
 
 def _read(
-    path: Path, counting_set: CountingSet, problems: list[str], *, mosaics: bool = False
+    path: Path, counting_set: CountingSet, warnings: list[str], *, mosaics: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return all measured images by all classes, and the table of the file itself."""
     try:
@@ -199,7 +191,7 @@ def _read(
     ids = [image.image_id for image in counting_set.kept]
     whole = table.reindex(index=ids, columns=list(counting_set.classes))
     expected = _mosaic_cells(counting_set) if mosaics else np.ones(whole.shape, bool)
-    problems += _gaps(path, table, whole, expected, counting_set)
+    warnings += _gaps(path, table, whole, expected, counting_set)
     return whole.where(expected).replace([np.inf, -np.inf], np.nan), table
 
 
@@ -242,7 +234,7 @@ def _gaps(
     n_empty = int((np.isnan(values) & present & expected).sum())
     n_infinite = int(np.isinf(values[expected]).sum())
     by_id = counting_set.by_id
-    strangers = [name for name in table.index if name not in by_id]
+    unknown = [name for name in table.index if name not in by_id]
     return [
         f"{path.name}: {what}"
         for what, n in (
@@ -250,7 +242,7 @@ def _gaps(
             (f"no column for {len(columns)} classes ({listed(columns)})", len(columns)),
             (f"{n_empty} cells without a count", n_empty),
             (f"{n_infinite} infinite counts, taken as none", n_infinite),
-            (f"{len(strangers)} rows of unknown images ({listed(strangers)})", len(strangers)),
+            (f"{len(unknown)} rows of unknown images ({listed(unknown)})", len(unknown)),
         )
         if n
     ]

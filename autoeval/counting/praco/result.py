@@ -53,7 +53,7 @@ class Measured(Protocol):
         ...
 
     def rises(self, measure: str) -> bool:
-        """Tell whether a larger value of the measure is a better one."""
+        """Return whether a larger value of the measure is a better one."""
         ...
 
 
@@ -240,7 +240,7 @@ class PracoResult:
         return measure_images(take(self.columns, rows), self.mode)
 
     def rises(self, measure: str) -> bool:
-        """Tell whether a larger value of the measure is a better one."""
+        """Return whether a larger value of the measure is a better one."""
         return measure in HIGHER_IS_BETTER
 
     def undefined(self) -> dict[str, int]:

@@ -21,15 +21,15 @@ from autoeval.counting.predictions import read_predictions
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,
     Own,
-    beside,
+    available_rows,
+    compare_with_print,
     not_as_printed,
     printed_name,
-    rows_at_hand,
 )
 from autoeval.counting.true_counts import read_truth
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.report.printed_beside import Beside
+from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ class CountFile:
         Key of `PUBLISHED`.
     scheme : str
         Key of `SCHEMES`.
-    path : Path
     """
 
     model: str
@@ -97,47 +96,45 @@ def pooled_figures(
 
     Parameters
     ----------
-    files : sequence of CountFile
     mode : {"paper", "released"}
         What becomes of true counts outside the bins; see `bin_table`.
     """
     own: dict[tuple[str, str], float] = {}
-    problems: list[str] = []
+    warnings: list[str] = []
     for file in files:
         try:
             values = _measured(file, mode)
         except InputError as error:
-            problems.append(f"{file.path.name} of {file.model} is left out: {error}")
+            warnings.append(f"{file.path.name} of {file.model} is left out: {error}")
             continue
         row = f"{file.dataset.upper()} {file.model}"
         own |= {(row, column): value for column, value in values.items()}
-    return own, problems
+    return own, warnings
 
 
 def binned_table(
     name: str, entry: Mapping[str, Any], own: Own, *, mode: str = "paper", notes: Sequence[str] = ()
-) -> Beside:
-    """Put pooled and global errors beside Table II.
+) -> ComparedWithPrint:
+    """Compare pooled and global errors with Table II.
 
     Parameters
     ----------
-    name : str
     entry : mapping
         The table in ``configs/papers/binned.py``.
     own : mapping of (str, str) to float
         As `pooled_figures` returns them.
-    mode : {"paper", "released"}
-    notes : sequence of str
     """
     elsewhere = [row for row in entry["global_of_others"] if (row, "global MAE") in own]
     marks = _marks(entry, {row for row, _ in own}, mode)
     notes = [*notes, *_of_others(elsewhere)]
-    return beside(
+    return compare_with_print(
         name, entry, own, row="data set and model", marks=marks, notes=notes, only_own=True
     )
 
 
-def ablation_table(name: str, entry: Mapping[str, Any], own: Own, *, mode: str = "paper") -> Beside:
+def ablation_table(
+    name: str, entry: Mapping[str, Any], own: Own, *, mode: str = "paper"
+) -> ComparedWithPrint:
     """Fill the cells of an ablation that repeat figures of Table II; see `binned_table`."""
     repeated = {
         (row, f"{column} {measure}"): own[entry["repeats"], f"{scheme} {measure}"]
@@ -147,7 +144,7 @@ def ablation_table(name: str, entry: Mapping[str, Any], own: Own, *, mode: str =
         if (entry["repeats"], f"{scheme} {measure}") in own
     }
     marks = _marks(entry, {row for row, _ in repeated}, mode)
-    return beside(name, entry, repeated, row="setting", marks=marks)
+    return compare_with_print(name, entry, repeated, row="setting", marks=marks)
 
 
 def _measured(file: CountFile, mode: str) -> dict[str, float]:
@@ -163,7 +160,7 @@ def _measured(file: CountFile, mode: str) -> dict[str, float]:
 
 def _marks(entry: Mapping[str, Any], rows: set[str], mode: str) -> str:
     kept = "true counts outside the bins kept in bins of their own" if mode == "paper" else ""
-    return not_as_printed(rows_at_hand(entry, rows), kept if rows else "")
+    return not_as_printed(available_rows(entry, rows), kept if rows else "")
 
 
 def _of_others(rows: Sequence[str]) -> list[str]:
@@ -186,18 +183,17 @@ def tper_figure(
         Number of the figure.
     entry : mapping
         The figure in ``configs/papers/binned.py``; ``models`` or ``datasets`` choose files.
-    files : sequence of CountFile
     mode : {"paper", "released"}
         Equation 12, or the error in objects that the authors' code compares.
     """
     curves: dict[str, TperCurve] = {}
-    problems: list[str] = []
+    warnings: list[str] = []
     for file in files:
         if file.scheme == "unbinned" and _is_in(entry, file):
             try:
                 target, pred = file.read()
             except InputError as error:
-                problems.append(f"{file.path.name} of {file.model} is left out: {error}")
+                warnings.append(f"{file.path.name} of {file.model} is left out: {error}")
                 continue
             label = file.dataset.upper() if "models" in entry else file.model
             curves[label] = tper_curve(target, pred, convention=CONVENTIONS[mode])
@@ -208,7 +204,7 @@ def tper_figure(
         _tables(f"figure_{name}", curves) if curves else (),
         partial(_draw, curves, UNITS[mode]),
         about=f"Share of images whose error is at least θ, in {UNITS[mode]}.",
-        notes=problems,
+        notes=warnings,
     )
     wanted = "BL" if "models" in entry else "any network on JHU"
     return figure, [] if curves else [f"No unbinned predictions of {wanted}."]
@@ -247,7 +243,7 @@ MAPS = "maps"
 
 def bins_table(
     name: str, entry: Mapping[str, Any], folder: PathLike | None
-) -> tuple[Beside, list[str]]:
+) -> tuple[ComparedWithPrint, list[str]]:
     """Bin the true counts of training images, and compare edges."""
     rows, missing, notes = [], [], []
     for dataset, printed in entry["edges"].items():
@@ -264,7 +260,7 @@ def bins_table(
     there = len(entry["edges"]) - len(missing) - len(notes)
     marks = f"{there} of {len(entry['edges'])} data sets" if missing or notes else ""
     table = pd.DataFrame(rows).assign(decimals=1)
-    section = Beside(
+    section = ComparedWithPrint(
         f"table_{name}", entry["title"], table, marks=not_as_printed(marks), notes=notes
     )
     return section, missing
@@ -296,12 +292,11 @@ def game_table(
     folders: Sequence[PathLike],
     *,
     mode: str = "paper",
-) -> tuple[Beside, list[str]]:
+) -> tuple[ComparedWithPrint, list[str]]:
     """Measure density maps tile by tile.
 
     Parameters
     ----------
-    name : str
     entry : mapping
         The table in ``configs/papers/binned.py``.
     truth : path-like, optional
@@ -331,8 +326,8 @@ def game_table(
             for level, *values in score.compute().itertuples(index=False):
                 for measure, value in zip(("mean", "std"), values, strict=True):
                     own[row, f"L={level} {label} {measure}"] = value
-    marks = not_as_printed(rows_at_hand(entry, {row for row, _ in own}))
-    table = beside(
+    marks = not_as_printed(available_rows(entry, {row for row, _ in own}))
+    table = compare_with_print(
         name, entry, own, row="data set and model", marks=marks, notes=notes, only_own=True
     )
     return table, [] if own else ["No density maps: expected MODEL/maps/DATASET_SCHEME/*.npy."]

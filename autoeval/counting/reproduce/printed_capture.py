@@ -22,14 +22,14 @@ from autoeval.counting.capture.tasks import TASKS, get_task
 from autoeval.counting.filed_page import merged_notes
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,
-    beside,
+    compare_with_print,
     not_as_printed,
     printed_name,
 )
 from autoeval.counting.true_counts import read_truth
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.report.printed_beside import Beside
+from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ class CaptureData:
         By the name of the metadata file.
     test_images : frozenset of str or None
         FSC-147's test split; None where its file is not there.
-    missing : sequence of str
     notes : sequence of str
         Where the metadata and FSC-147 differ.
     """
@@ -73,10 +72,7 @@ class CaptureData:
 def read_capture_data(folder: PathLike | None) -> CaptureData:
     """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it.
 
-    Raises
-    ------
-    InputError
-        If a file is there but broken.
+    Raises `InputError` if a file is there but broken.
     """
     names = [*MEASURED.values(), *ASIDE.values()]
     wanted = [name for name in (*names, ANNOTATIONS, SPLIT_FILE) if name != _UNRELEASED]
@@ -90,13 +86,13 @@ def read_capture_data(folder: PathLike | None) -> CaptureData:
         if (folder / name).is_file():
             records = read_records(folder / name)
             if points is not None and name in (MEASURED[REAL], ASIDE[REAL]):
-                records, problems = with_points(records, points)
-                notes += problems
+                records, warnings = with_points(records, points)
+                notes += warnings
             items[name] = to_items(records)
     return CaptureData(items, _test_images(folder / SPLIT_FILE), missing, notes)
 
 
-def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> Beside:
+def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> ComparedWithPrint:
     """Count images, kinds of object, and objects, over measured and validation items (Table 1).
 
     The images of FSC-147's test split are counted among the measured items, which the paper's
@@ -120,7 +116,7 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
         data.notes
     )
     marks = not_as_printed(*counts)
-    return beside(name, entry, own, row="statistic", marks=marks, notes=notes)
+    return compare_with_print(name, entry, own, row="statistic", marks=marks, notes=notes)
 
 
 def histogram_figure(
@@ -215,15 +211,13 @@ _NAME = re.compile(rf"(.+)_({'|'.join(SPLITS)})_results\.json")
 
 def model_table(
     name: str, entry: Mapping[str, Any], data: CaptureData, answers: Mapping[Key, Rows]
-) -> tuple[Beside, list[str]]:
+) -> tuple[ComparedWithPrint, list[str]]:
     """Measure the answers that a table of models is made of, their differences and their mean.
 
     Parameters
     ----------
-    name : str
     entry : mapping
         The table in ``configs/papers/capture.py``.
-    data : CaptureData
     answers : mapping
         As `read_all_answers` returns them.
     """
@@ -237,13 +231,13 @@ def model_table(
             whole = CaptureSplit(Path(), tuple(items))
             results[shown, columns[0]] = collect(whole, get_task(task), shown, rows)
     own = {cell: _main(result) for cell, result in results.items()}
-    problems = ((f"{r.model}, {r.task.name}", r.problems) for r in results.values())
-    table = beside(
+    warnings = ((f"{r.model}, {r.task.name}", r.warnings) for r in results.values())
+    table = compare_with_print(
         name,
         {**entry, "columns": dict.fromkeys(entry["columns"], 2)},
         _with_differences(entry, own),
         marks=_marks(entry["measured"], data, bool(results)),
-        notes=merged_notes(problems),
+        notes=merged_notes(warnings),
     )
     return table, _missing(entry, data, {column for _, column in results})
 
@@ -299,10 +293,7 @@ def _marks(printed: Mapping[str, int], data: CaptureData, answered: bool) -> str
 def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
     """Read the answers in folders, sorted by split, model, task and back-off.
 
-    Raises
-    ------
-    InputError
-        If a file does not hold answers.
+    Raises `InputError` if a file does not hold answers.
     """
     found: dict[Key, Rows] = {}
     for folder in map(Path, folders):

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting import mode_line
+from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Page
-from autoeval.report.printed_beside import Beside
 from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 Own = Mapping[tuple[str, str], float]
 
 
-def beside(
+def compare_with_print(
     name: str, entry: Mapping[str, Any], own: Own, *, row: str = "model", **options: Any
-) -> Beside:
-    """Put our own values beside those of a printed table.
+) -> ComparedWithPrint:
+    """Compare our own values with those of a printed table.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def beside(
     row : str
         What a row is.
     **options
-        Of `Beside`.
+        Of `ComparedWithPrint`.
     """
     columns: Mapping[str, int] = entry["columns"]
     printed = {
@@ -58,7 +58,7 @@ def beside(
         for model in models
         for column, decimals in columns.items()
     ]
-    return Beside(f"table_{name}", entry["title"], pd.DataFrame(rows), **options)
+    return ComparedWithPrint(f"table_{name}", entry["title"], pd.DataFrame(rows), **options)
 
 
 def printed_name(name: str, known: Mapping[str, Any]) -> str:
@@ -79,7 +79,7 @@ def not_as_printed(*parts: str) -> str:
     return f"NOT AS PRINTED: {', '.join(found)}" if found else ""
 
 
-def rows_at_hand(entry: Mapping[str, Any], rows: Collection[str]) -> str:
+def available_rows(entry: Mapping[str, Any], rows: Collection[str]) -> str:
     """Say of how many printed rows there are predictions; empty where it is all."""
     n, n_printed = len(set(entry["rows"]) & set(rows)), len(entry["rows"])
     if not n:
@@ -118,7 +118,6 @@ class DrawnFigure(Section):
     ----------
     name : str
         Of its files, such as ``"figure_10"``.
-    title : str
     words : str
         What print says of it.
     tables : sequence of Part
@@ -127,7 +126,6 @@ class DrawnFigure(Section):
         Called where there are tables.
     about : str
         What the axes are.
-    notes : sequence of str
     """
 
     name: str

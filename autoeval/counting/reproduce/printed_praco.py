@@ -20,12 +20,12 @@ from autoeval.counting.praco.released_csv import NEGATIVE, file_name, find_relea
 from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,
-    beside,
+    compare_with_print,
     not_as_printed,
     printed_name,
 )
 from autoeval.errors import InputError
-from autoeval.report.printed_beside import Beside
+from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ _FORMATS = dict.fromkeys(("mean", "median", "largest"), "{:.3f}")
 
 def praco_table(
     name: str, entry: Mapping[str, Any], models: PracoModels, *, mode: str = "paper"
-) -> Beside:
-    """Put the measures of models beside those in print.
+) -> ComparedWithPrint:
+    """Compare the measures of models with those in print.
 
     Parameters
     ----------
@@ -46,7 +46,6 @@ def praco_table(
         Of the table.
     entry : mapping
         The table in ``configs/papers/praco.py``.
-    models : PracoModels
     mode : {"paper", "released"}
         Of the measures.
     """
@@ -56,7 +55,9 @@ def praco_table(
         for measure, value in result.measures().items()
     }
     notes = [f"{model}: {note}" for model, r in models.results.items() for note in r.notes]
-    return beside(name, entry, own, marks=_marks(entry, models.results, mode), notes=notes)
+    return compare_with_print(
+        name, entry, own, marks=_marks(entry, models.results, mode), notes=notes
+    )
 
 
 def _marks(entry: Mapping[str, Any], results: Mapping[str, PracoResult], mode: str) -> str:
@@ -99,7 +100,6 @@ def read_models(
         FSC-147's folder; its images are not needed.
     predictions : sequence of path-like
         Folders with files in the authors' form, or with a folder of them for each model.
-    split : str
     known : iterable of str
         Names in print, which replace those of files whatever their case and hyphens.
     by_folder : str, optional
@@ -107,7 +107,6 @@ def read_models(
         folder, and only those in `known` are measured.
     exclude : sequence of path-like
         Lists of the images of several classes, which print leaves out.
-    mode : {"paper", "released"}
     """
     names = dict.fromkeys(known)
     try:
@@ -115,7 +114,7 @@ def read_models(
     except InputError as error:
         return PracoModels({}, [str(error)])
     files = _in_folders(predictions, by_folder, split) if by_folder else _all(predictions, split)
-    results, problems = {}, []
+    results, warnings = {}, []
     for model, path in files:
         name = printed_name(path.parent.name if by_folder else model, names)
         if by_folder and name not in names:
@@ -123,13 +122,13 @@ def read_models(
         try:
             results[name] = evaluate_files(path.parent, model, found, mode=mode)
         except InputError as error:
-            problems.append(f"{name}: {error}")
-    if not results and not problems:
+            warnings.append(f"{name}: {error}")
+    if not results and not warnings:
         inside = f"{' or '.join(names)}/" if by_folder else ""
-        problems.append(
+        warnings.append(
             f"No prediction file {inside}{file_name(NEGATIVE, by_folder or 'MODEL', split)}."
         )
-    return PracoModels(results, problems)
+    return PracoModels(results, warnings)
 
 
 def _counting_set(
@@ -157,14 +156,12 @@ def _in_folders(folders: Sequence[PathLike], model: str, split: str) -> list[tup
 def drift_figure(
     name: str, entry: Mapping[str, Any], models: PracoModels, *, mode: str = "paper"
 ) -> DrawnFigure:
-    """Draw how far the count of the upper image drifts in mosaics (figure 4), model by model.
+    """Draw the drift of the count of the upper image in mosaics (figure 4), model by model.
 
     Parameters
     ----------
-    name : str
     entry : mapping
         The figure in ``configs/papers/praco.py``.
-    models : PracoModels
     mode : {"paper", "released"}
         ``"released"`` drops drifts of 50 and more.
     """

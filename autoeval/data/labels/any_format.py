@@ -6,13 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from autoeval.data.labels.base import LabelFormat
+from autoeval.data.image_folder import refuse_archive
 from autoeval.data.labels.coco_folder import COCO
-from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.content import LabelFormat, LabelSet
 from autoeval.data.labels.voc import VOC
 from autoeval.data.labels.yolo import YOLO
 from autoeval.data.layouts import LAYOUTS
-from autoeval.data.walking import refuse_archive
 from autoeval.errors import InputError
 
 FORMATS: dict[str, LabelFormat] = {fmt.name: fmt for fmt in (COCO, YOLO, VOC, *LAYOUTS)}

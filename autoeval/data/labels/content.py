@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
@@ -88,3 +89,53 @@ class LabelSet:
     unlabelled: tuple[str, ...] = field(default=(), repr=False)
     problems: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+
+
+SPLITS = frozenset({"train", "val", "valid", "validation", "test"})
+
+
+def split_of(image: LabelledImage) -> str:
+    """Return the folder that names the split of an image, such as ``val``; empty without one.
+
+    Examples
+    --------
+    >>> split_of(LabelledImage("1", "images/val/0001.jpg", None))
+    'val'
+    """
+    folders = PurePosixPath(image.file_name.replace("\\", "/")).parts[:-1]
+    return next((part for part in folders if part.lower() in SPLITS), "")
+
+
+def of_splits(content: LabelSet, splits: Collection[str]) -> LabelSet:
+    """Keep the images of some splits, and their boxes."""
+    images = tuple(image for image in content.images if split_of(image) in splits)
+    kept = {image.image_id for image in images}
+    boxes = tuple(box for box in content.boxes if box.image_id in kept)
+    return replace(content, images=images, boxes=boxes)
+
+
+def never(path: Path) -> bool:
+    """Recognise nothing: for layouts that are read only where they are named."""
+    return False
+
+
+@dataclass(frozen=True)
+class LabelFormat:
+    """A format of label files.
+
+    Parameters
+    ----------
+    name : str
+        As in ``layout="voc"``.
+    about : str
+        One line for people.
+    read : callable
+        From the path of the labels, the image folder or None, and options by keyword.
+    recognises : callable
+        Whether a path looks like this format.
+    """
+
+    name: str
+    about: str
+    read: Callable[..., LabelSet]
+    recognises: Callable[[Path], bool] = never

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from autoeval.data.bad_items import BadItems
+from autoeval.data.image_folder import walk
 from autoeval.data.image_header import image_size
-from autoeval.data.labels.base import LabelFormat
+from autoeval.data.json_file import BadItems
 from autoeval.data.labels.beside import folder_of_images, holds_images, pair_up, without_size
-from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
-from autoeval.data.walking import walk
+from autoeval.data.labels.content import LabelFormat, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoeval.data.bad_items import MALFORMED, BadItems, fault
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.image_header import image_size
+from autoeval.data.json_file import MALFORMED, BadItems, fault
 from autoeval.data.labels.beside import without_size
 from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import listed, printable

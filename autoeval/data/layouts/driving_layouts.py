@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.data.json_file import read_json
-from autoeval.data.labels.base import LabelFormat
-from autoeval.data.labels.content import ANY, LabelSet
+from autoeval.data.labels.content import ANY, LabelFormat, LabelSet
 from autoeval.data.layouts.collecting import (
     Marked,
     collect_labels,

@@ -13,11 +13,11 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from autoeval.data.coco import read_coco_images
+from autoeval.data.image_folder import refuse_archive
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.json_columns import columns_of_list, read_lines, read_list
 from autoeval.data.predictions.raw_columns import Coded, RawColumns, read_parquet
-from autoeval.data.walking import refuse_archive
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 

@@ -8,12 +8,14 @@ one stage or two.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from autoeval.detections import Detections
 from autoeval.detectors.forward.dropout import draw_uniform, drop_below, feature_dropout
@@ -23,13 +25,13 @@ from autoeval.detectors.forward.stages import (
     HookPoints,
     Prefix,
     StagedBackbone,
-    split_backbone,
     take_rows,
 )
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
+
 
 Features = tuple[Tensor, ...]
 
@@ -232,6 +234,8 @@ def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPass
     """
     if stages:
         return HookedPasses(model, named_hook_points(model.backbone, stages))
+    from autoeval.detectors.backbones import split_backbone  # imports mmdet
+
     staged = split_backbone(model.backbone)
     if staged is not None:
         return StagedPasses(model, staged)
@@ -239,7 +243,7 @@ def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPass
     warnings.warn(
         f"The backbone {type(model.backbone).__name__} is of a family that cannot be split into "
         "stages: each perturbed pass runs the whole model, which takes longer. "
-        f"{_told(stage_names(passes))}",
+        f"{_named(stage_names(passes))}",
         stacklevel=3,
     )
     return passes
@@ -262,7 +266,7 @@ def _guess(backbone: nn.Module) -> HookPoints | str:
         return str(error)
 
 
-def _told(names: Sequence[str]) -> str:
+def _named(names: Sequence[str]) -> str:
     if not names:
         return "No stages were found in it, so features cannot be dropped."
     return f"Features are dropped at {', '.join(names)}; --stages chooses others."
@@ -305,3 +309,42 @@ def _returning(module: nn.Module, output: Any) -> Iterator[None]:
         yield
     finally:
         del module.forward
+
+
+@torch.inference_mode()
+def part_costs(passes: StagedPasses | HookedPasses, batch: Batch) -> tuple[float, ...]:
+    """Measure the share of each part in the cost of one pass.
+
+    Convolutions, matrix products and attention are counted, nothing else.
+
+    Parameters
+    ----------
+    passes : StagedPasses or HookedPasses
+    batch : Batch
+        One image.
+
+    Returns
+    -------
+    tuple of float
+        Shares of the stem, of each stage, and of neck and head together; they sum to 1. A single
+        one where the backbone cannot be split.
+    """
+    if isinstance(passes, HookedPasses):
+        return (1.0,)
+    staged, x = passes.staged, batch.inputs
+    ends = (staged.inputs[0], *staged.outputs)
+    costs = [0.0] * (len(ends) + 1)
+    features = []
+    for number, layer in enumerate(staged.layers):
+        x, cost = _cost(layer, x)
+        costs[sum(number > end for end in ends)] += cost
+        if number in staged.taps:
+            features.append(staged.taps[number](x))
+    costs[-1] += _cost(passes.finish, batch, tuple(features))[1]
+    return tuple(cost / sum(costs) for cost in costs)
+
+
+def _cost(function: Callable, *args: Any) -> tuple[Any, int]:
+    with FlopCounterMode(display=False) as counter:
+        result = function(*args)
+    return result, counter.get_total_flops()

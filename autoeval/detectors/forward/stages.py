@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
 from torch import Tensor, nn
 
@@ -138,31 +137,6 @@ class StagedBackbone:
 
     def _place(self, spec: DropoutSpec) -> tuple[int, ...]:
         return self.outputs if spec.position == "after" else self.inputs
-
-
-Splitter = Callable[[nn.Module], StagedBackbone]
-SPLITTERS: dict[Callable, Splitter] = {}
-
-
-def register_splitter(*forwards: Callable) -> Callable[[Splitter], Splitter]:
-    """Register how to split the backbones whose ``forward`` is one of these functions.
-
-    The key is the function and not the class, because a subclass may inherit the layers of a family
-    and yet run them in a way of its own.
-    """
-
-    def register(splitter: Splitter) -> Splitter:
-        SPLITTERS.update(dict.fromkeys(forwards, splitter))
-        return splitter
-
-    return register
-
-
-def split_backbone(backbone: nn.Module) -> StagedBackbone | None:
-    """Split a backbone into layers, or return None where its family is not known."""
-    import_module("autoeval.detectors.backbones")
-    splitter = SPLITTERS.get(type(backbone).forward)
-    return splitter(backbone) if splitter else None
 
 
 def whole(x: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ import runpy
 import sys
 from pathlib import Path
 
-from autoeval.detectors.building.model_zoo import register_model_zoo
+from autoeval.detectors.building.checkpoints import register_model_zoo
 from autoeval.detectors.ops import register
 
 if __name__ == "__main__":

@@ -12,10 +12,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods.linear import MOST_UNDEFINED
 from autoeval.estimation.score_table import SEED, Rows
-from autoeval.scores.feature_thresholds import feature_names
+from autoeval.scores.agreement import ScaleAP, StabilityAP
+from autoeval.scores.base import feature_names
 from autoeval.scores.registry import direction_of
-from autoeval.scores.scale_ap import ScaleAP
-from autoeval.scores.stability_ap import StabilityAP
 
 PENALTIES = (0.01, 0.03, 0.1)
 

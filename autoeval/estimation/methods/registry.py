@@ -16,8 +16,7 @@ from autoeval.estimation.methods.constant import Constant
 from autoeval.estimation.methods.fused import Fused
 from autoeval.estimation.methods.linear import Linear
 from autoeval.estimation.methods.threshold import BestThreshold
-from autoeval.scores.base import Score
-from autoeval.scores.feature_thresholds import feature_names
+from autoeval.scores.base import Score, feature_names
 from autoeval.scores.registry import score_of, scores
 
 OURS = "this project"

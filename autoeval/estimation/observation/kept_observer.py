@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -15,12 +16,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from autoeval.detections import Evidence
+from autoeval.detections import ARRAYS, BOXES, SEVERAL, Candidates, Detections, Evidence
 from autoeval.estimation.observation.detector_identity import is_identified, kept_with
-from autoeval.estimation.observation.evidence_bytes import pack_evidence, unpack_evidence
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.estimation.observation.pieces import pieces
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
 from autoeval.metasets.sample_set import FileSamples, Sample
@@ -29,6 +28,102 @@ from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.store import RowStore
 from autoeval.version import __version__
+
+MEAN, MOST = 32, 64
+
+
+def pieces(names: Sequence[str]) -> Iterator[range]:
+    """Yield the positions of each piece, in order.
+
+    A piece ends where the name of its last image says so, or when it is full: an image more or less
+    changes its own piece, and seldom others.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the images.
+
+    Examples
+    --------
+    >>> list(pieces([f"{k}.jpg" for k in range(100)]))
+    [range(0, 18), range(18, 19), range(19, 65), range(65, 100)]
+    """
+    start = 0
+    for position, name in enumerate(names, start=1):
+        if position - start == MOST or _ends(name) or position == len(names):
+            yield range(start, position)
+            start = position
+
+
+def _ends(name: str) -> bool:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % MEAN == 0
+
+
+COLUMNS = ("boxes", "scores", "labels")
+Stored = Mapping[str, np.ndarray]
+
+
+def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
+    """Write evidence, in the order of images; `unpack_evidence` gives it back to the last bit."""
+    described = json.dumps([(e.image_id, e.image_size, dict(e.missing)) for e in evidence])
+    arrays: dict[str, Any] = {"described": np.frombuffer(described.encode(), np.uint8)}
+    for name in (*BOXES, *ARRAYS):
+        values = [getattr(e, name) for e in evidence]
+        each = [v if name in SEVERAL else () if v is None else (v,) for v in values]
+        arrays[f"{name}_count"] = np.array([len(of_image) for of_image in each])
+        flat = [one for of_image in each for one in of_image]
+        for column in _columns(name):
+            arrays |= _joined(f"{name}_{column}", [getattr(one, column) for one in flat])
+        if name in ARRAYS:
+            arrays |= _joined(name, flat)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def unpack_evidence(content: bytes) -> list[Evidence]:
+    """Read what `pack_evidence` wrote."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        stored = dict(file)
+    fields = {name: _of_images(stored, name, _sets(stored, name)) for name in BOXES}
+    fields |= {name: _of_images(stored, name, _split(stored, name)) for name in ARRAYS}
+    return [
+        Evidence(image_id, tuple(size), missing=missing, **{n: next(f) for n, f in fields.items()})
+        for image_id, size, missing in json.loads(stored["described"].tobytes())
+    ]
+
+
+def _columns(name: str) -> tuple[str, ...]:
+    if name in ARRAYS:
+        return ()
+    return (*COLUMNS, "kept") if name == "candidates" else COLUMNS
+
+
+def _joined(name: str, parts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    joined = np.concatenate([part.ravel() for part in parts]) if parts else np.zeros(0)
+    return {name: joined, f"{name}_shape": np.array([part.shape for part in parts], int)}
+
+
+def _split(stored: Stored, name: str) -> Iterator[np.ndarray]:
+    start = 0
+    for shape in stored[f"{name}_shape"]:
+        end = start + int(np.prod(shape))
+        yield stored[name][start:end].reshape(shape)
+        start = end
+
+
+def _sets(stored: Stored, name: str) -> Iterator[Detections]:
+    columns = _columns(name)
+    kind = Candidates if name == "candidates" else Detections
+    for parts in zip(*(_split(stored, f"{name}_{c}") for c in columns), strict=True):
+        yield kind(**dict(zip(columns, parts, strict=True)))
+
+
+def _of_images(stored: Stored, name: str, flat: Iterator[Any]) -> Iterator[Any]:
+    for count in stored[f"{name}_count"]:
+        of_image = tuple(next(flat) for _ in range(count))
+        yield of_image if name in SEVERAL else next(iter(of_image), None)
+
 
 OBSERVED, CONTENT = "observed", "evidence"
 OTHERWISE = "as another detector saw them, or the same with other settings or categories"
@@ -77,11 +172,6 @@ class KeptObserver(Observer[D]):
     A piece counts as long as detector, settings, task and the files of its images are the same.
     What cannot be observed is tried again by `each`, which then raises as any observer does.
     Samples are `FileSamples`.
-
-    Parameters
-    ----------
-    observer : Observer
-    keep : Keeping
     """
 
     def __init__(self, observer: Observer[D], keep: Keeping) -> None:

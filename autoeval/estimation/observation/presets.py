@@ -17,16 +17,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 from typing_extensions import Self
 
+from autoeval.detections import Detections
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
-from autoeval.estimation.observation.measures import MeasureSettings
 from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
+
+
+class Measure(Protocol):
+    """Adds up how right a detector is, image by image, as `MeanAP` does."""
+
+    def update(
+        self, found: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
+    ) -> None:
+        """Take in the detections and the true boxes of one image."""
+        ...
+
+    def merge(self, other: Self, /) -> None:
+        """Take in all that ``other`` has seen."""
+        ...
+
+    def compute(self) -> dict[str, float]:
+        """Return named figures of all images seen."""
+        ...
+
+
+class MeasureSettings(Protocol):
+    """A dataclass of plain values that makes a measure for each set of images."""
+
+    def make(self) -> Measure:
+        """Make a measure that has seen nothing."""
+        ...
+
 
 # What a clean pass leaves behind at next to no cost.
 BY_PRODUCTS = ("candidates", "logits", "features")

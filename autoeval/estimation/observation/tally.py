@@ -10,9 +10,8 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
-from autoeval.estimation.observation.measures import Measure
 from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.estimation.observation.presets import PassSettings
+from autoeval.estimation.observation.presets import Measure, PassSettings
 from autoeval.metasets.sample_set import Sample
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.scores.registry import scores

@@ -12,7 +12,7 @@ from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.site_records import CameraImage
-from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.score_set import resampled_counts
 
 RESAMPLES = 200
 FEWEST = 2

@@ -15,10 +15,9 @@ from autoeval.data.predictions.entries import NoBoxError
 from autoeval.data.wording import listed
 from autoeval.detections import Detections
 from autoeval.errors import InputError
-from autoeval.estimation.prediction_files import PredictionFiles
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site import Categories, site_of_files
-from autoeval.estimation.site_boxes import SiteBoxes, columns_of
+from autoeval.estimation.site_boxes import PredictionFiles, SiteBoxes, columns_of
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.monitoring.times.clock import Clock

@@ -10,11 +10,10 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from autoeval.data.image_folder import natural_order
+from autoeval.data.image_folder import natural_order, walk
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_image_list
 from autoeval.data.same_files import path_stamp
-from autoeval.data.walking import walk
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
 from autoeval.monitoring.observing.site_images import site_of

@@ -15,8 +15,7 @@ from autoeval.estimation.bayesian_regression import BayesianRegression, outside_
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.regressions import Regression
-from autoeval.estimation.score_range import unseen_warning
-from autoeval.estimation.warnings import estimate_warnings
+from autoeval.estimation.warnings import estimate_warnings, unseen_warning
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.site_records import CameraImage, RecordStore
 from autoeval.monitoring.times.periods import WHOLE

@@ -31,7 +31,6 @@ def coordinate(trial: Measures, *, start_rate: float = 0.15, tie: float = TIE) -
 
     Parameters
     ----------
-    trial : Measures
     start_rate : float
         The first of the rates nearest to it is taken.
     tie : float
@@ -63,20 +62,19 @@ def halving(
     keep: float = 0.5,
     tie: float = TIE,
 ) -> ChosenDropout:
-    """Judge all dropouts on a small share of the images, and only the hopeful ones on more.
+    """Evaluate all dropouts on a small share of the images, and only the best ones on more.
 
     After each share a dropout is dropped if, at the given confidence, its R² is not ahead of the
     leader's by more than that step's part of the tolerance: ``gap + z * error <= tolerance / n``
     after n steps in all, where the gap is its R² less the leader's and the error is that of the
-    gap; see `judge`. The confidence holds for all dropouts and steps together (Bonferroni), so that
-    the luckiest of 285 does not drive out the best. Of those that pass, no more than ``keep`` of
-    all that entered the step stay, those with the largest R².
+    gap; see `compare_with_leader`. The confidence holds for all dropouts and steps together
+    (Bonferroni), so that the luckiest of 285 does not drive out the best. Of those that pass, no
+    more than ``keep`` of all that entered the step stay, those with the largest R².
 
     Source: successive halving, Karnin et al. 2013, with a test in place of the fixed schedule.
 
     Parameters
     ----------
-    trial : Measures
     shares : tuple of float
         Of the images of each sample set; all images follow. Sample sets of few images have fewer
         steps, since each step takes two images of them at least.
@@ -120,8 +118,6 @@ class SearchResult:
 
     Parameters
     ----------
-    strategy : str
-    choice : ChosenDropout
     table : DataFrame
         One row for each dropout that was measured: ``position``, ``stages``, ``rate``, ``r2``
         (estimated for all images where ``share`` is below 1), ``r`` (Pearson's, of the images
@@ -134,7 +130,7 @@ class SearchResult:
     naive_shared_clean : ndarray of shape (6,), int
         The same with one clean pass for all of them.
     costs : tuple of float
-        Cost of each part; see `autoeval.detectors.forward.costs.part_costs`.
+        Cost of each part; see `autoeval.detectors.forward.passes.part_costs`.
     """
 
     strategy: str
@@ -176,15 +172,7 @@ def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchRe
 
     A later one measures only what no earlier one has, but its work is counted in full.
 
-    Parameters
-    ----------
-    bench : Workbench
-    strategies : sequence of {"full", "coordinate", "halving"}
-
-    Raises
-    ------
-    InputError
-        If a strategy is unknown, or too few sample sets can be measured.
+    Raises `InputError` if a strategy is unknown, or too few sample sets can be measured.
     """
     unknown = [name for name in strategies if name not in STRATEGIES]
     if unknown:
@@ -238,7 +226,6 @@ class ChosenDropout:
 
     Parameters
     ----------
-    best : DropoutSpec
     r2 : float
         On all images.
     fate : dict of DropoutSpec to str

@@ -20,10 +20,11 @@ from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.research.dropout_search.grid import SearchableDetector, list_stages
 from autoeval.runtime import OK
-from autoeval.runtime.jobs import Job, run_jobs
+from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
+from autoeval.scores.base import ScoreContext
 from autoeval.scores.box_stability import image_stabilities
-from autoeval.scores.context import ScoreContext
 
 MIN_SETS = 3
 Row = dict[str, Any]
@@ -34,7 +35,6 @@ class Workbench:
 
     Parameters
     ----------
-    observer : Observer
     sample_sets : sequence of Job
         One for each sample set; see `autoeval.estimation.meta_set.sample_set_jobs`.
     specs : sequence of DropoutSpec
@@ -43,7 +43,6 @@ class Workbench:
         Rows of each job, from which an interrupted search goes on.
     score : str
         A name in `autoeval.scores.box_stability.image_stabilities`.
-    target : {"mAP", "mAP50", "mAP75"}
 
     Attributes
     ----------
@@ -53,7 +52,7 @@ class Workbench:
         What each image adds to the score's numerator and denominator; 0 where not measured.
     accuracy : ndarray of shape (S,)
         mAP, NaN until measured and where there is none.
-    problems : dict of str to None
+    warnings : dict of str to None
         What was left out, in words.
     """
 
@@ -73,7 +72,7 @@ class Workbench:
         shape = (len(self.sizes), int(self.sizes.max(initial=0)), len(self.specs))
         self.sums, self.counts = np.zeros(shape), np.zeros(shape)
         self.accuracy = np.full(len(self.sizes), np.nan)
-        self.problems: dict[str, None] = {}
+        self.warnings: dict[str, None] = {}
         self._column = {spec: i for i, spec in enumerate(self.specs)}
         self._by_name = {
             (list_stages(spec.stages), spec.rate): i for i, spec in enumerate(self.specs)
@@ -88,16 +87,12 @@ class Workbench:
     def measure(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
         """Make sure that the first images of each sample set are measured.
 
+        Raises `InputError` if fewer than three sample sets could be measured.
+
         Parameters
         ----------
-        specs : sequence of DropoutSpec
         stops : ndarray of shape (S,), int
             How many of each.
-
-        Raises
-        ------
-        InputError
-            If fewer than three sample sets could be measured.
         """
         jobs = {}
         for number, stop in enumerate(stops):
@@ -114,7 +109,7 @@ class Workbench:
         if len(self.usable()) < MIN_SETS:
             raise InputError(
                 f"Expected at least {MIN_SETS} sample sets with mAP, got {len(self.usable())} of "
-                f"{len(self.sizes)}. {' '.join(self.problems)}"
+                f"{len(self.sizes)}. {' '.join(self.warnings)}"
             )
 
     def usable(self) -> np.ndarray:
@@ -142,7 +137,7 @@ class Workbench:
             self._lose(number, f"failed: {failed.iloc[0].splitlines()[0]}")
             return
         for reason in table.get("unreadable", pd.Series(dtype=str)).dropna():
-            self.problems[f"left out: {reason}"] = None
+            self.warnings[f"left out: {reason}"] = None
         if piece.accuracy:
             known = table.get(self.target, pd.Series([np.nan])).dropna()
             if known.empty:
@@ -161,7 +156,7 @@ class Workbench:
         self._lost[number] = True
         columns = self.sample_sets[number].columns
         name = f"sample set {columns['sample_set']} of {columns['source']}"
-        self.problems[f"{name} was left out: it {reason}"] = None
+        self.warnings[f"{name} was left out: it {reason}"] = None
 
 
 @dataclass(frozen=True)

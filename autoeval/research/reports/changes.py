@@ -26,7 +26,7 @@ from autoeval.runtime.progress import progress_bar
 
 ABOUT = (
     "Each labelled site as it comes, and under corruptions. Every figure is of slopes that have "
-    "seen neither the family of the site nor, unless *kind known* is written, the kind of change. "
+    "seen neither the group of the site nor, unless *kind known* is written, the kind of change. "
     "*error*: mean absolute, in points of mAP; *nothing*: that of saying that nothing changed; "
     "*sign*: right direction, of true changes over 3 points. Alarms: untouched images in random "
     "order, then changed ones; *power*: share of streams with an alarm after the onset; *known "
@@ -35,10 +35,10 @@ ABOUT = (
     "changed ones with other images of the site."
 )
 WAY_NAMES = {
-    "estimate": "family and kind not seen",
-    "kind_known": "family not seen, kind known",
-    "labelled": "family and kind not seen, level before known",
-    "with_signals": "family and kind not seen, signals of the camera too",
+    "estimate": "group and kind not seen",
+    "kind_known": "group not seen, kind known",
+    "labelled": "group and kind not seen, level before known",
+    "with_signals": "group and kind not seen, signals of the camera too",
     "nothing": "no change",
 }
 ROUTES = {
@@ -51,7 +51,7 @@ ROUTES = {
 def changes_report(
     observed: Sequence[ChangedImages],
     categories: Sequence[str],
-    problems: Sequence[str] = (),
+    warnings: Sequence[str] = (),
     *,
     alpha: float = 0.05,
     orders: int = 20,
@@ -82,7 +82,7 @@ def changes_report(
         *([_conditions_part(conditions)] if len(conditions) else []),
     ]
     title = "Which changes are seen"
-    return StudyReport("changes", title, ABOUT, _figure(evaluated, of_all), parts, problems)
+    return StudyReport("changes", title, ABOUT, _figure(evaluated, of_all), parts, warnings)
 
 
 def _estimated(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels) -> pd.DataFrame:
@@ -107,12 +107,7 @@ def _known_kind(stretch: alarms.Stretch, models: alarms.LeftOutModels) -> str:
 
 
 def _raised(
-    changes: KnownChanges,
-    models: alarms.LeftOutModels,
-    *,
-    orders: int,
-    alpha: float,
-    seed: int,
+    changes: KnownChanges, models: alarms.LeftOutModels, *, orders: int, alpha: float, seed: int
 ) -> pd.DataFrame:
     every = list(alarms.stretches(changes))
     rows: list[dict[str, object]] = []
@@ -312,7 +307,7 @@ def _figure(evaluated: pd.DataFrame, power: pd.DataFrame) -> Figure:
         left.plot(100 * rows["true"], 100 * rows["estimate"], ".", color=colour, label=name)
     low = 100 * float(min(evaluated["true"].min(), evaluated["estimate"].min()))
     left.plot([low, 10], [low, 10], color="0.3", lw=1)
-    left.set(xlabel="true change (points of mAP)", ylabel="estimate, family and kind left out")
+    left.set(xlabel="true change (points of mAP)", ylabel="estimate, group and kind left out")
     left.legend()
     falls = [low for low, _ in alarms.FALLS]
     for k, (monitor, own) in enumerate(power.groupby("monitor", sort=False)):

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from autoeval.detectors.forward.dropout_file import write_dropout_config
+from autoeval.detectors.forward.dropout_spec import write_dropout_config
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
 from autoeval.research.dropout_search.search import SearchResult
 from autoeval.research.dropout_search.workbench import Workbench
@@ -40,9 +40,6 @@ class DropoutOutcome:
 
     Parameters
     ----------
-    detector : str
-    task : str
-    bench : Workbench
     results : sequence of SearchResult
         The first one's choice is written as the configuration.
     """

@@ -12,16 +12,14 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.label_assistance import site_of_set
-from autoeval.estimation.label_free_prior import error_elsewhere, with_error
+from autoeval.estimation.labelling import error_elsewhere, site_of_set, with_error
 from autoeval.estimation.observation.recording import read_sites
 from autoeval.estimation.pair_table import pair_rows
-from autoeval.estimation.score_columns import read_scores
+from autoeval.estimation.score_table import read_scores
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.labelled_site import LabelledSite
+from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
 from autoeval.labels.prior import OF_ONE_SET
-from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.report.plots import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part, StudyReport
@@ -32,7 +30,7 @@ from autoeval.research.studies.label_backtest import (
     correlations,
     effective_labels,
     evaluated_pairs,
-    leave_families_out,
+    leave_groups_out,
     stopping,
 )
 
@@ -45,7 +43,7 @@ ABOUT = (
 )
 LEFT_OUT = (
     "all else that is used (box model, mixing weights, variances, label-free estimate) is fitted "
-    "without its family"
+    "without its group"
 )
 ONE_SET = (
     "all else that is used (box model, mixing weights, variances, label-free estimate) is fitted "
@@ -63,12 +61,10 @@ def labels_report(
     draws: int = 200,
     seed: int = 0,
 ) -> StudyReport:
-    """Evaluate estimates with a few labels at sites where all are known, families left out.
+    """Evaluate estimates with a few labels at sites where all are known, groups left out.
 
-    Raises
-    ------
-    InputError
-        If there are no boxes, fewer than three families, or no site has images enough.
+    Raises `InputError` if there are no boxes, fewer than three groups, or no site has images
+    enough.
     """
     folders = [work_dir, *also]
     every = [read_sites(folder) for folder in folders]
@@ -76,7 +72,7 @@ def labels_report(
     sites, rows = [site for of in every for site in of], pd.concat(pairs, ignore_index=True)
     if pseudo_labels is not None:
         sites = [with_pseudo_labels(site, Path(pseudo_labels), pseudo_words) for site in sites]
-    evaluated = list(leave_families_out(sites, _priors(rows), fewest=fewest))
+    evaluated = list(leave_groups_out(sites, _priors(rows), fewest=fewest))
     if not evaluated:
         raise InputError(f"None of {len(sites)} sites has {fewest} images: lower --fewest.")
     about = ABOUT.format(fewest=fewest, draws=draws, fitted=LEFT_OUT)
@@ -99,12 +95,14 @@ def labels_from_files_report(
 ) -> StudyReport:
     """Evaluate estimates with a few labels where one labelled set is all that was fitted on.
 
+    Raises `InputError` if a labelled set is too small, or no site has images enough.
+
     Parameters
     ----------
     labelled : sequence of TrainingSet
         Each is fitted on alone, in turn.
     sites : sequence of TrainingSet
-        Evaluated by each of them that is of another family; of a labelled set of one category only
+        Evaluated by each of them that is of another group; of a labelled set of one category only
         that category.
     name : str
         Of the files of the report.
@@ -114,11 +112,6 @@ def labels_from_files_report(
         Numbers of labels.
     fewest, draws, seed
         See `labels_report`.
-
-    Raises
-    ------
-    InputError
-        If a labelled set is too small, or no site has images enough.
     """
     labelled_sites = {of.name: site_of_set(of) for of in sites if len(of.boxes) >= fewest}
     evaluated: list[EvaluatedPair] = []
@@ -192,12 +185,12 @@ def _pairs(table: pd.DataFrame, sites: Sequence[LabelledSite]) -> pd.DataFrame:
 
 
 def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
-    """Estimate every pair by a regression on the other families."""
+    """Estimate every pair by a regression on the other groups."""
     priors = {}
     for family in rows["family"].unique():
         own = rows["family"] == family
         if own.all():
-            raise InputError("Expected sources of at least three families but got one.")
+            raise InputError("Expected sources of at least three groups but got one.")
         new, estimator = rows[own], BayesianRegression().fit(rows[~own])
         error = error_elsewhere(estimator.cross_validated_, estimator.level)
         keys = zip(new["source"], new["category"], strict=True)

@@ -1,4 +1,4 @@
-"""How far pairs of place and category tell of others: every way of leaving out, in one table."""
+"""Transfer between pairs of site and category: every way of leaving out, in one table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MEASURES = ("error", "by_pair", "constant", "half_width")
 ERRORS = ["line", "category", "error", "by pair", "pairs"]
 ABOUT = (
     "Mean absolute error, that of a constant, share of truths inside the interval (nominal 90 %), "
-    "and its median half-width. Sources of one origin are a family: they are left out together and "
-    "count once (*error*); *by pair* each place and category counts the same. Where nothing is "
-    "told (*refused*), the constant's error counts. A labelled set's own family is never "
-    "evaluated by it. *In hindsight*: the line of least absolute error on the very places it is "
-    "evaluated by; no one line of these scores errs less on them, whatever it is fitted on."
+    "and its median half-width. Sources of one origin are a group: they are left out together and "
+    "count once (*error*); *by pair* each site and category counts the same. Where there is no "
+    "estimate (*refused*), the constant's error counts. A labelled set's own group is never "
+    "evaluated by it. *In hindsight*: the oracle linear model, of least absolute error on the very "
+    "sites that it is evaluated on; no linear model of these scores has a smaller error on them."
 )
 
 
@@ -41,45 +41,41 @@ def transfer_report(
 ) -> StudyReport:
     """Fit on some pairs and evaluate others, in every way that the table allows.
 
+    Raises `InputError` if there are fewer than three groups of sites.
+
     Parameters
     ----------
     scores : DataFrame
-        Pair table of places and of labelled sets; see `autoeval.estimation.pair_table`.
-    target : {"mAP", "mAP50", "mAP75"}
+        Pair table of sites and of labelled sets; see `autoeval.estimation.pair_table`.
     labelled : str, optional
-        The labelled set to go with the places; the first by default.
+        The labelled set to go with the sites; the first by default.
     without : sequence of str
-        Its categories that are left out once, such as those that the places are evaluated for.
+        Its categories that are left out once, such as those that the sites are evaluated for.
     sizes : sequence of int
-        Numbers of families to fit on.
+        Numbers of groups to fit on.
     draws, seed : int
-        How often families are drawn, and from which seed.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than three families of places.
+        How often groups are drawn, and from which seed.
     """
-    places, sets = transfer.places_of(scores), transfer.labelled_of(scores)
-    if places["family"].nunique() < 3:
+    sites, sets = transfer.sites_of(scores), transfer.labelled_of(scores)
+    if sites["family"].nunique() < 3:
         raise InputError(
-            f"Expected places of 3 families or more but got {places['family'].nunique()}: give the "
+            f"Expected sites of 3 groups or more but got {sites['family'].nunique()}: give the "
             "score tables of tasks with more sources."
         )
     options: dict[str, Any] = {"target": target, "features": FEATURES}
     names = list(dict.fromkeys(sets["source"]))
     chosen = sets[sets["source"] == (labelled or (names[0] if names else ""))]
-    ways = [*_ways(places, options), *_set_ways(places, sets, chosen, without, options)]
+    ways = [*_ways(sites, options), *_set_ways(sites, sets, chosen, without, options)]
     table = pd.concat([_cells(name, evaluate()) for name, evaluate in ways], ignore_index=True)
-    few = _few(places, chosen, sizes, draws, seed, options)
+    few = _few(sites, chosen, sizes, draws, seed, options)
     evidence = pd.concat(
         [
-            _cells(name, transfer.families_left_out(places, **{**options, "features": f}))
-            for name, f in _evidence(places)
+            _cells(name, transfer.groups_left_out(sites, **{**options, "features": f}))
+            for name, f in _evidence(sites)
         ],
         ignore_index=True,
     )
-    best = _hindsight(places, options)
+    best = _hindsight(sites, options)
     parts = [
         Part("transfer", table, _for_people(table, "fitted on")),
         Part("transfer_sizes", few, _for_people(few, "families")),
@@ -87,35 +83,32 @@ def transfer_report(
         Part("transfer_hindsight", best, _for_people(best, "line")[ERRORS]),
     ]
     if len(sets):
-        off = transfer.strays(places, sets, **options)
+        off = transfer.mean_deviations(sites, sets, **options)
         points = {name: (100 * off[name]).round(1) for name in ("off", "spread")}
         parts.append(Part("transfer_sets", off, off.assign(**points)))
-    title = "How far places and categories tell of others"
+    title = "Transfer between sites and categories"
     return StudyReport("transfer", title, ABOUT, _figure(few), parts)
 
 
 def _ways(
-    places: pd.DataFrame, options: dict[str, Any]
+    sites: pd.DataFrame, options: dict[str, Any]
 ) -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
     yield (
-        "other places of the category",
+        "other sites of the category",
         lambda: pd.concat(
-            [transfer.families_left_out(own, **options) for _, own in places.groupby("category")]
+            [transfer.groups_left_out(own, **options) for _, own in sites.groupby("category")]
         ),
     )
-    if places["category"].nunique() > 1:
+    if sites["category"].nunique() > 1:
+        yield ("other sites of all categories", lambda: transfer.groups_left_out(sites, **options))
         yield (
-            "other places of all categories",
-            lambda: transfer.families_left_out(places, **options),
-        )
-        yield (
-            "places of the other categories alone",
-            lambda: transfer.across_categories(places, **options),
+            "sites of the other categories alone",
+            lambda: transfer.across_categories(sites, **options),
         )
 
 
 def _set_ways(
-    places: pd.DataFrame,
+    sites: pd.DataFrame,
     sets: pd.DataFrame,
     chosen: pd.DataFrame,
     without: Sequence[str],
@@ -124,18 +117,18 @@ def _set_ways(
     if chosen.empty:
         return
     name = chosen["source"].iloc[0]
-    yield f"other places and {name}", lambda: transfer.families_left_out(places, chosen, **options)
+    yield f"other sites and {name}", lambda: transfer.groups_left_out(sites, chosen, **options)
     for source, own in sets.groupby("source", sort=False):
-        yield f"{source} alone", partial(transfer.by_labelled_set, own, places, **options)
+        yield f"{source} alone", partial(transfer.by_labelled_set, own, sites, **options)
     if without:
         yield (
             f"{name} without {', '.join(without)}",
-            lambda: transfer.by_labelled_set(chosen, places, without=without, **options),
+            lambda: transfer.by_labelled_set(chosen, sites, without=without, **options),
         )
 
 
 def _few(
-    places: pd.DataFrame,
+    sites: pd.DataFrame,
     chosen: pd.DataFrame,
     sizes: Sequence[int],
     draws: int,
@@ -145,7 +138,7 @@ def _few(
     cells = []
     numbers = [m for m in sizes if m or not chosen.empty]
     for m, with_set, evaluated in transfer.sizes(
-        places, chosen, numbers, draws=draws, seed=seed, **options
+        sites, chosen, numbers, draws=draws, seed=seed, **options
     ):
         if with_set and chosen.empty:
             continue
@@ -154,18 +147,18 @@ def _few(
     return pd.concat(cells, ignore_index=True)
 
 
-def _evidence(places: pd.DataFrame) -> Iterator[tuple[str, Sequence[str]]]:
+def _evidence(sites: pd.DataFrame) -> Iterator[tuple[str, Sequence[str]]]:
     yield "boxes alone (1 pass)", FEATURES
-    if {*FEATURES, WITH_TEACHER} <= set(places):
+    if {*FEATURES, WITH_TEACHER} <= set(sites):
         yield "and agreement with a teacher (its pass more)", (*FEATURES, WITH_TEACHER)
 
 
-def _hindsight(places: pd.DataFrame, options: dict[str, Any]) -> pd.DataFrame:
+def _hindsight(sites: pd.DataFrame, options: dict[str, Any]) -> pd.DataFrame:
     """Evaluate the best lines that there could be: what no regression on these scores can beat."""
-    of_each = [in_hindsight(own, **options) for _, own in places.groupby("category")]
+    of_each = [in_hindsight(own, **options) for _, own in sites.groupby("category")]
     cells = [_cells("one for each category", pd.concat(of_each))]
     if len(of_each) > 1:
-        cells.append(_cells("one for all", in_hindsight(places, **options)))
+        cells.append(_cells("one for all", in_hindsight(sites, **options)))
     return pd.concat(cells, ignore_index=True)
 
 
@@ -210,9 +203,9 @@ def _figure(few: pd.DataFrame) -> Figure:
     plot_curves(kinds, x="m", y="coverage", group="kind", scale=100, ax=right)
     right.get_legend().remove()
     right.axhline(90, color="0.4", lw=1, ls="--")
-    left.set(xlabel="families of places fitted on", ylabel="mean absolute error (points of mAP)")
+    left.set(xlabel="groups of sites fitted on", ylabel="mean absolute error (points of mAP)")
     left.set_ylim(bottom=0)
-    right.set(xlabel="families of places fitted on", ylabel="truth inside the interval (%)")
+    right.set(xlabel="groups of sites fitted on", ylabel="truth inside the interval (%)")
     right.set_ylim(50, 101)
     for axes in (left, right):
         axes.set_xticks(sorted(few["m"].unique()))

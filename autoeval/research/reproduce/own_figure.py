@@ -1,4 +1,4 @@
-"""Our own curves beside what a paper states about a figure."""
+"""Our own curves compared with what a paper states about a figure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_columns import split_threshold
+from autoeval.estimation.score_table import split_threshold
+from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Page
-from autoeval.report.printed_beside import Beside
 from autoeval.report.sections import Part, Section, StudyReport
 from autoeval.research.reports.box_quality import box_level_report
 from autoeval.research.reports.errors_by_size import (
@@ -28,7 +28,7 @@ from autoeval.research.reports.score_correlation import (
 )
 from autoeval.research.reproduce.printed import PrintedFigure, StatedNumber
 from autoeval.research.studies.correlation import best_thresholds, correlation
-from autoeval.research.studies.observed import Observations
+from autoeval.research.studies.kept_boxes import Observations
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,12 +44,10 @@ class OwnFigure(Section):
 
     Parameters
     ----------
-    printed : PrintedFigure
     reports : mapping of (str, str) to StudyReport
         By detector and target; those that could be made.
     marks : str
         In what our side differs from print.
-    notes : sequence of str
     instead : str
         Detector that stands in for those in print.
     """
@@ -61,8 +59,8 @@ class OwnFigure(Section):
     instead: str = ""
 
     @cached_property
-    def stated(self) -> Beside | None:
-        """The numbers that the paper states beside ours; None where it states none."""
+    def stated(self) -> ComparedWithPrint | None:
+        """The numbers that the paper states, with ours; None where it states none."""
         rows = [
             {
                 "stated": each.what,
@@ -74,7 +72,7 @@ class OwnFigure(Section):
             for each in self.printed.stated
         ]
         name = f"{self._name}_stated"
-        return Beside(name, "Stated in print", pd.DataFrame(rows)) if rows else None
+        return ComparedWithPrint(name, "Stated in print", pd.DataFrame(rows)) if rows else None
 
     def text(self) -> str:
         """Return what the paper says, and our tables."""
@@ -110,8 +108,8 @@ class OwnFigure(Section):
     def to_dict(self) -> dict[str, Any]:
         """Return the words, the marks and the stated numbers."""
         stated = self.stated.to_dict()[self.stated.name]["rows"] if self.stated else []
-        told = {"not_as_printed": self.marks, "notes": list(self.notes), "stated": stated}
-        return {self._name: {"in_print": self.printed.words, **told}}
+        values = {"not_as_printed": self.marks, "notes": list(self.notes), "stated": stated}
+        return {self._name: {"in_print": self.printed.words, **values}}
 
     @property
     def _name(self) -> str:
@@ -154,7 +152,7 @@ def own_figure(
             except InputError as error:
                 notes.append(f"{alias}, {target}: not made: {error}")
             else:
-                notes += reports[alias, target].problems
+                notes += reports[alias, target].warnings
     return OwnFigure(printed, reports, marks, notes, instead)
 
 

@@ -1,4 +1,4 @@
-"""A printed table of errors with our own figures beside it."""
+"""A printed table of errors, compared with our own figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.categories import stack_categories
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import sources
-from autoeval.report.printed_beside import Beside
+from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.research.reproduce.printed import Column, PrintedTable
 
 TRUE = "mAP"
@@ -26,7 +26,6 @@ class SideBySide:
 
     Parameters
     ----------
-    printed : PrintedTable
     tables : mapping of str to DataFrame
         Score table of each detector that was run, by the alias in `printed`.
     n_sources : int
@@ -53,7 +52,7 @@ class SideBySide:
         ``own`` is NaN where it was not measured. The method ``mAP`` is the detector's accuracy;
         ``bos ±`` is the standard deviation of the errors of ``bos`` over the dropout repeats. An
         average of ours is over the columns measured, and so is the one in print that
-        stands beside it where single columns are printed. That of a ± is the mean of the columns'
+        is compared where single columns are printed. That of a ± is the mean of the columns'
         ±, as in print.
         """
         rows = [
@@ -83,20 +82,20 @@ class SideBySide:
                 parts.append(f"{name} on {n} of {self.n_sources} sources")
         return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
 
-    def not_judged(self) -> list[str]:
+    def not_evaluated(self) -> list[str]:
         """Say of each method that has no figure of ours why."""
         assert len(self.rows)  # makes the figures
         return [f"{method} was not evaluated: {why}" for method, why in self._why_not.items()]
 
-    def section(self) -> Beside:
+    def section(self) -> ComparedWithPrint:
         """Return it for a report."""
-        return Beside(
+        return ComparedWithPrint(
             f"table_{self.printed.name}",
             self.printed.title,
             self.rows,
             unit="in points of mAP",
             marks=self.marks,
-            notes=self.not_judged(),
+            notes=self.not_evaluated(),
         )
 
     def _of_method(
@@ -112,12 +111,14 @@ class SideBySide:
             measured = [c for c in own if np.isfinite(own[c])]
             if own:
                 mean = float(np.mean([own[c] for c in measured])) if measured else np.nan
-                beside = printed[column]
+                reference = printed[column]
                 if 0 < len(measured) < len(own):
-                    beside = float(np.mean([printed[c] for c in measured]))
+                    reference = float(np.mean([printed[c] for c in measured]))
             else:
-                mean, beside = self._average(method, column, figure), printed[column]
-            rows.append({"method": label, "column": column.label, "printed": beside, "own": mean})
+                mean, reference = self._average(method, column, figure), printed[column]
+            rows.append(
+                {"method": label, "column": column.label, "printed": reference, "own": mean}
+            )
         return rows
 
     def _own(self, method: str, column: Column, figure: str) -> float:
@@ -133,14 +134,14 @@ class SideBySide:
         return 100 * float(held.per_source[figure].mean()) if held else np.nan
 
     def _result(self, method: str, column: Column) -> LeaveOneSourceOut | None:
-        """Leave each source out; nothing where the detector was not run or cannot be judged."""
+        """Leave each source out; nothing where the detector was not run or cannot be evaluated."""
         detector = column.detector or self.printed.detector
         key = (detector, method, column.category, column.target)
         if key not in self._held:
-            self._held[key] = self._judged(*key)
+            self._held[key] = self._evaluated(*key)
         return self._held[key]
 
-    def _judged(
+    def _evaluated(
         self, detector: str, method: str, category: str, target: str
     ) -> LeaveOneSourceOut | None:
         table = self.tables.get(detector)

@@ -26,7 +26,7 @@ from autoeval.monitoring.fitting.fit_change import (
     whitening_of,
 )
 from autoeval.monitoring.fitting.known_changes import KnownChanges
-from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.score_set import resampled_counts
 
 LEAD = 0.3  # share of the untouched images that come after the baseline
 MONITORS = ("predicted change", "mean confidence")
@@ -70,7 +70,7 @@ def stretches(changes: KnownChanges) -> Iterator[Stretch]:
 def other_conditions(
     observed: Sequence[ChangedImages], levels: pd.DataFrame, categories: Sequence[str]
 ) -> Iterator[Stretch]:
-    """Yield one stretch for each two sites of a family: untouched images of one, then another."""
+    """Yield one stretch for each two sites of a group: untouched images of one, then another."""
     untouched = {images.site: images for images in observed if not images.change}
     for (_, category), own in levels.groupby(["family", "category"], sort=False):
         for a in own.to_dict("records"):
@@ -85,14 +85,12 @@ def other_conditions(
 
 
 class LeftOutModels:
-    """Change models that have seen neither a family nor a kind of change.
+    """Change models that have seen neither a group nor a kind of change.
 
     Parameters
     ----------
-    changes : KnownChanges
     widening : mapping of str to float
-        Factor of the intervals at each family, from the errors of the others; 1 by default.
-    inputs : ChangeInputs
+        Factor of the intervals at each group, from the errors of the others; 1 by default.
     """
 
     def __init__(
@@ -111,7 +109,7 @@ class LeftOutModels:
         self._known: dict[tuple[str, str], ChangeModel] = {}
 
     def of(self, family: str, kind: str = NO_KIND) -> ChangeModel:
-        """Return the model without a family, and without a kind if one is named."""
+        """Return the model without a group, and without a kind if one is named."""
         if family not in self._slopes:
             self._slopes[family] = dict(slopes_without(*self._arrays, family, self._kinds))
         if (family, kind) not in self._known:
@@ -162,11 +160,7 @@ def alarms(
 
 
 def false_alarms(
-    numbers: np.ndarray,
-    model: ChangeModel,
-    permutations: Sequence[np.ndarray],
-    *,
-    alpha: float,
+    numbers: np.ndarray, model: ChangeModel, permutations: Sequence[np.ndarray], *, alpha: float
 ) -> dict[str, float]:
     """Return the share of orders of untouched images in which each monitor raises an alarm.
 
@@ -202,7 +196,7 @@ def estimated_change(stretch: Stretch, model: ChangeModel, *, seed: int = 0) -> 
 
 
 def power_table(rows: pd.DataFrame, group: str) -> pd.DataFrame:
-    """Sum up `alarms` by a column and by how far mAP really fell.
+    """Sum up `alarms` by a column and by the true fall of mAP.
 
     Returns
     -------

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.control_variates import MODEL
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -21,11 +20,11 @@ from autoeval.labels.estimators import (
 )
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import LabelledSite
+from autoeval.labels.labelled_site import MODEL, LabelledSite
 from autoeval.labels.sample_size import BATCH, stretched
 from autoeval.labels.value_with_error import ValueWithError
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
-from autoeval.metrics.ranked_detections import RankedDetections
 from autoeval.targets import OperatingPoint
 
 SIZES = (5, 10, 20, 30, 50)
@@ -42,7 +41,6 @@ class EvaluatedPair:
 
     Parameters
     ----------
-    name, category : str
     fitted_on : str
         The labelled set, or ``other families``.
     ranking : RankedDetections
@@ -51,7 +49,6 @@ class EvaluatedPair:
         Predicted influence of each image.
     mixing : MixingWeights
         How `predicted` was made.
-    small_sample_bias : float
     prior : ValueWithError
         The label-free estimate with its error.
     target : str
@@ -86,10 +83,10 @@ class EvaluatedPair:
         return image_counts(self.ranking, point.score_thr, point.level) if point else None
 
 
-def leave_families_out(
+def leave_groups_out(
     sites: Sequence[LabelledSite], priors: Priors, *, fewest: int = FEWEST_IMAGES
 ) -> Iterator[EvaluatedPair]:
-    """Yield each pair of a site and a category, with what was fitted on other families."""
+    """Yield each pair of a site and a category, with what was fitted on other groups."""
     for family in sorted({site.family for site in sites}):
         own = [s for s in sites if s.family == family and len(s.pool) >= fewest]
         if own:
@@ -108,7 +105,7 @@ def evaluated_pairs(
     """Yield each pair of a site and a category that has a prior, with a fitted assistance."""
     point = OperatingPoint.of(target)
     several = len(assistance.sites) > 1
-    fitted_on = "other families" if several else assistance.sites[0]
+    fitted_on = "other groups" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
         predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, site.pseudo_labels)]
         mixing = assistance.mixing_weights(site.pseudo_labels is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.score_set import resampled_counts
 
 RESAMPLES = 1000
 
@@ -18,7 +18,6 @@ def mean_interval(values: np.ndarray, *, level: float = 0.9, seed: int = 0) -> t
         NaN for a source without a value.
     level : float
         Nominal coverage.
-    seed : int
 
     Examples
     --------

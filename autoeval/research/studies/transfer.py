@@ -1,6 +1,6 @@
 """Errors at other sites and categories: fitted on some pairs, evaluated on the rest.
 
-All functions take pair tables (`autoeval.estimation.pair_table`), one of places and one of
+All functions take pair tables (`autoeval.estimation.pair_table`), one of sites and one of
 the categories of a labelled set, and return evaluated pairs: the columns of `evaluate`.
 """
 
@@ -22,8 +22,8 @@ from autoeval.runtime.progress import progress_bar
 KEYS = ["source", "family", "category", "n_images"]
 
 
-def places_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the pairs of places, with their images as they come."""
+def sites_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of sites, with their images as they come."""
     return table[table["kind"] == SEED].reset_index(drop=True)
 
 
@@ -34,7 +34,7 @@ def labelled_of(table: pd.DataFrame) -> pd.DataFrame:
 
 def evaluate(
     known: pd.DataFrame,
-    asked: pd.DataFrame,
+    requested: pd.DataFrame,
     *,
     target: str = "mAP",
     level: float = 0.9,
@@ -45,7 +45,6 @@ def evaluate(
 
     Parameters
     ----------
-    known, asked : DataFrame
     target, level, features
         As in `BayesianRegression`.
     estimator : callable
@@ -59,31 +58,31 @@ def evaluate(
         the range of the known ones.
     """
     fitted = estimator(target=target, level=level, features=features).fit(known)
-    told = fitted.predict(asked)
-    x, seen = (values_of(rows, fitted.features_) for rows in (asked, fitted.rows_))
-    return asked[KEYS].assign(
-        true=asked[target],
-        estimate=[t.value for t in told],
-        lower=[t.lower for t in told],
-        upper=[t.upper for t in told],
+    predicted = fitted.predict(requested)
+    x, seen = (values_of(rows, fitted.features_) for rows in (requested, fitted.rows_))
+    return requested[KEYS].assign(
+        true=requested[target],
+        estimate=[t.value for t in predicted],
+        lower=[t.lower for t in predicted],
+        upper=[t.upper for t in predicted],
         constant=float(fitted.rows_[target].mean()),
         inside=((x >= seen.min()) & (x <= seen.max())).all(axis=1),
     )
 
 
-def families_left_out(
-    places: pd.DataFrame, labelled: pd.DataFrame | None = None, **options: Any
+def groups_left_out(
+    sites: pd.DataFrame, labelled: pd.DataFrame | None = None, **options: Any
 ) -> pd.DataFrame:
-    """Evaluate each family by the others, and by a labelled set of other origin."""
+    """Evaluate each group by the others, and by a labelled set of other origin."""
     parts = []
-    for family, own in places.groupby("family", sort=False):
-        known = _other(pd.concat([places, labelled]), [family])
+    for family, own in sites.groupby("family", sort=False):
+        known = _other(pd.concat([sites, labelled]), [family])
         parts.append(evaluate(known, own, **options))
     return pd.concat(parts, ignore_index=True)
 
 
-def few_families(
-    places: pd.DataFrame,
+def few_groups(
+    sites: pd.DataFrame,
     labelled: pd.DataFrame | None = None,
     *,
     m: int,
@@ -91,61 +90,61 @@ def few_families(
     seed: int = 0,
     **options: Any,
 ) -> pd.DataFrame:
-    """Evaluate all other places by m families drawn at random, ``draws`` times (column ``draw``).
+    """Evaluate all other sites by m groups drawn at random, ``draws`` times (column ``draw``).
 
-    With `labelled`, its categories are known too, and its family is never evaluated.
+    With `labelled`, its categories are known too, and its group is never evaluated.
     """
-    families = list(dict.fromkeys(places["family"]))
+    families = list(dict.fromkeys(sites["family"]))
     if labelled is not None:
         families = [name for name in families if name not in set(labelled["family"])]
     if not 0 <= m < len(families) or (m == 0 and labelled is None):
-        raise InputError(f"Expected 1 to {len(families) - 1} families to fit on but got {m}.")
+        raise InputError(f"Expected 1 to {len(families) - 1} groups to fit on but got {m}.")
     rng = np.random.default_rng([seed, m])
     parts = []
     for draw in range(draws if m else 1):
         chosen = rng.choice(families, m, replace=False)
-        known = pd.concat([places[places["family"].isin(chosen)], labelled])
+        known = pd.concat([sites[sites["family"].isin(chosen)], labelled])
         rest = [name for name in families if name not in chosen]
         parts.append(
-            evaluate(known, places[places["family"].isin(rest)], **options).assign(draw=draw)
+            evaluate(known, sites[sites["family"].isin(rest)], **options).assign(draw=draw)
         )
     return pd.concat(parts, ignore_index=True)
 
 
-def across_categories(places: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """Evaluate each pair by the places of other categories alone, of other families."""
+def across_categories(sites: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """Evaluate each pair by the sites of other categories alone, of other groups."""
     parts = []
-    for (category, family), own in places.groupby(["category", "family"], sort=False):
-        known = _other(places[places["category"] != category], [family])
+    for (category, family), own in sites.groupby(["category", "family"], sort=False):
+        known = _other(sites[sites["category"] != category], [family])
         parts.append(evaluate(known, own, **options))
     return pd.concat(parts, ignore_index=True)
 
 
 def by_labelled_set(
-    labelled: pd.DataFrame, places: pd.DataFrame, *, without: Sequence[str] = (), **options: Any
+    labelled: pd.DataFrame, sites: pd.DataFrame, *, without: Sequence[str] = (), **options: Any
 ) -> pd.DataFrame:
-    """Evaluate places of other origin by the categories of a labelled set, some left out."""
+    """Evaluate sites of other origin by the categories of a labelled set, some left out."""
     known = labelled[~labelled["category"].isin(without)]
-    return evaluate(known, _other(places, set(labelled["family"])), **options)
+    return evaluate(known, _other(sites, set(labelled["family"])), **options)
 
 
-def strays(places: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """Say whether a labelled set stands out from what places of other origin say of it.
+def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """Return how far a labelled set deviates from its estimate by sites of other origin.
 
-    Images that the detector was trained on should be more accurate than their scores tell.
+    Images that the detector was trained on should be more accurate than their scores predict.
 
     Returns
     -------
     DataFrame
-        One row a labelled set, and one for the places, each family by the others: ``set``,
-        ``pairs``, ``off`` (mean over pairs of the truth minus the estimate; over families for the
-        places) and ``spread`` (standard deviation of that over families; NaN for a set).
+        One row a labelled set, and one for the sites, each group by the others: ``set``,
+        ``pairs``, ``off`` (mean over pairs of the truth minus the estimate; over groups for the
+        sites) and ``spread`` (standard deviation of that over groups; NaN for a set).
     """
-    left_out = families_left_out(places, **options)
+    left_out = groups_left_out(sites, **options)
     own = (left_out["true"] - left_out["estimate"]).groupby(left_out["family"]).mean()
-    rows = [("places by the others", len(left_out), own.mean(), own.std())]
+    rows = [("sites by the others", len(left_out), own.mean(), own.std())]
     for name, of in labelled.groupby("source", sort=False):
-        evaluated = evaluate(_other(places, set(of["family"])), of, **options)
+        evaluated = evaluate(_other(sites, set(of["family"])), of, **options)
         rows.append(
             (str(name), len(of), (evaluated["true"] - evaluated["estimate"]).mean(), np.nan)
         )
@@ -153,7 +152,7 @@ def strays(places: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.D
 
 
 def sizes(
-    places: pd.DataFrame,
+    sites: pd.DataFrame,
     labelled: pd.DataFrame,
     numbers: Sequence[int],
     *,
@@ -161,18 +160,18 @@ def sizes(
     seed: int = 0,
     **options: Any,
 ) -> Iterator[tuple[int, bool, pd.DataFrame]]:
-    """Yield `few_families` for each number of families, with and without the labelled set."""
-    most = places["family"].nunique()
+    """Yield `few_groups` for each number of groups, with and without the labelled set."""
+    most = sites["family"].nunique()
     todo = [(m, w) for m in numbers for w in (True, False) if (m or w) and m < most - 1]
-    with progress_bar(len(todo), "fitting on few families", unit="cell") as bar:
+    with progress_bar(len(todo), "fitting on few groups", unit="cell") as bar:
         for m, with_set in todo:
             known = labelled if with_set else None
-            yield m, with_set, few_families(places, known, m=m, draws=draws, seed=seed, **options)
+            yield m, with_set, few_groups(sites, known, m=m, draws=draws, seed=seed, **options)
             bar.update()
 
 
 def figures(evaluated: pd.DataFrame) -> dict[str, float]:
-    """Sum up evaluated pairs; a family counts once in each draw, and draws count the same.
+    """Sum up evaluated pairs; a group counts once in each draw, and draws count the same.
 
     Returns
     -------
@@ -215,23 +214,18 @@ def _other(table: pd.DataFrame, families: Sequence[str] | set[str]) -> pd.DataFr
 
 
 def in_hindsight(
-    places: pd.DataFrame, *, target: str = "mAP", features: Sequence[str]
+    sites: pd.DataFrame, *, target: str = "mAP", features: Sequence[str]
 ) -> pd.DataFrame:
-    """Evaluate sites by the line of least absolute error on themselves, a family counting once.
+    """Evaluate sites by the line of least absolute error on themselves, a group counting once.
 
-    No one line of these scores errs less on these places, whatever it was fitted on: a bound for
-    what is told by one fit and within [0, 1], and an optimistic one, since it knows every truth.
-    Who fits anew for each family, or cuts at 0, could in principle err less.
+    No one line of these scores errs less on these sites, whatever it was fitted on: a bound for
+    what one fit predicts within [0, 1], and an optimistic one, since it knows every truth.
+    Who fits anew for each group, or cuts at 0, could in principle err less.
     Source: Koenker & Bassett 1978 (median regression), by scikit-learn.
     """
-    x, y = values_of(places, features).to_numpy(), places[target].to_numpy(np.float64)
-    weights = 1 / places.groupby(["family", "category"])[target].transform("size").to_numpy()
+    x, y = values_of(sites, features).to_numpy(), sites[target].to_numpy(np.float64)
+    weights = 1 / sites.groupby(["family", "category"])[target].transform("size").to_numpy()
     line = QuantileRegressor(quantile=0.5, alpha=0.0).fit(x, y, sample_weight=weights)
-    return places[KEYS].assign(
-        true=y,
-        estimate=line.predict(x),
-        lower=np.nan,
-        upper=np.nan,
-        constant=y.mean(),
-        inside=True,
+    return sites[KEYS].assign(
+        true=y, estimate=line.predict(x), lower=np.nan, upper=np.nan, constant=y.mean(), inside=True
     )

@@ -15,7 +15,7 @@ from autoeval.report.tables import counted
 from autoeval.targets import Target, find_target
 
 TIGHTNESS = (
-    "How tightly labellers draw boxes in a place is seen by no score: it moves mAP75 and mAP, and "
+    "How tightly labellers draw boxes at a site is seen by no score: it moves mAP75 and mAP, and "
     "mAP50 least."
 )
 BOUNDS = ("lower", "upper")
@@ -105,7 +105,6 @@ class ByCategory(Section):
     ----------
     per_category : mapping of str to mapping
         ``value``, ``lower`` and ``upper`` of each; see `Estimate`.
-    target : Target
     """
 
     per_category: Mapping[str, Mapping[str, float]]
@@ -145,7 +144,6 @@ class LabelledPairs(Section):
         Pair table.
     features : sequence of str
         Scores shown.
-    target : Target
     """
 
     table: pd.DataFrame

@@ -17,10 +17,14 @@ from autoeval.report.sections import Report, Section
 from autoeval.report.tables import counted
 from autoeval.results.estimate.about import About
 from autoeval.results.estimate.answer import Answer, ByCategory, LabelledPairs, star
+from autoeval.results.estimate.estimate_charts import (
+    LEFT_OUT,
+    ReliabilityDiagram,
+    ScoreScatter,
+    ThresholdCurve,
+    scores_to_plot,
+)
 from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
-from autoeval.results.estimate.reliability_diagram import ReliabilityDiagram
-from autoeval.results.estimate.score_scatter import LEFT_OUT, ScoreScatter, scores_to_plot
-from autoeval.results.estimate.threshold_curve import ThresholdCurve
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import MissingScores, WhatWasRun, facts, time_table
 from autoeval.targets import OperatingPoint, find_target
@@ -76,14 +80,14 @@ def estimate_page(
     site = estimate.site if estimate else None
     plotted = scores_to_plot(estimator)
     at = star(estimate, site.row, LEFT_OUT) if estimate and site else None
-    problems = (*(fit.problems if fit else ()), *(site.problems if site else ()))
+    warnings = (*(fit.problems if fit else ()), *(site.problems if site else ()))
     unreadable = str(site.row.get("unreadable", "")) if site else ""
     times = time_table(fit.table if fit else None, site.row if site else None)
     sections: list[Section] = [
         Answer(estimate),
         About(given or {}),
         Warnings(estimate, results),
-        LeftOut(problems, unreadable),
+        LeftOut(warnings, unreadable),
         AtAGlance(results),
         ReliabilityDiagram(fit.reliability if fit else None),
         ScoreScatter(title, plotted, target, at),
@@ -137,7 +141,6 @@ class Warnings(Section):
 
     Parameters
     ----------
-    estimate : Estimate or None
     results : sequence of LeaveOneSourceOut
         That of the method in use first.
     """
@@ -160,24 +163,24 @@ class LeftOut(Section):
 
     Parameters
     ----------
-    problems : sequence of str
+    warnings : sequence of str
         Of the fit, and of the predictions.
     unreadable : str
         Names and reasons of the images that could not be read; empty for none.
     """
 
-    problems: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     unreadable: str = ""
 
     def show(self, page: Page) -> None:
         """List it."""
-        page.add_warnings([*self.problems, *filter(None, [self.unreadable])], title="Left out")
+        page.add_warnings([*self.warnings, *filter(None, [self.unreadable])], title="Left out")
 
     def text(self) -> str:
         """Return a line each."""
-        lines = [f"note: {problem}" for problem in self.problems]
+        lines = [f"note: {warning}" for warning in self.warnings]
         return "\n".join([*lines, *([f"not read: {self.unreadable}"] if self.unreadable else [])])
 
     def to_dict(self) -> dict[str, Any]:
         """Return both."""
-        return {"unreadable": self.unreadable, "problems": list(self.problems)}
+        return {"unreadable": self.unreadable, "warnings": list(self.warnings)}

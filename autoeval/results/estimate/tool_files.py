@@ -10,7 +10,7 @@ import pandas as pd
 
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.score_range import CONFIDENT, SCORE_THR
+from autoeval.estimation.warnings import CONFIDENT, SCORE_THR
 from autoeval.runtime.files import write_json, write_table
 
 
@@ -19,7 +19,6 @@ def export(folder: Path, estimate: Estimate) -> list[Path]:
 
     Parameters
     ----------
-    folder : Path
     estimate : Estimate
         With its site.
     """

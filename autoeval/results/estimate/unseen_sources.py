@@ -46,11 +46,11 @@ class AtAGlance(Section):
             return
         used, last = self.held_out[0].summary(), self.held_out[-1].summary()
         target = find_target(self.held_out[0].target)
-        error, beside = (target.text(s["mean_absolute_error"]) for s in (used, last))
+        error, baseline = (target.text(s["mean_absolute_error"]) for s in (used, last))
         by = f"{target.unit}, by ‘{used['method']}’"
         page.add_headline("MAE on held-out sources", error, by)
         if last["method"] == BASELINE != used["method"]:
-            page.add_headline("MAE of the baseline", beside, "the mean of the training sources")
+            page.add_headline("MAE of the baseline", baseline, "the mean of the training sources")
         if used["coverage"] == used["coverage"]:
             n_sources = len(self.held_out[0].per_source)
             note = f"of {n_sources} held-out sources; mean width {target.text(used['width'])}"

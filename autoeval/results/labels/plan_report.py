@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.prediction_files import PathLike
+from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import USUAL_SIZES, Outlook

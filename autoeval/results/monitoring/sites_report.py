@@ -39,7 +39,6 @@ def sites_report(
 
     Parameters
     ----------
-    watched : Watched
     board : Board
         From `autoeval.results.monitoring.site_board.site_board`.
     given : mapping of str to str
@@ -71,11 +70,10 @@ class CandidateAtSites(Section):
     ----------
     table : DataFrame
         See `compare_at_sites`.
-    problems : tuple of str
     """
 
     table: pd.DataFrame
-    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
 
     def sentence(self) -> str:
         """Count the sites by result."""
@@ -89,7 +87,7 @@ class CandidateAtSites(Section):
         page.add_text(self.sentence())
         for part in self.parts():
             part.show(page, "Candidate less current detector, points of 100")
-        page.add_warnings(self.problems, "Not compared")
+        page.add_warnings(self.warnings, "Not compared")
 
     def text(self) -> str:
         """Return the count and the sites where it is decided."""
@@ -206,21 +204,21 @@ class Order(Section):
 
 @dataclass(frozen=True)
 class RunWarnings(Section):
-    """What could not be read, and doubtful times."""
+    """What could not be read, and times that are uncertain."""
 
-    problems: Sequence[str]
+    warnings: Sequence[str]
 
     def show(self, page: Page) -> None:
         """Add a box that lists it."""
-        page.add_warnings(self.problems)
+        page.add_warnings(self.warnings)
 
     def text(self) -> str:
         """Return a line each."""
-        return "\n".join(f"warning: {problem}" for problem in self.problems)
+        return "\n".join(f"warning: {warning}" for warning in self.warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sentences."""
-        return {"problems": list(self.problems)}
+        return {"warnings": list(self.warnings)}
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def test_values_that_are_no_numbers(split, tmp_path):
     result = of_list(split, tmp_path / "m.json", ["six", 10**400, "I cannot tell", [9]])
     assert result.frame["value"].tolist()[0] == 6 and result.frame["value"].isna().sum() == 3
     assert measure(result)["sMAPE"] == 75 and measure(result)["skipped %"] == 75
-    assert "3 values are no count and taken as skipped: b.png, c.png, d.png" in result.problems
+    assert "3 values are no count and taken as skipped: b.png, c.png, d.png" in result.warnings
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_broken_fields_are_refused(tmp_path, line):
 
 def test_a_contradicting_true_count_is_reported(split, tmp_path):
     result = of_list(split, tmp_path / "m.json", [6, 8, 10, 10], ground_truth=10)
-    [problem] = result.problems
-    assert "2 answers state another true count than the split" in problem
-    assert "a.png (10, here 6), b.png (10, here 8)" in problem
+    [warning] = result.warnings
+    assert "2 answers state another true count than the split" in warning
+    assert "a.png (10, here 6), b.png (10, here 8)" in warning
     assert measure(result)["sMAPE"] == 0, "the split's counts are used"
 
 
@@ -93,7 +93,7 @@ def test_the_published_real_split_takes_points_of_fsc147(tmp_path):
     (tmp_path / "fsc.json").write_text(json.dumps(points))
     arguments = (tmp_path / "meta.json", tmp_path / "images", tmp_path / "out")
     built = build_real(*arguments, annotations=tmp_path / "fsc.json")
-    assert built.problems == (
+    assert built.warnings == (
         "2.jpg: its true count is 2, but the annotations have 1 points",
         "3.jpg: not in the annotations",
         "3.jpg: it has no object points, so the oracle tasks leave it out",

@@ -40,7 +40,7 @@ def _build(source, records, **options):
 def test_real_images_are_covered_and_originals_copied(source):
     built = _build(source, [_record("1.jpg", (5, 10, 50, 40))])
     (item,) = built.split.items
-    assert built.problems == () and item.box.tolist() == [5, 10, 55, 50]
+    assert built.warnings == () and item.box.tolist() == [5, 10, 55, 50]
     # Of the two points (10, 20) is behind the box; the third box is an exemplar, not a point.
     assert item.num_occluded == 1 and item.visible_points.tolist() == [[100, 50]]
     covered = built.split.read_image(item, "occluded")
@@ -63,16 +63,16 @@ BAD_RECORDS = [
 def test_items_that_cannot_be_built_are_named_and_the_others_kept(source, record, message):
     built = _build(source, [record, _record("1.jpg", (5, 10, 50, 40))])
     assert [item.image_file for item in built.split.items] == ["1.jpg"]
-    (problem,) = built.problems
-    assert re.search(message, problem), problem
-    assert (source / "out/problems.txt").read_text().strip() == problem
+    (warning,) = built.warnings
+    assert re.search(message, warning), warning
+    assert (source / "out/warnings.txt").read_text().strip() == warning
 
 
 def test_boxes_over_the_edge_are_clipped_and_missing_points_named(source):
     record = _record("2.jpg", (240, 190, 50, 40), annotation_bboxes=[])
     built = _build(source, [record])
     assert built.split.items[0].box.tolist() == [240, 190, 260, 200]
-    assert [p.split(":")[1] for p in built.problems] == [
+    assert [p.split(":")[1] for p in built.warnings] == [
         " its box reached beyond the 260x200 image; clipped",
         " it has no object points, so the oracle tasks leave it out",
     ]
@@ -82,7 +82,7 @@ def test_object_names_are_compared_with_fsc(source):
     (source / "classes.txt").write_text("1.jpg\tcups\n2.jpg\tmugs\n")
     records = [_record(f"{k}.jpg", (5, 10, 50, 40)) for k in (1, 2, 3)]
     built = _build(source, records, classes=source / "classes.txt")
-    assert built.problems == (
+    assert built.warnings == (
         "2.jpg: called 'cups' here and 'mugs' in FSC-147",
         "3.jpg: not an image of FSC-147",
     )

@@ -113,8 +113,8 @@ def test_sampled_answers_give_the_commonest_and_its_share(split):
     ]
     frame = result_of(split, rows, "sampled-occluded").frame.set_index("image_file")
     assert frame.loc["a.png", "value"] == 7 and frame.loc["a.png", "confidence"] == 3 / 5
-    problems = result_of(split, rows, "sampled-occluded").problems
-    assert any("1 items with fewer than 20 samples: a.png" in text for text in problems)
+    warnings = result_of(split, rows, "sampled-occluded").warnings
+    assert any("1 items with fewer than 20 samples: a.png" in text for text in warnings)
 
 
 def test_reliability_by_hand(split):
@@ -150,7 +150,7 @@ def test_missing_failed_repeated_and_unknown_answers_are_named(split):
         row("z.png", 3),
     ]
     result = result_of(split, rows)
-    assert result.problems == (
+    assert result.warnings == (
         "1 items answered more than once, the last counts: a.png",
         "1 images are not in this task of the split: z.png",
         "1 of 4 items missing: d.png",
@@ -170,7 +170,7 @@ def test_no_answers_at_all_score_100(split):
 
 def test_a_failure_then_an_answer_is_no_repetition(split):
     rows = [row("a.png", None, "failed: x"), row("a.png", 6)]
-    assert not any("more than once" in text for text in result_of(split, rows).problems)
+    assert not any("more than once" in text for text in result_of(split, rows).warnings)
 
 
 def test_json_of_the_authors_scripts_is_read(split, tmp_path):

@@ -272,7 +272,7 @@ def test_a_folder_with_other_settings_is_refused(data, capsys):
 
 def test_unknown_data(data, capsys):
     assert main(["count", "praco", "--data", "nowhere", "--counter", "good.py"]) == 2
-    assert "Cannot tell what data set nowhere is" in capsys.readouterr().err
+    assert "Data set nowhere is not recognised" in capsys.readouterr().err
 
 
 def measures_of(*words):

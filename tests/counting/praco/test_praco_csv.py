@@ -67,7 +67,7 @@ def test_the_files_are_the_authors(folder):
 def test_round_trip(folder):
     assert [*find_released(folder, "test")] == ["DAVE"] and find_released(folder, "val") == {}
     found = read_released(folder, "DAVE", COUNTING_SET)
-    assert found.problems == ()
+    assert found.warnings == ()
     assert found.counts.equals(COUNTS.round(2).astype(float))
     assert found.mosaics[MOSAICS.columns].equals(MOSAICS)
     assert found.mosaics["positive_class"].tolist()[:2] == ["sea shells"] * 2
@@ -153,7 +153,7 @@ def test_empty_and_infinite_cells_are_counted(folder):
     edit(folder, "Test1", lambda text: text.replace("7.0", "").replace("6.0", "inf"))
     found = read_released(folder, "DAVE", COUNTING_SET)
     assert found.counts.isna().sum().sum() == 2
-    assert found.problems == (
+    assert found.warnings == (
         "Inference_Test1_DAVE_test.csv: 1 cells without a count",
         "Inference_Test1_DAVE_test.csv: 1 infinite counts, taken as none",
     )
@@ -162,7 +162,7 @@ def test_empty_and_infinite_cells_are_counted(folder):
 def test_rows_of_excluded_images_are_passed_over(folder):
     found = read_released(folder, "DAVE", COUNTING_SET.exclude(["3"]))
     assert found.counts.index.tolist() == ["2.jpg", "5.jpg"]
-    assert found.problems == ()
+    assert found.warnings == ()
     assert set(found.mosaics["positive"]) == {"2.jpg", "5.jpg"}
 
 
@@ -170,7 +170,7 @@ def test_rows_of_unknown_images_are_named(folder):
     edit(folder, "Test1", lambda text: text + "77.jpg,1,1,1\n")
     assert (
         "1 rows of unknown images (77.jpg)"
-        in read_released(folder, "DAVE", COUNTING_SET).problems[0]
+        in read_released(folder, "DAVE", COUNTING_SET).warnings[0]
     )
 
 
@@ -204,7 +204,7 @@ def test_prompt_only_classes_have_empty_mosaic_columns(tmp_path):
     wider = CountingSet("test", (*COUNTING_SET.classes, "zebra"), COUNTING_SET.images)
     write_released(tmp_path, "m", wider, COUNTS.assign(zebra=0.0), MOSAICS)
     found = read_released(tmp_path, "m", wider)
-    assert found.problems == () and len(found.mosaics) == 6
+    assert found.warnings == () and len(found.mosaics) == 6
 
 
 def test_several_mosaics_for_a_cell_do_not_fit(tmp_path):

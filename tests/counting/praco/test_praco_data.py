@@ -24,7 +24,7 @@ def test_fsc147(fsc147):
     assert found.truth()["count"].tolist() == [10, 4, 5, 2]
     assert found.truth()["category"].tolist() == ["a", "b", "c", "a"]
     assert found.images[1].points["b"][3].tolist() == [3.5, 1.0]
-    assert found.problems == ()
+    assert found.warnings == ()
 
 
 def test_classes_without_their_file_come_as_in_the_class_file(fsc147):
@@ -39,8 +39,8 @@ def test_incomplete_images_are_named(fsc147):
     (fsc147 / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
     found = load_fsc147(fsc147, "test")
     assert [image.image_id for image in found.images] == ["1.jpg", "4.jpg"]
-    assert found.problems[0] == "images of the split without annotation: 1 (3.jpg)"
-    assert found.problems[1].endswith("images_384_VarV2: 1 (2.jpg)")
+    assert found.warnings[0] == "images of the split without annotation: 1 (3.jpg)"
+    assert found.warnings[1].endswith("images_384_VarV2: 1 (2.jpg)")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_exclusion_lists(fsc147, tmp_path):
     found = single_class(load_fsc147(fsc147)).exclude(read_exclusions(listed))
     assert [image.image_id for image in found.kept] == ["1.jpg", "3.jpg"]
     assert set(found.excluded) == {"2.jpg", "4.jpg"}
-    assert found.problems == ("excluded images that the set does not have: 1 (99)",)
+    assert found.warnings == ("excluded images that the set does not have: 1 (99)",)
     with pytest.raises(InputError, match="Cannot read the exclusion list"):
         read_exclusions(tmp_path / "none.txt")
 
@@ -135,7 +135,7 @@ def test_coco_images_of_one_class(tmp_path):
     single = single_class(found)
     assert [image.image_id for image in single.kept] == ["part/one.png", "part/two.png"]
     assert single.images[0].points["vehicle"].tolist() == [[5, 2], [11, 11]]
-    assert single.problems == (
+    assert single.warnings == (
         "images of several classes, left out: 1 (part/both.png)",
         "images without objects, left out: 1 (part/none.png)",
     )
@@ -153,8 +153,8 @@ def test_crowds_and_missing_images_are_named(tmp_path):
     (tmp_path / "images" / "one.png").unlink()
     found = load_coco_classes([part])
     assert [image.image_id for image in found.images] == ["part/both.png", "part/none.png"]
-    assert "left out: 1 (one.png)" in found.problems[0]
-    assert found.problems[1] == "images with a crowd box, left out: 1 (two.png)"
+    assert "left out: 1 (one.png)" in found.warnings[0]
+    assert found.warnings[1] == "images with a crowd box, left out: 1 (two.png)"
 
 
 def test_wrong_coco_options(tmp_path):
@@ -172,7 +172,7 @@ def test_the_shipped_config_of_photographs(shared):
     """51 pictures of vehicles, 76 of people, and ten classes that are in none."""
     config = Path(__file__).resolve().parents[3] / "configs/counting/praco/vehicle_person.py"
     found = single_class(load_counting_set(config, data_root=shared / "real"))
-    assert found.problems == () and not found.excluded
+    assert found.warnings == () and not found.excluded
     assert found.truth()["category"].value_counts().to_dict() == {"person": 76, "vehicle": 51}
     assert len(found.classes) == 12 and found.classes[:2] == ("vehicle", "person")
 
@@ -242,7 +242,7 @@ def test_contradictions_are_told(mucca, change, message):
 
 def test_an_image_without_points_is_named(mucca):
     write(mucca, "annotations.json", {"mcac_1.jpg": POINTS["mcac_1.jpg"]})
-    assert load_mucca(mucca, need_images=False).problems == (
+    assert load_mucca(mucca, need_images=False).warnings == (
         "images without points or counts: 1 (mcac_2.jpg)",
     )
 

@@ -146,7 +146,7 @@ def test_a_map_of_unequal_parts_is_cut_at_the_seam():
 
 def test_no_answer_and_no_place():
     assert np.isnan(halves(CountResult(float("nan"), status="skipped"), 10, 5)).all()
-    with pytest.raises(InputError, match="cannot be told apart"):
+    with pytest.raises(InputError, match="cannot be separated"):
         halves(CountResult(3.0), 10, 5)
 
 

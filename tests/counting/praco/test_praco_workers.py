@@ -146,11 +146,11 @@ def by_the_authors_rule(class_file, classes, split):
 def crowded(fsc147):
     """The class file holds, for every class of the split, images of no split."""
     class_file = fsc147 / "ImageClasses_FSC147.txt"
-    strangers = [f"{90 + k}.jpg\t{'abc'[k % 3]}\n" for k in range(9)]
+    unknown = [f"{90 + k}.jpg\t{'abc'[k % 3]}\n" for k in range(9)]
     elsewhere = "80.jpg\tnot of this split\n"
-    class_file.write_text("".join(strangers[:4]) + class_file.read_text() + elsewhere)
+    class_file.write_text("".join(unknown[:4]) + class_file.read_text() + elsewhere)
     with class_file.open("a") as stream:
-        stream.writelines(strangers[4:])
+        stream.writelines(unknown[4:])
     return fsc147
 
 
@@ -195,7 +195,7 @@ def test_a_stranger_is_stacked_like_any_other_image(crowded, tmp_path, stub_coun
     journal = CellJournal(tmp_path / "m.jsonl", KEY)
     table = run_mosaic_test(PromptedCounter(stub_counter()), counting_set, recipes, journal)
     assert (table["status"] == "ok").all()
-    assert [image.image_id for image in counting_set.images] == SPLIT, "strangers are not measured"
+    assert [image.image_id for image in counting_set.images] == SPLIT, "unknown are not measured"
 
 
 def test_no_image_file_is_needed_for_predictions(fsc147):
@@ -205,4 +205,4 @@ def test_no_image_file_is_needed_for_predictions(fsc147):
     with pytest.raises(InputError, match="No image folder"):
         load_fsc147(fsc147)
     found = load_fsc147(fsc147, need_images=False)
-    assert [image.image_id for image in found.images] == SPLIT and not found.problems
+    assert [image.image_id for image in found.images] == SPLIT and not found.warnings

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
-from autoeval.data.labels.splits import of_splits, split_of
+from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet, of_splits, split_of
 
 
 @pytest.mark.parametrize(

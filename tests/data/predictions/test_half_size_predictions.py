@@ -10,9 +10,9 @@ import pytest
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.data.predictions.half_size import check_half_size, within_images
+from autoeval.data.predictions.prediction_checks import check_half_size, within_images
 from autoeval.errors import InputError
-from autoeval.estimation.prediction_files import PredictionFiles
+from autoeval.estimation.site_boxes import PredictionFiles
 
 PATH = Path("half.json")
 N = 30

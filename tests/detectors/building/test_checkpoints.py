@@ -17,8 +17,13 @@ from mmengine.logging import HistoryBuffer, MessageHub
 from mmengine.runner.checkpoint import CheckpointLoader
 
 from autoeval.detectors.building import checkpoints
-from autoeval.detectors.building.checkpoints import find_checkpoint, load_weights, read_checkpoint
-from autoeval.detectors.building.model_zoo import load_from_torchvision, register_model_zoo
+from autoeval.detectors.building.checkpoints import (
+    find_checkpoint,
+    load_from_torchvision,
+    load_weights,
+    read_checkpoint,
+    register_model_zoo,
+)
 from autoeval.errors import InputError
 
 WEIGHTS = {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}

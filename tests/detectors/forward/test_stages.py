@@ -7,10 +7,11 @@ import torch
 from branching import perturb
 
 from autoeval.detectors import ops
+from autoeval.detectors.backbones import split_backbone
 from autoeval.detectors.forward.dropout import feature_dropout
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.forward.fallback import guess_hook_points
-from autoeval.detectors.forward.stages import split_backbone, take_rows
+from autoeval.detectors.forward.stages import take_rows
 from autoeval.errors import InputError
 
 SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]

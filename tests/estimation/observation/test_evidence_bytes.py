@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autoeval.detections import Candidates, Detections, Evidence
-from autoeval.estimation.observation.evidence_bytes import pack_evidence, unpack_evidence
+from autoeval.estimation.observation.kept_observer import pack_evidence, unpack_evidence
 
 
 def boxes(rng, n):

@@ -13,9 +13,14 @@ from rectangles import BOXES, RectangleDetector
 
 from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.errors import InputError
-from autoeval.estimation.observation.kept_observer import OBSERVED, Keeping, KeptObserver, keeping
+from autoeval.estimation.observation.kept_observer import (
+    MOST,
+    OBSERVED,
+    Keeping,
+    KeptObserver,
+    keeping,
+)
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pieces import MOST
 from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoeval.estimation.observation.pieces import MEAN, MOST, pieces
+from autoeval.estimation.observation.kept_observer import MEAN, MOST, pieces
 
 NAMES = [f"site/{k:05d}.jpg" for k in range(5000)]
 

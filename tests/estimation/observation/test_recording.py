@@ -5,10 +5,10 @@ import pytest
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
+from autoeval.estimation.meta_set import Scorer
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.observation.recording import Recording, apart, read_sites, recorded_sites
-from autoeval.estimation.scorer import Scorer
 from autoeval.metasets import SampleSet, own_images
 from autoeval.runtime.job import Job
 

@@ -118,7 +118,7 @@ def test_unreadable_images_and_failed_sets_are_named(tmp_path, few_specs):
     bench = make_bench(task, tmp_path / "rows", detector=Fragile(), n_sets=1, specs=few_specs)
     search_dropout(bench, ["full"])
     assert bench.usable().tolist() == [0, 1, 2]
-    text = "\n".join(bench.problems)
+    text = "\n".join(bench.warnings)
     assert "3.png" in text and "of w3 was left out" in text and "out of memory" in text
     assert (bench.counts[1].sum(0) == 5).all() and (bench.counts[0].sum(0) == 6).all()
 

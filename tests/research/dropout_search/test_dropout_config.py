@@ -5,8 +5,7 @@ import argparse
 import pytest
 
 from autoeval.commands.meta_set_options import add_pass_options, make_observer
-from autoeval.detectors.forward.dropout_file import load_dropout, write_dropout_config
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import DropoutSpec, load_dropout, write_dropout_config
 from autoeval.errors import InputError
 from autoeval.estimation.observation.presets import PRESETS
 

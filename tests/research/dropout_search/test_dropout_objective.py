@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from autoeval.research.dropout_search.objective import (
+from autoeval.research.dropout_search.trial import (
+    compare_with_leader,
     correlation,
     gradient,
-    judge,
     r_squared,
     scores_of,
 )
@@ -79,7 +79,7 @@ def images_of(n_sets, n_images, rng):
 def test_all_images_leave_no_doubt():
     accuracy, values = images_of(20, 8, np.random.default_rng(1))
     size = np.full(20, 8)
-    r2, errors = judge(values, np.ones_like(values), accuracy, size, size)
+    r2, errors = compare_with_leader(values, np.ones_like(values), accuracy, size, size)
     assert r2 == pytest.approx(r_squared(values.mean(1), accuracy))
     assert errors == pytest.approx(0)
 
@@ -94,7 +94,7 @@ def test_some_images_estimate_all():
         seen = rng.permuted(np.tile(np.arange(30), (40, 1)), axis=1)[:, :6]
         some = np.take_along_axis(values, seen[:, :, None], 1)
         full = np.full(40, 30)
-        r2, errors = judge(some, np.ones_like(some), accuracy, np.full(40, 6), full)
+        r2, errors = compare_with_leader(some, np.ones_like(some), accuracy, np.full(40, 6), full)
         found.append(r2 - r2[0])
         announced.append(errors)
         plain.append(r_squared(some.mean(1), accuracy))

@@ -11,8 +11,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.recording import LABELLED
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import training_set
-from autoeval.labels.labelled_site import pack_site
-from autoeval.labels.pseudo_labels import with_pseudo_labels
+from autoeval.labels.labelled_site import pack_site, with_pseudo_labels
 from autoeval.research.reports.few_labels import labels_from_files_report, labels_report
 from autoeval.research.studies.label_backtest import effective_labels
 

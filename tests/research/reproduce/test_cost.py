@@ -4,7 +4,7 @@ import numpy as np
 
 from autoeval.metasets.recipe import MetaSetConfig
 from autoeval.metasets.seed_set import ImageRecord, SeedSet
-from autoeval.research.reproduce.at_hand import Cost, images_to_observe
+from autoeval.research.reproduce.available import Cost, images_to_observe
 
 
 def seed_set(name, n):

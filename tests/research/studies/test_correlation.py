@@ -3,7 +3,7 @@ import pytest
 from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_columns import feature_columns, read_scores
+from autoeval.estimation.score_table import feature_columns, read_scores
 from autoeval.research.studies.correlation import best_thresholds, correlation, thresholds
 
 

@@ -7,9 +7,12 @@ from scipy import stats
 from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
-from autoeval.research.reports.score_correlation import fusion_report
-from autoeval.research.studies.fusion import compare_with_first, paired_t_test
-from autoeval.scores.feature_thresholds import feature_names
+from autoeval.research.reports.score_correlation import (
+    compare_with_first,
+    fusion_report,
+    paired_t_test,
+)
+from autoeval.scores.base import feature_names
 
 ES = feature_names("es")
 
@@ -28,9 +31,9 @@ def world(seed=0):
 
 
 def test_a_fusion_that_holds_the_missing_part_is_exact_and_significant():
-    result, problems = compare_with_first(world(), ["bos", "bos+es", "bos"])
+    result, warnings = compare_with_first(world(), ["bos", "bos+es", "bos"])
     rows = result.set_index("method")
-    assert problems == [] and list(rows.index) == ["bos", "bos+es"]
+    assert warnings == [] and list(rows.index) == ["bos", "bos+es"]
     assert rows.loc["bos+es", "error"] < 1e-5 < rows.loc["bos", "error"]
     assert rows.loc["bos+es", "difference"] == pytest.approx(
         rows.loc["bos+es", "error"] - rows.loc["bos", "error"]
@@ -53,8 +56,8 @@ def test_a_score_that_is_absent_is_named_and_the_others_are_compared():
     report = fusion_report(world(), methods=["bos", "bos+fd", "bos+es"])
     table = report.parts[0].table
     assert isinstance(table, pd.DataFrame) and list(table["method"]) == ["bos", "bos+es"]
-    (problem,) = report.problems
-    assert problem.startswith("bos+fd: ") and "fd" in problem
+    (warning,) = report.warnings
+    assert warning.startswith("bos+fd: ") and "fd" in warning
     assert "less bos" in report.text()
     with pytest.raises(InputError, match="fd"):
         fusion_report(world(), methods=["fd", "bos"])

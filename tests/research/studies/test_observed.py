@@ -85,7 +85,7 @@ def test_an_unreadable_image_is_named_and_left_out(world, tmp_path):
     broken = next((tmp_path / "worlds" / "w0" / "images").iterdir())
     broken.write_bytes(b"no image")
     result = observe(world, tmp_path / "boxes", RectangleDetector())
-    assert any(broken.name in problem for problem in result.problems)
+    assert any(broken.name in warning for warning in result.warnings)
     assert len(result.of_kind("seed").sets[0].images) == 5
 
 
@@ -100,7 +100,7 @@ def test_sets_that_fail_are_told_and_all_failing_is_an_error(world, tmp_path, mo
 
     monkeypatch.setattr(detector, "observe", failing)
     result = observe(world, tmp_path / "some", detector)
-    assert 0 < len(result.sets) < 12 and "out of memory" in result.problems[0]
+    assert 0 < len(result.sets) < 12 and "out of memory" in result.warnings[0]
     with pytest.raises(InputError, match="no"):
         result.of_kind("astrology")
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from autoeval.research.studies.source_resampling import SquaredCorrelation, mean_interval
-from autoeval.scores.resampling import resampled_counts
+from autoeval.scores.score_set import resampled_counts
 
 
 @pytest.fixture

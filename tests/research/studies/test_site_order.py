@@ -8,8 +8,13 @@ from scipy.stats import norm
 from autoeval.errors import InputError
 from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.panel_prior import regression_prior
-from autoeval.research.reports.site_order import places_report
-from autoeval.research.studies.site_order import predicted_orders, related_pairs, reliability, skill
+from autoeval.research.reports.site_order import (
+    places_report,
+    predicted_orders,
+    related_pairs,
+    reliability,
+    skill,
+)
 
 
 def world(n_families=16, *, seed=0, informed=True):
@@ -95,7 +100,7 @@ def test_reliability_by_hand():
 
 
 def test_too_few_families_are_refused():
-    with pytest.raises(InputError, match="6 families"):
+    with pytest.raises(InputError, match="6 groups"):
         predicted_orders(world(5))
     with pytest.raises(InputError, match="--share"):
         places_report([world()], share=1.5)

@@ -9,23 +9,23 @@ from autoeval.estimation.pair_table import FEATURES
 from autoeval.research.reports.transfer import transfer_report
 from autoeval.research.studies.transfer import (
     by_labelled_set,
-    families_left_out,
-    few_families,
+    few_groups,
     figures,
+    groups_left_out,
     in_hindsight,
     labelled_of,
-    places_of,
-    strays,
+    mean_deviations,
+    sites_of,
 )
 from tests.estimation.test_bayesian_regression import pair_table
 
 
 def scores():
     """Places of six families and a labelled set that comes from the first of them."""
-    places = pair_table(categories=("car", "van")).assign(kind="seed", repeat=0)
+    sites = pair_table(categories=("car", "van")).assign(kind="seed", repeat=0)
     own = pair_table(n=8, seed=1).assign(kind="category", repeat=0, source="set", family="family0")
     own = own.assign(category=[f"word{k}" for k in range(len(own))])
-    return pd.concat([places, own], ignore_index=True)
+    return pd.concat([sites, own], ignore_index=True)
 
 
 def test_figures_worked_by_hand():
@@ -50,42 +50,42 @@ def test_figures_worked_by_hand():
 
 def test_a_labelled_set_never_evaluates_its_own_family():
     table = scores()
-    places, labelled = places_of(table), labelled_of(table)
-    assert "family0" not in set(by_labelled_set(labelled, places)["family"])
-    assert "family0" not in set(few_families(places, labelled, m=1, draws=2)["family"])
+    sites, labelled = sites_of(table), labelled_of(table)
+    assert "family0" not in set(by_labelled_set(labelled, sites)["family"])
+    assert "family0" not in set(few_groups(sites, labelled, m=1, draws=2)["family"])
     # where families are left out, the set is left out together with its own
-    alone, both = families_left_out(places), families_left_out(places, labelled)
+    alone, both = groups_left_out(sites), groups_left_out(sites, labelled)
     own = (alone["family"] == "family0").to_numpy()
     np.testing.assert_allclose(alone["estimate"][own], both["estimate"][own])
     assert not np.allclose(alone["estimate"][~own], both["estimate"][~own])
 
 
 def test_a_set_that_is_better_than_its_scores_tell_stands_out():
-    places, own = places_of(scores()), labelled_of(scores())
+    sites, own = sites_of(scores()), labelled_of(scores())
     better = own.assign(source="seen", mAP=own["mAP"] + 0.1)
-    off = strays(places, pd.concat([own, better])).set_index("set")["off"]
-    assert list(off.index) == ["places by the others", "set", "seen"]
+    off = mean_deviations(sites, pd.concat([own, better])).set_index("set")["off"]
+    assert list(off.index) == ["sites by the others", "set", "seen"]
     assert off["seen"] - off["set"] == pytest.approx(0.1)
 
 
 def test_no_line_errs_less_than_the_best_in_hindsight():
-    places = places_of(scores())
+    sites = sites_of(scores())
     options = {"features": FEATURES}
-    best = figures(in_hindsight(places, **options))["error"]
-    x = np.c_[np.ones(len(places)), places["expected_ap"]]
-    squares = x @ np.linalg.lstsq(x, places["mAP"], rcond=None)[0]
-    assert 0 < best <= figures(in_hindsight(places, **options).assign(estimate=squares))["error"]
-    assert best < figures(families_left_out(places, **options))["error"]
-    exact = places.assign(mAP=0.1 + 0.8 * places["expected_ap"])
+    best = figures(in_hindsight(sites, **options))["error"]
+    x = np.c_[np.ones(len(sites)), sites["expected_ap"]]
+    squares = x @ np.linalg.lstsq(x, sites["mAP"], rcond=None)[0]
+    assert 0 < best <= figures(in_hindsight(sites, **options).assign(estimate=squares))["error"]
+    assert best < figures(groups_left_out(sites, **options))["error"]
+    exact = sites.assign(mAP=0.1 + 0.8 * sites["expected_ap"])
     assert figures(in_hindsight(exact, **options))["error"] == pytest.approx(0)
 
 
 def test_m_families_are_fitted_on_and_all_others_evaluated():
-    places = places_of(scores())
-    evaluated = few_families(places, m=4, draws=3)
+    sites = sites_of(scores())
+    evaluated = few_groups(sites, m=4, draws=3)
     assert (evaluated.groupby("draw")["family"].nunique() == 2).all()
-    with pytest.raises(InputError, match="1 to 5 families"):
-        few_families(places, m=0)
+    with pytest.raises(InputError, match="1 to 5 groups"):
+        few_groups(sites, m=0)
 
 
 def test_the_report_holds_every_way_and_size():
@@ -94,10 +94,10 @@ def test_the_report_holds_every_way_and_size():
         part.table["way"].drop_duplicates().tolist() for part in report.parts[:3]
     )
     assert ways == [
-        "other places of the category",
-        "other places of all categories",
-        "places of the other categories alone",
-        "other places and set",
+        "other sites of the category",
+        "other sites of all categories",
+        "sites of the other categories alone",
+        "other sites and set",
         "set alone",
         "set without word0",
     ]
@@ -107,5 +107,5 @@ def test_the_report_holds_every_way_and_size():
         *["one for each category"] * 2,
         *["one for all"] * 2,
     ]
-    with pytest.raises(InputError, match="3 families or more but got 1"):
+    with pytest.raises(InputError, match="3 groups or more but got 1"):
         transfer_report(scores().query("family == 'family1'"))

@@ -12,8 +12,7 @@ from label_worlds import label_set, make_site
 from autoeval.data.coco import read_coco
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
-from autoeval.labels.prelabels import SURE
-from autoeval.labels.to_label import write_to_label
+from autoeval.labels.to_label import SURE, write_to_label
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.results.labels.estimate_report import label_report

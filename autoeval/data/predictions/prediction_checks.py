@@ -1,0 +1,275 @@
+"""Checks of predictions: units of boxes, images that they cover, half-size passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from autoeval.boxes import overlapping_pairs
+from autoeval.data.predictions.box_columns import Predictions
+from autoeval.data.wording import printable
+from autoeval.errors import InputError
+
+CONFIDENT = 0.3
+SAME_OBJECT = 0.9
+MANY_TWICE = 0.2
+ENOUGH_BOXES = 20
+OUTSIDE = 0.5
+BEYOND = 1.02
+AT_ONCE = 1_000_000
+
+
+def unusual_boxes(path: Path, read: Predictions) -> tuple[str, ...]:
+    """Say what is odd about predictions.
+
+    Raises
+    ------
+    InputError
+        If objects are found twice, as where the boxes of two detectors are joined, or boxes are in
+        other units or of another form than pixels and [left, top, width, height].
+    """
+    _refuse_normalised(path, read)
+    beyond = boxes_beyond(path, read)
+    _refuse_twice(path, read)
+    return beyond
+
+
+def boxes_beyond(path: Path, read: Predictions) -> tuple[str, ...]:
+    """Count boxes that reach more than 2 % beyond their images, where the size of these is known.
+
+    Raises
+    ------
+    InputError
+        If they are more than half of the boxes on images of known size.
+    """
+    known = np.array([image.size is not None for image in read.images], bool)
+    n_known = int(known[read.image].sum())
+    outside = _outside(read)
+    if outside > OUTSIDE * n_known:
+        raise InputError(
+            f"{path}: {outside / n_known:.0%} of the boxes reach out of their images. Expected "
+            "bbox as [left, top, width, height] in pixels of the image as it is on disk: are these "
+            "corners [x1, y1, x2, y2], or pixels of a resized image?"
+        )
+    odd = f"boxes of the predictions that reach more than 2 % beyond their images: {outside}"
+    return (odd,) if outside else ()
+
+
+def _refuse_normalised(path: Path, read: Predictions) -> None:
+    if len(read) >= ENOUGH_BOXES and read.boxes.max() <= BEYOND:
+        raise InputError(
+            f"{path}: all boxes lie in [0, 1]. Expected pixels: multiply them by the width and the "
+            "height of each image."
+        )
+
+
+def _outside(read: Predictions) -> int:
+    """Count the boxes in images of known size that reach well beyond them."""
+    if not any(image.size for image in read.images):
+        return 0
+    unknown = (float("inf"),) * 2
+    limits = BEYOND * np.array([image.size or unknown for image in read.images], float)[:, ::-1]
+    parts = (slice(start, start + AT_ONCE) for start in range(0, len(read), AT_ONCE))
+    return sum(
+        int((read.boxes[part, 2:] > limits[read.image[part]]).any(axis=1).sum()) for part in parts
+    )
+
+
+def _refuse_twice(path: Path, read: Predictions) -> None:
+    sure = np.flatnonzero(read.scores > CONFIDENT)
+    if len(sure) < ENOUGH_BOXES:
+        return
+    twice = sum(_on_another(read, rows) for rows in _by_images(read, sure))
+    if twice > MANY_TWICE * len(sure):
+        raise InputError(
+            f"{path}: {twice} of {len(sure)} boxes over {CONFIDENT} lie on another one of their "
+            "category: are two detectors, or two runs of one, mixed in this file, or is it without "
+            "non-maximum suppression? Give the boxes of one detector, each object once."
+        )
+
+
+def _by_images(read: Predictions, rows: np.ndarray) -> Iterator[np.ndarray]:
+    """Divide boxes into parts of whole images."""
+    rows = rows[np.argsort(read.image[rows], kind="stable")]
+    image = read.image[rows]
+    starts = np.searchsorted(image, image[::AT_ONCE])
+    yield from np.split(rows, np.unique(starts)[1:])
+
+
+def _on_another(read: Predictions, rows: np.ndarray) -> int:
+    """Count boxes that lie on another one of their image and category."""
+    group = read.image[rows] * len(read.categories) + read.label[rows]
+    boxes = read.boxes[rows].astype(np.float64)
+    first, second, _ = overlapping_pairs(boxes, group, boxes, group, least=SAME_OBJECT)
+    return len(np.unique(first[first != second]))
+
+
+LOW_FLOOR = 0.05
+SOME, MANY = 0.03, 1 / 3
+
+
+def check_coverage(
+    found: Predictions, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
+) -> tuple[str, ...]:
+    r"""Warn where more images are without a box than a detector leaves empty.
+
+    With scores from near 0 on, a detector finds something in nearly every image, and where it does
+    not, it finds a single box in others. With :math:`n_0` of n images without a box and :math:`n_1`
+    with one, the excess is :math:`n_0 - 2 n_1`.
+
+    Parameters
+    ----------
+    found : Predictions
+    images : ndarray of shape (n,), int
+        Images that should have been seen, as indices.
+    name : str
+        Of the file, for messages.
+    what : str
+        What the images are called.
+    refuse : bool
+        Whether an excess of more than a third is an error.
+
+    Returns
+    -------
+    tuple of str
+        One warning where the excess is more than 3 % and scores begin at .05 or less.
+
+    Raises
+    ------
+    InputError
+        With `refuse`.
+    """
+    if not len(found) or found.floor > np.float32(LOW_FLOOR):
+        return ()
+    n_boxes = np.bincount(found.image, minlength=len(found.images))[images]
+    n_empty, n_single = (int(np.count_nonzero(n_boxes == k)) for k in (0, 1))
+    excess = n_empty - 2 * n_single
+    if excess <= SOME * len(images):
+        return ()
+    warning = (
+        f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
+        f"{found.floor:.2g}: was the detector run on all of them? Those that it has not seen count "
+        "as if it had found nothing there"
+    )
+    if refuse and excess > MANY * len(images):
+        raise InputError(
+            f"{warning[0].upper()}{warning[1:]}. Run it on all, or give the labels of those that "
+            "it has seen; if it has seen them all, pass --truncated to go on."
+        )
+    return (warning,)
+
+
+ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio
+
+
+def copies(found: Predictions) -> np.ndarray:
+    """Find images whose boxes, words and scores are those of an earlier image.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        Numbers of the later images. Images without a box are no copies: nothing tells them apart.
+    """
+    alike = _with_a_like(found)
+    found = found.where(alike[found.image])
+    order = np.lexsort((*found.boxes.T, found.label, found.scores, found.image))
+    columns = (found.boxes[order], found.scores[order, None], found.label[order, None])
+    rows = np.concatenate([part.astype(np.float64) for part in columns], axis=1)
+    ends = np.searchsorted(found.image[order], np.arange(len(found.images) + 1))
+    seen: dict[bytes, int] = {}
+    later = []
+    for k in np.flatnonzero(alike).tolist():
+        content = rows[ends[k] : ends[k + 1]].tobytes()
+        if seen.setdefault(content, k) != k:
+            later.append(k)
+    return np.array(later, np.int64)
+
+
+def _with_a_like(found: Predictions) -> np.ndarray:
+    """Find the images whose sum over boxes of a hash occurs twice: all copies, and hardly others.
+
+    Returns
+    -------
+    ndarray of shape (M,), bool
+    """
+    total = np.zeros(len(found.images), np.uint64)
+    for start in range(0, len(found), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        hashed = found.label[part].astype(np.uint64)
+        for column in (*found.boxes[part].T, found.scores[part]):
+            hashed = (hashed ^ np.ascontiguousarray(column).view(np.uint32)) * ODD
+            hashed ^= hashed >> SHIFT
+        np.add.at(total, found.image[part], hashed * ODD)
+    some = np.zeros(len(total), bool)
+    some[found.image] = True
+    _, place, times = np.unique(total[some], return_inverse=True, return_counts=True)
+    some[some] = times[place] > 1
+    return some
+
+
+ENOUGH_HALF_SIZE = 10
+ON_IT, IDENTICAL = 0.5, 0.999
+
+
+def within_images(found: Predictions) -> Predictions:
+    """Take boxes of a grey canvas back to their images, as `on_half` does.
+
+    Boxes that are centred beyond their image are dropped, others are clipped to it. Images of
+    unknown size keep theirs.
+    """
+    unknown = (np.inf, np.inf)
+    limits = np.array([image.size or unknown for image in found.images], float).reshape(-1, 2)
+    limits = limits[:, ::-1][found.image]
+    centres = (found.boxes[:, :2] + found.boxes[:, 2:]) / 2
+    clipped = np.minimum(found.boxes, np.tile(limits, 2)).astype(np.float32)
+    return replace(found, boxes=clipped).where((centres < limits).all(axis=1))
+
+
+def check_half_size(clean: Predictions, half: Predictions, path: Path) -> None:
+    """Refuse the same boxes twice, and boxes that are still half as large.
+
+    Parameters
+    ----------
+    clean, half : Predictions
+        Of the same images and categories.
+    path : Path
+        File of the second, for messages.
+
+    Raises
+    ------
+    InputError
+        If more than half of its boxes over .3 equal one of the first; or if more of them lie on a
+        confident box of the first when multiplied by two than as they are, ten or more.
+    """
+    sure, other = (of.where(of.scores > np.float32(CONFIDENT)) for of in (clean, half))
+    n_same = _n_on(sure, other, IDENTICAL, same_score=True)
+    if len(other) >= ENOUGH_HALF_SIZE and n_same > len(other) / 2:
+        raise InputError(
+            f"{printable(path)}: {n_same} of {len(other)} boxes over {CONFIDENT} are exactly those "
+            "of the predictions at full size. Expected those of a second pass, on images that are "
+            "shrunk to half their sides."
+        )
+    n_on, n_on_doubled = (_n_on(sure, _scaled(other, factor), ON_IT) for factor in (1, 2))
+    if n_on_doubled >= ENOUGH_HALF_SIZE and n_on_doubled > n_on:
+        raise InputError(
+            f"{printable(path)}: {n_on_doubled} of {len(other)} boxes over {CONFIDENT} lie on a "
+            f"box of the predictions at full size when they are multiplied by two, and {n_on} as "
+            "they are. Expected boxes in pixels of the full size: multiply them by two."
+        )
+
+
+def _scaled(found: Predictions, factor: float) -> Predictions:
+    return replace(found, boxes=found.boxes * np.float32(factor))
+
+
+def _n_on(a: Predictions, b: Predictions, least: float, *, same_score: bool = False) -> int:
+    """Count the boxes of `b` that overlap one of `a` of their image and category."""
+    group, of_a = (of.image * len(a.categories) + of.label for of in (b, a))
+    rows, columns, _ = overlapping_pairs(
+        b.boxes.astype(np.float64), group, a.boxes.astype(np.float64), of_a, least=least
+    )
+    kept = b.scores[rows] == a.scores[columns] if same_score else slice(None)
+    return len(np.unique(rows[kept]))

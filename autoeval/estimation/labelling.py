@@ -1,0 +1,283 @@
+"""What labels need of an estimator: sites to learn from, priors of the targets, images to draw."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.image_header import read_header
+from autoeval.data.labels.content import LabelledImage
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.regressions import Regression
+from autoeval.estimation.site import Site
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import TrainingSet
+from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.estimators import LEVELS
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.label_sampling import blocks_of
+from autoeval.labels.labelled_site import LabelledSite, read_pseudo_labels
+from autoeval.labels.plan import LabelPlan, make_plan
+from autoeval.labels.pool import Pool, pool_of_evidence, pool_of_predictions
+from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
+from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
+from autoeval.targets import IOUS, OperatingPoint
+
+MOST_IMAGES = 300  # of a labelled set
+
+
+def site_of_set(labelled: TrainingSet) -> LabelledSite:
+    """Take at most `MOST_IMAGES` images of a labelled set, drawn by a fixed seed."""
+    boxes, truth = labelled.boxes, labelled.truth
+    if len(boxes) > MOST_IMAGES:
+        rng = np.random.default_rng(0)
+        chosen = np.sort(rng.choice(len(boxes), MOST_IMAGES, replace=False))
+        boxes, truth = boxes.on_images(chosen), truth.on_images(chosen)
+    return LabelledSite(labelled.name, labelled.family, pool_of_boxes(boxes), truth)
+
+
+def pool_of_boxes(boxes: SiteBoxes) -> Pool:
+    """Make a pool of the boxes of a site."""
+    return pool_of_predictions(boxes.clean, boxes.half_size)
+
+
+def assistance_of(
+    sites: Sequence[LabelledSite],
+) -> tuple[LabelAssistance | None, tuple[str, ...]]:
+    """Fit label assistance; where there is too little to learn from, say so instead."""
+    try:
+        return fit_assistance(sites), ()
+    except InputError as error:
+        return None, (f"estimates with labels are not possible: {error}",)
+
+
+FEWEST_FAMILIES = 5
+
+
+def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str, ValueWithError]:
+    """Take label-free estimates with their errors out of an `Estimate`.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Of one category, or with its categories.
+    error : ErrorOfPrior, optional
+        From `error_elsewhere`; for single categories, since those are what was left out.
+
+    Returns
+    -------
+    dict of str to ValueWithError
+        By name: that of the target, such as ``mAP``, and ``mAP/<category>``; without those for
+        which there is no interval.
+    """
+    whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
+    several = estimate.per_category
+    priors = {estimate.target: with_error(whole, estimate.level, None if several else error)}
+    for name, of in several.items():
+        priors[f"{estimate.target}/{name}"] = with_error(of, estimate.level, error)
+    return {name: prior for name, prior in priors.items() if prior.known}
+
+
+def priors_of_targets(
+    estimate: Estimate, regressions: Mapping[str, Regression]
+) -> dict[str, ValueWithError]:
+    """Take the label-free estimates of several targets; see `priors_of`.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Of a site.
+    regressions : mapping of str to Regression
+        By target, on the scores of the estimate; that of the estimate's own target is among them.
+    """
+    assert estimate.site is not None
+    rows = pd.DataFrame(estimate.site.row["rows"])
+    found: dict[str, ValueWithError] = {}
+    for target, regression in regressions.items():
+        of_target, error = estimate, None
+        if isinstance(regression, BayesianRegression):
+            if not estimate.site.known:
+                error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
+            if target != estimate.target:
+                of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
+        elif target != estimate.target:
+            of_target = regression.predict_rows(rows, backbone=estimate.site.backbone)
+        found |= priors_of(of_target, error)
+    return found
+
+
+def with_error(
+    of: Mapping[str, Any], level: float, error: ErrorOfPrior | None = None
+) -> ValueWithError:
+    """Turn ``value``, ``lower`` and ``upper`` of an estimate into a value with its error.
+
+    The error is that of a normal distribution with the same interval, of whose two arms the longer
+    counts, since it may be cut at 0 or 1; with `error` it is brought to what left-out places show.
+    """
+    value, lower, upper = (float(of[name]) for name in ("value", "lower", "upper"))
+    if not (math.isfinite(value) and math.isfinite(lower) and math.isfinite(upper)):
+        return NOTHING
+    stated = max(value - lower, upper - value) / quantile(level, math.inf)
+    return ValueWithError(value, stated) if error is None else error.at(value, stated)
+
+
+def error_elsewhere(held_out: pd.DataFrame, level: float) -> ErrorOfPrior | None:
+    """Learn from pairs of place and category how far estimates are off, by what they state.
+
+    Parameters
+    ----------
+    held_out : DataFrame
+        See `BayesianRegression.cross_validated_`.
+    level : float
+        Nominal coverage of its intervals.
+
+    Returns
+    -------
+    ErrorOfPrior or None
+        None with fewer than `FEWEST_FAMILIES` families.
+    """
+    if not len(held_out):
+        return None
+    rows = held_out.rename(columns={"estimate": "value"}).to_dict("records")
+    known = [(row, of) for row in rows if (of := with_error(row, level)).known]
+    families = [str(row["family"]) for row, _ in known]
+    if len(set(families)) < FEWEST_FAMILIES:
+        return None
+    figures = [(of.value, row["true"], of.error) for row, of in known]
+    estimates, truths, stated = pd.DataFrame(figures).to_numpy(float).T
+    return fit_error_of_prior(estimates, truths, families, stated=stated)
+
+
+def plan_site(
+    site: Site,
+    assistance: LabelAssistance | None,
+    priors: Mapping[str, ValueWithError],
+    *,
+    target: str,
+    level: float,
+    n: int,
+    seed: int = 0,
+    frames: int | None = None,
+    pseudo_labels: str | os.PathLike[str] | None = None,
+    pseudo_words: Mapping[str, str] | None = None,
+    detector: str = "",
+    point: OperatingPoint | None = None,
+) -> LabelPlan:
+    """Draw images of a site to label.
+
+    Parameters
+    ----------
+    site : Site
+    assistance : LabelAssistance or None
+        Of the estimator.
+    priors : mapping of str to ValueWithError
+        Label-free estimates: of each target, such as ``mAP``, and of each category,
+        ``mAP/<category>``.
+    target : str
+        ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
+    level : float
+        Nominal coverage of the intervals.
+    n : int
+        How many images.
+    seed : int
+        Of the draw.
+    frames : int, optional
+        Says that numbered files are frames; see `blocks_of`.
+    pseudo_labels : path-like, optional
+        COCO results of a better detector on the same images, where the estimator was fitted with
+        such.
+    pseudo_words : mapping of str to str, optional
+        Category for each of its words that counts; by default equal words.
+    detector : str
+        Fingerprint; by default one of the boxes.
+    point : OperatingPoint, optional
+        Threshold at which precision, recall and F1 are wanted, too.
+
+    Raises
+    ------
+    InputError
+        If the estimator has no label assistance or is of no average precision, or as `make_plan`.
+    """
+    if target not in LEVELS and OperatingPoint.of(target) is None:
+        raise InputError(
+            f"Labels measure {', '.join(LEVELS)}, precision, recall and F1, but this estimator is "
+            f"of {target}: fit one of mAP."
+        )
+    if assistance is None:
+        raise InputError(
+            "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
+            "20 labelled images with 10 boxes of a category, or more."
+        )
+    pool = _pool(site, assistance, priors, target)
+    known = {image.image_id for image in pool.found.images}
+    images: Sequence[Any] = [image for image in site.images if image.image_id in known]
+    named: Sequence[Any] = images or pool.found.images
+    blocks = blocks_of(named, frames=frames)
+    second = None
+    if pseudo_labels is not None:
+        second = read_pseudo_labels(pseudo_labels, pool.found, pseudo_words)
+    plan = make_plan(
+        pool,
+        assistance,
+        n=n,
+        priors=priors,
+        target=target,
+        level=level,
+        blocks=blocks,
+        pseudo_labels=second,
+        seed=seed,
+        detector=detector or fingerprint_of(site),
+        score_thr=point.score_thr if point else None,
+        iou=point.iou if point else IOUS[0],
+    )
+    unreadable = site.row.get("unreadable")
+    if unreadable:
+        warning = f"images that cannot be read: {unreadable}"
+        plan = replace(plan, warnings=(*plan.warnings, warning))
+    return plan
+
+
+def fingerprint_of(site: Site) -> str:
+    """Return a short name of the boxes of a site, where no detector is known."""
+    digest = hashlib.sha256()
+    for array in (site.boxes.clean.boxes, site.boxes.clean.scores, site.boxes.clean.image):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return f"predictions {digest.hexdigest()[:16]}"
+
+
+def _pool(
+    site: Site,
+    assistance: LabelAssistance,
+    priors: Mapping[str, ValueWithError],
+    target: str,
+) -> Pool:
+    """Describe the boxes; where categories are not given, those that were estimated."""
+    if site.named and site.evidence:
+        return pool_of_evidence(site.evidence, site.boxes.clean.categories)
+    boxes = _with_sizes(site)
+    if site.named:
+        return pool_of_boxes(boxes)
+    names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
+    names = names or [site.only_category]
+    return pool_of_boxes(boxes.as_categories(names, {name: name for name in names}))
+
+
+def _with_sizes(site: Site) -> SiteBoxes:
+    """Read the sizes of images that are at hand and whose size is not known."""
+    files = {image.image_id: getattr(image, "path", None) for image in site.images}
+    images = []
+    for image in site.boxes.clean.images:
+        path = files.get(image.image_id) if image.size is None else None
+        header = read_header(path) if path is not None else None
+        size = (header.height, header.width) if header else image.size
+        images.append(LabelledImage(image.image_id, image.file_name, size))
+    return site.boxes.with_images(tuple(images))

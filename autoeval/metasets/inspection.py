@@ -1,0 +1,247 @@
+"""Reading every image once without a detector: sizes, copies, damage and overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from autoeval.data.images import UnreadableImageError
+from autoeval.data.same_files import same_content
+from autoeval.data.wording import listed, printable
+from autoeval.errors import InputError
+from autoeval.metasets.recipe import own_images
+from autoeval.metasets.sample_set import Samples, SampleSet
+from autoeval.metasets.seed_set import SeedSet
+from autoeval.metasets.task import SeedSetFiles, Task
+
+_SIDE, _KEPT = 32, 8
+# Below this spread of grey values a picture is flat, and its fingerprint is noise.
+_FLAT = 2.0
+MAX_DISTANCE = 4
+
+
+def perceptual_hash(image: np.ndarray) -> int | None:
+    """Return the DCT hash of an image: 64 bits, of which few differ between copies.
+
+    Which of the 8 x 8 lowest frequencies, the constant rows left out, of the image at 32 x 32
+    pixels lie above their median. Source: Zauner 2010, Implementation and Benchmarking of
+    Perceptual Image Hash Functions, section 3.2.1.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8, BGR
+
+    Returns
+    -------
+    int or None
+        None for a flat image, which is like every other flat one.
+    """
+    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    small = cv2.resize(grey, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+    if small.std() < _FLAT:
+        return None
+    low = cv2.dct(small)[1 : _KEPT + 1, 1 : _KEPT + 1]
+    return int.from_bytes(np.packbits(low > np.median(low)).tobytes(), "big")
+
+
+def alike(
+    hashes: np.ndarray, others: np.ndarray | None = None, *, max_distance: int = MAX_DISTANCE
+) -> np.ndarray:
+    """Find the images that have a near copy.
+
+    Parameters
+    ----------
+    hashes : ndarray of shape (N,), uint64
+    others : ndarray of shape (M,), uint64, optional
+        Where copies are looked for; by default among the other images of `hashes`.
+    max_distance : int
+        Bits that may differ.
+
+    Returns
+    -------
+    ndarray of shape (N,), int64
+        Position of the first near copy, -1 where there is none.
+
+    Examples
+    --------
+    >>> alike(np.array([0b0111, 0b1000, 0b0110], np.uint64), max_distance=1)
+    array([ 2, -1,  0])
+    """
+    among = hashes if others is None else others
+    found = np.full(len(hashes), -1)
+    for k, own in enumerate(hashes):
+        near = np.bitwise_count(among ^ own) <= max_distance
+        if others is None:
+            near[k] = False
+        if near.any():
+            found[k] = near.argmax()
+    return found
+
+
+DARK = 20.0
+# COCO's bound between small objects and others, in square pixels.
+SMALL_AREA = 32**2
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of one set of images.
+
+    Parameters
+    ----------
+    name : str
+        Of the set.
+    image_ids : tuple of str
+        Images that can be read.
+    hashes : ndarray of shape (N,), uint64
+        Perceptual hash of each; 0 where `hashed` is not set.
+    hashed : ndarray of shape (N,), bool
+        Whether it has one: flat images do not.
+    brightness : ndarray of shape (N,), float64
+        Mean of its pixels, 0 to 255.
+    unreadable : tuple of str
+        Names and reasons of the others.
+    """
+
+    name: str
+    image_ids: tuple[str, ...]
+    hashes: np.ndarray
+    hashed: np.ndarray
+    brightness: np.ndarray
+    unreadable: tuple[str, ...]
+
+    @property
+    def dark(self) -> tuple[str, ...]:
+        """Images whose mean is under 20 of 255."""
+        return tuple(np.array(self.image_ids, object)[self.brightness < DARK])
+
+
+def look_at(
+    name: str, samples: Samples, *, advance: Callable[[int], object] = lambda n: None
+) -> Look:
+    """Read every image of a set once.
+
+    Parameters
+    ----------
+    name : str
+    samples : Samples
+        Such as a `SampleSet`.
+    advance : callable
+        Called with 1 after each image.
+    """
+    names, hashes, brightness, unreadable = [], [], [], []
+    for k in range(len(samples)):
+        try:
+            sample = samples[k]
+        except UnreadableImageError as error:
+            unreadable.append(str(error))
+        else:
+            names.append(sample.image_id)
+            hashes.append(perceptual_hash(sample.image))
+            brightness.append(float(sample.image.mean()))
+        advance(1)
+    return Look(
+        name,
+        tuple(names),
+        np.array([value or 0 for value in hashes], np.uint64),
+        np.array([value is not None for value in hashes], bool),
+        np.array(brightness),
+        tuple(unreadable),
+    )
+
+
+def n_alike(look: Look) -> int:
+    """Count the images of a set that have a near copy in it."""
+    return int((alike(look.hashes[look.hashed]) >= 0).sum())
+
+
+def copies_across(looks: Sequence[Look]) -> Iterator[str]:
+    """Tell which sets share images, one sentence for each pair, the first named by example."""
+    for one, other in combinations(looks, 2):
+        found = alike(one.hashes[one.hashed], other.hashes[other.hashed])
+        if (found >= 0).any():
+            names, others = _names(one), _names(other)
+            pairs = [f"{names[k]} ~ {others[found[k]]}" for k in np.flatnonzero(found >= 0)]
+            yield (
+                f"{len(pairs)} of {len(names)} images of {one.name} look like images of "
+                f"{other.name}: {listed(pairs, 3)}"
+            )
+
+
+def _names(look: Look) -> list[str]:
+    return [name for name, hashed in zip(look.image_ids, look.hashed, strict=True) if hashed]
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """A source as it was found.
+
+    Parameters
+    ----------
+    name : str
+    seed_set : SeedSet, optional
+        None where its labels cannot be used.
+    look : Look, optional
+        None where its images were not read.
+    why_not : str
+        Why it cannot be used.
+    """
+
+    name: str
+    seed_set: SeedSet | None = None
+    look: Look | None = None
+    why_not: str = ""
+
+    def areas(self) -> np.ndarray:
+        """Return the areas of its boxes, in square pixels."""
+        if self.seed_set is None:
+            return np.zeros(0)
+        sides = [image.boxes[:, 2:] - image.boxes[:, :2] for image in self.seed_set.images]
+        return np.concatenate(sides).prod(axis=1)
+
+
+def load_each(task: Task) -> list[Examined]:
+    """Read the labels of each source, going on where one of them cannot be used."""
+    return [_loaded(task, files) for files in task.seed_sets]
+
+
+def look_at_each(
+    sources: list[Examined], *, advance: Callable[[int], object] = lambda n: None
+) -> list[Examined]:
+    """Read the images of each source whose labels can be used."""
+    return [
+        source
+        if source.seed_set is None
+        else Examined(source.name, source.seed_set, _look(source.seed_set, advance))
+        for source in sources
+    ]
+
+
+def _loaded(task: Task, files: SeedSetFiles) -> Examined:
+    try:
+        return Examined(files.name, task.load_seed_set(files))
+    except InputError as error:
+        return Examined(files.name, why_not=str(error))
+
+
+def _look(seed_set: SeedSet, advance: Callable[[int], object]) -> Look:
+    samples = SampleSet(seed_set, own_images(seed_set))
+    return look_at(seed_set.name, samples, advance=advance)
+
+
+def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> Iterator[str]:
+    """Count the new image files that a source holds too, byte by byte, one sentence a source."""
+    for seed_set in seed_sets:
+        same = same_content(files, [record.path for record in seed_set.images])
+        if same:
+            names = printable(listed([path.name for path in same]))
+            yield (
+                f"{len(same)} of {len(files)} new images are images of source {seed_set.name} "
+                f"({names}), on which the estimator was fitted: how well it does there says "
+                "nothing about a new place"
+            )

@@ -1,0 +1,130 @@
+"""Printed figures compared with our own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.report.page import Page
+from autoeval.report.sections import Part, Section
+from autoeval.report.tables import format_cells, to_terminal
+
+CELL = "own (printed, own less printed)"
+
+
+@dataclass(frozen=True)
+class ComparedWithPrint(Section):
+    """A printed table, and what we get.
+
+    Parameters
+    ----------
+    name : str
+        Of its files, such as ``"table_1"``.
+    figures_of : DataFrame
+        One row a figure: what names its row (the first column), ``column``, ``printed`` and
+        ``own``; either is NaN where there is none. With ``decimals``, the digits in print; two
+        where it is not given.
+    unit : str
+        What the figures are, said after `CELL`.
+    marks : str
+        In what our side is not what was printed; empty where it is.
+    notes : sequence of str
+        Whatever else must be known.
+    only_own : bool
+        Show people the rows alone that have a figure of ours, where any has.
+    """
+
+    name: str
+    title: str
+    figures_of: pd.DataFrame
+    unit: str = ""
+    marks: str = ""
+    notes: Sequence[str] = ()
+    only_own: bool = False
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """The figures with ``difference`` (own less printed) and ``same`` (to the digit in print).
+
+        ``same`` is None where either figure is missing.
+        """
+        table = self.figures_of.astype({"printed": float, "own": float})
+        decimals = table.pop("decimals") if "decimals" in table else pd.Series(2, table.index)
+        pairs = zip(table["own"], table["printed"], decimals, strict=True)
+        same = [_same(own, printed, int(digits)) for own, printed, digits in pairs]
+        table["difference"] = table["own"] - table["printed"]
+        return table.assign(
+            decimals=decimals.astype(int), same=pd.Series(same, table.index, object)
+        )
+
+    def agreement(self) -> str:
+        """Say how many printed figures we have, and how many of those are the same."""
+        both = self.rows.dropna(subset=["own", "printed"])
+        n = int(self.rows["printed"].notna().sum())
+        same = int(both["same"].astype(bool).sum())
+        return f"{len(both)} of {n} printed figures are here, {same} the same to the printed digit"
+
+    def shown(self) -> pd.DataFrame:
+        """Return a table for people: cells ``own (printed, difference)``."""
+        named = self.rows.columns[0]
+        cells = zip(self.rows["own"], self.rows["printed"], self.rows["decimals"], strict=True)
+        rows = self.rows.assign(cell=[_cell(*values) for values in cells])
+        if self.only_own and rows["own"].notna().any():
+            kept = rows.loc[rows["own"].notna(), named].unique()
+            rows = rows[rows[named].isin(kept)]
+        wide = rows.pivot(index=named, columns="column", values="cell").fillna("–")
+        order = list(dict.fromkeys(rows[named])), list(dict.fromkeys(self.rows["column"]))
+        wide = wide.reindex(index=order[0], columns=order[1], fill_value="–")
+        return wide.reset_index().rename_axis(columns=None)
+
+    def text(self) -> str:
+        """Return the table with its title."""
+        shown = to_terminal(format_cells(self.shown(), {}))
+        return "\n".join([self.title, self._caption, *self._said(), shown, *self.notes])
+
+    def show(self, page: Page) -> None:
+        """Add it to a page."""
+        page.add_heading(self.title)
+        page.add_text(*self._said(), *self.notes)
+        self.parts()[0].show(page, self._caption)
+
+    def parts(self) -> Sequence[Part]:
+        """Return it as a part, in full and for people."""
+        return [Part(self.name, self.rows, self.shown())]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows, the mark and the notes."""
+        rows = self.rows.astype(object)
+        values = {
+            "not_as_printed": self.marks,
+            "notes": list(self.notes),
+            "rows": rows.where(rows.notna(), None).to_dict("records"),
+        }
+        return {self.name: values}
+
+    @property
+    def _caption(self) -> str:
+        return ", ".join(filter(None, [CELL, self.unit]))
+
+    def _said(self) -> list[str]:
+        return [*filter(None, [self.marks]), f"{self.agreement()}."]
+
+
+def _same(own: float, printed: float, decimals: int) -> bool | None:
+    if not np.isfinite(own) or not np.isfinite(printed):
+        return None
+    return f"{own:.{decimals}f}" == f"{printed:.{decimals}f}"
+
+
+def _cell(own: float, printed: float, decimals: int) -> str:
+    if not np.isfinite(printed):
+        return f"{own:.{decimals}f}" if np.isfinite(own) else "–"
+    if not np.isfinite(own):
+        return f"– ({printed:.{decimals}f})"
+    less = round(own - printed, decimals) + 0.0  # no minus before a zero
+    return f"{own:.{decimals}f} ({printed:.{decimals}f}, {less:+.{decimals}f})"

@@ -1,0 +1,174 @@
+"""The data sets of a paper that are at hand, and what a run costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autoeval.metasets.inspection import Examined, load_each
+from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images
+from autoeval.metasets.seed_set import SeedSet
+from autoeval.metasets.task import Task
+from autoeval.report.page import Page
+from autoeval.report.sections import Section
+from autoeval.report.tables import counted
+from autoeval.runtime.progress import duration
+
+
+@dataclass(frozen=True)
+class AvailableData(Section):
+    """The sources of a task.
+
+    Parameters
+    ----------
+    downloads : mapping of str to str
+        Where people get each source.
+    """
+
+    task: Task
+    sources: Sequence[Examined]
+    downloads: Mapping[str, str]
+
+    @property
+    def seed_sets(self) -> list[SeedSet]:
+        """Those that can be read."""
+        return [source.seed_set for source in self.sources if source.seed_set is not None]
+
+    @property
+    def missing(self) -> list[Examined]:
+        """Those that cannot."""
+        return [source for source in self.sources if source.seed_set is None]
+
+    def marks(self, instead: str = "", differs: str = "") -> str:
+        """Say in what figures of these sources, by another detector, are not those in print."""
+        parts = [f"own figures are those of {instead}"] if instead else []
+        parts += [differs] if differs else []
+        if self.missing:
+            parts.append(f"{len(self.seed_sets)} of {len(self.sources)} sources")
+        return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
+
+    def lines(self) -> list[str]:
+        """Say of each source what there is, and of a missing one where it is had."""
+        there = [
+            f"{s.name}: {len(s.images)} images, {s.n_boxes} boxes"
+            + "".join(f"; {warning}" for warning in s.problems)
+            for s in self.seed_sets
+        ]
+        lost = [
+            f"{s.name}: missing ({s.why_not}) Get it from {self.downloads.get(s.name, 'its home')}"
+            for s in self.missing
+        ]
+        return [*there, *lost]
+
+    def text(self) -> str:
+        """Return the lines with a heading."""
+        found = f"{self.task.name}: {len(self.seed_sets)} of {len(self.sources)} sources at hand"
+        return "\n".join([found, *(f"  {line}" for line in self.lines())])
+
+    def show(self, page: Page) -> None:
+        """Add the lines to a page."""
+        page.add_heading(f"Data of {self.task.name}")
+        page.add_text(*self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the lines."""
+        return {f"data_{self.task.name}": self.lines()}
+
+
+def find_available(
+    task: Task, downloads: Mapping[str, str], *, max_images: int | None = None
+) -> AvailableData:
+    """Read the labels of all sources that are there."""
+    sources = [
+        source
+        if source.seed_set is None
+        else replace(source, seed_set=_thinned(source.seed_set, max_images))
+        for source in load_each(task)
+    ]
+    return AvailableData(task, sources, downloads)
+
+
+def _thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
+    n = len(seed_set.images)
+    if most is None or n <= most:
+        return seed_set
+    kept = np.linspace(0, n - 1, most).round().astype(int)
+    note = f"{most} of {n} images, at equal distances"
+    return replace(
+        seed_set,
+        images=tuple(seed_set.images[k] for k in kept),
+        problems=(*seed_set.problems, note),
+    )
+
+
+@dataclass(frozen=True)
+class Cost(Section):
+    """Images to observe, passes of the detector, and hours.
+
+    Parameters
+    ----------
+    n_images : mapping of str to int
+        Images to observe for each run, a detector on a task.
+    repeats : mapping of str to int
+        Perturbed passes an image of each run.
+    rates : mapping of str to float
+        Images a second of each run, as measured on a few of its images; NaN where they were not.
+    """
+
+    n_images: Mapping[str, int]
+    repeats: Mapping[str, int]
+    rates: Mapping[str, float]
+
+    def hours(self, run: str) -> float:
+        """Return the hours of a run at its rate."""
+        return self.n_images[run] / self.rates.get(run, math.nan) / 3600
+
+    def lines(self) -> list[str]:
+        """Say it, one sentence a run."""
+        return [self._line(run) for run in self.n_images]
+
+    def text(self) -> str:
+        """Return the lines."""
+        return "\n".join(self.lines())
+
+    def show(self, page: Page) -> None:
+        """Add the lines to a page."""
+        page.add_heading("Cost")
+        page.add_text(*self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers."""
+        return {
+            "cost": [
+                {"run": run, "images": n, "passes": self._passes(run), "hours": self._known(run)}
+                for run, n in self.n_images.items()
+            ]
+        }
+
+    def _passes(self, run: str) -> int:
+        return self.n_images[run] * (1 + self.repeats[run])
+
+    def _line(self, run: str) -> str:
+        images = counted(self.n_images[run], "image")
+        passes = f"{run}: {images}, {self._passes(run)} passes of the network"
+        if self._known(run) is None:
+            return f"{passes}; the rate was not measured"
+        took = duration(3600 * self.hours(run))
+        rate = self.rates[run]
+        return f"{passes}, {took} at {rate:{'.2g' if rate < 10 else '.0f'}} images a second"
+
+    def _known(self, run: str) -> float | None:
+        return self.hours(run) if math.isfinite(self.hours(run)) else None
+
+
+def images_to_observe(seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None) -> int:
+    """Count the images of a run: own images of the sources, and those of their sample sets."""
+    own = sum(len(own_images(s).image_ids) for s in seed_sets)
+    if meta_set is None:
+        return own
+    drawn = (recipe for s in seed_sets for recipe in draw_recipes(s, **asdict(meta_set)))
+    return own + sum(len(r.image_ids) for r in drawn)
