@@ -63,10 +63,10 @@ def parse_args() -> argparse.Namespace:
 def main() -> None:
     """Score the panel by each form, estimate the sites left out, print the table."""
     args = parse_args()
-    known = {name: of[0] for name, of in read_panel()[1].items()}
+    given = [of.partition("=") for of in args.detectors]
+    known = {name: read_panel()[1][name][0] for name, _, _ in given}
     tables: dict[str, list[pd.DataFrame]] = {form: [] for form in (NONE, *FORMS)}
-    for named in args.detectors:
-        name, _, folder = named.partition("=")
+    for name, _, folder in given:
         sets = list(read_sets(args.data, Path(folder)))
         for form in FORMS:
             tables[form].append(score(sets, form).assign(detector=name))

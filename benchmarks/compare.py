@@ -45,7 +45,7 @@ from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.research.studies.comparisons import ComparedPair, backtest, summary
+from autoeval.research.reports.detector_comparison import ComparedPair, backtest, summary
 from benchmarks.panel import (
     FOLDER,
     GROUPS,

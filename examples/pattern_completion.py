@@ -80,16 +80,6 @@ def hidden_sites(sites: np.ndarray, evidence: VisibleEvidence) -> np.ndarray | N
 
     It agrees if every visible object sits on a site of its own, every other site in the image can
     be behind the box, and the hidden sites account for the fragments, where these are known.
-
-    Parameters
-    ----------
-    sites : ndarray of shape (N, 2)
-        Where a hypothesis puts objects.
-    evidence : VisibleEvidence
-
-    Returns
-    -------
-    ndarray of shape (H, 2), or None if it does not agree
     """
     if len(sites) < len(evidence.visible):
         return None
@@ -133,23 +123,7 @@ def _all_near(points: np.ndarray, targets: np.ndarray, reach: float) -> bool:
 
 
 def detect(image: np.ndarray) -> VisibleEvidence:
-    """Find what a synthetic image shows, by connected components.
-
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8, BGR
-        Objects of one strong colour and one size on white, and a black rectangle.
-
-    Returns
-    -------
-    VisibleEvidence
-        With fragments: pixels of the objects that the box cuts.
-
-    Raises
-    ------
-    InputError
-        If the image has no black box or nothing coloured beside it.
-    """
+    """Find what a synthetic image shows, by connected components."""
     box = _find_box(image)
     coverage, n, labels, stats = _objects(image)
     areas = np.bincount(labels.ravel(), coverage.ravel(), minlength=n)
@@ -233,13 +207,7 @@ class Completion:
         return tuple(map(len, self.alternatives))
 
     def hidden(self, policy: str = "most") -> np.ndarray:
-        """Return one set of hidden centres (H, 2).
-
-        Parameters
-        ----------
-        policy : {'fewest', 'median', 'most'}
-            Which number is taken where several agree; ``median`` is the lower one of two.
-        """
+        """Return one set of hidden centres (H, 2)."""
         last = len(self.alternatives) - 1
         return self.alternatives[{"fewest": 0, "median": last // 2, "most": last}[policy]]
 
@@ -437,17 +405,7 @@ def _ring_hypotheses(evidence: VisibleEvidence) -> Iterator[np.ndarray]:
 
 
 def fit_circle(points: np.ndarray) -> tuple[np.ndarray, float]:
-    """Fit a circle by least squares on ``x^2 + y^2 = 2ax + 2by + c`` (Kåsa 1976).
-
-    Parameters
-    ----------
-    points : ndarray of shape (N, 2), N >= 3
-
-    Returns
-    -------
-    tuple of ndarray of shape (2,) and float
-        Centre and radius; the radius is infinite where the points lie on a line.
-    """
+    """Fit a circle by least squares on ``x^2 + y^2 = 2ax + 2by + c`` (Kåsa 1976)."""
     middle = points.mean(0)
     local = points - middle
     design = np.column_stack([2 * local, np.ones(len(local))])

@@ -46,11 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n-transforms", type=int, metavar="N", help="transforms for each")
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
     parser.add_argument(
-        "--work-dir",
-        required=True,
-        type=Path,
-        metavar="DIR",
-        help="where to write",
+        "--work-dir", required=True, type=Path, metavar="DIR", help="where to write"
     )
     parser.add_argument(
         "--materialise", action="store_true", help="write the images, too: DIR/images/..."

@@ -45,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_detector_options(parser)
     add_teacher_options(parser)
     add_predictions_options(
-        parser,
-        "COCO results, JSON lines or Parquet; with --task a folder of them, one a source",
+        parser, "COCO results, JSON lines or Parquet; with --task a folder of them, one a source"
     )
     parser.add_argument("--target", default="mAP", choices=(*AP_TARGETS, *MEASURES))
     add_threshold_options(parser, "of --target precision, recall or f1")
@@ -55,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-calibration",
         dest="calibrate",
         action="store_false",
-        help="take the usual calibration of detectors for that of this one",
+        help="read confidences by the mean calibration of a panel of detectors: for comparison, "
+        "errors are larger and intervals too narrow",
     )
     add_run_options(parser, "work_dirs/fit")
 

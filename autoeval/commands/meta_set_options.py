@@ -29,7 +29,6 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
 
     Parameters
     ----------
-    parser : ArgumentParser
     images : str, optional
         What is done with ``--images``; without it there is no such option.
     """
@@ -48,10 +47,7 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
 def named_task(args: argparse.Namespace) -> Task:
     """Load the task that the options name.
 
-    Raises
-    ------
-    InputError
-        If they name none, or it cannot be read.
+    Raises `InputError` if they name none, or it cannot be read.
     """
     from autoeval.metasets import load_task
 
@@ -75,7 +71,6 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
 
     Parameters
     ----------
-    parser : ArgumentParser
     light : bool
         Whether the default is a run without dropout and without sample sets.
     """
@@ -124,10 +119,8 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
 def pass_settings(args: argparse.Namespace) -> PassSettings:
     """Return the settings of the pass that the options of `add_pass_options` name.
 
-    Raises
-    ------
-    InputError
-        If the file given as ``--dropout`` holds none, or the number of repeats is negative.
+    Raises `InputError` if the file given as ``--dropout`` holds none, or the number of repeats is
+    negative.
     """
     from autoeval.detectors.forward.dropout_spec import load_dropout
     from autoeval.estimation.observation import presets
@@ -151,7 +144,11 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
 
 
 def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> Observer:
-    """Make the pass that the options of `add_pass_options` name."""
+    """Make the pass that the options of `add_pass_options` name.
+
+    Raises `InputError` as `pass_settings`; if the task has no seed set of the name given as
+    ``--reference``.
+    """
     from autoeval.estimation.kept_domain import reference_domain
     from autoeval.estimation.observation.observing import Observer
 

@@ -289,8 +289,7 @@ def _report(
     given: dict[str, str],
 ) -> int:
     from autoeval.report.sections import written_files
-    from autoeval.results.monitoring.new_alarms import json_lines
-    from autoeval.results.monitoring.prometheus import prometheus_text
+    from autoeval.results.monitoring.new_alarms import json_lines, prometheus_text
     from autoeval.results.monitoring.site_board import site_board
     from autoeval.results.monitoring.sites_report import Alarms, RunWarnings, sites_report
     from autoeval.runtime.files import write_table, write_text

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from autoeval.metasets.seed_set import SeedSet
     from autoeval.metasets.task import Task
     from autoeval.research.reproduce.available import AvailableData
-    from autoeval.research.studies.observed import Observations
+    from autoeval.research.studies.kept_boxes import Observations
 
 FEWEST, TIMED_IMAGES = 3, 4
 REFERENCE = "coco"
@@ -40,8 +40,6 @@ class PaperRun:
         Of the detector in print.
     options : Namespace
         Those of the command, for this detector.
-    observer : Observer
-    available : AvailableData
     folder : Path
         Where its rows are kept.
     """
@@ -133,12 +131,10 @@ def find_runs(
 
     Parameters
     ----------
-    args : Namespace
     wanted : list of (str, str)
         Aliases of detectors, and tasks.
     data : dict of str to AvailableData
         By task.
-    work_dir : Path
     """
     found: dict[tuple[str, str], PaperRun] = {}
     for alias, task in dict.fromkeys(wanted):

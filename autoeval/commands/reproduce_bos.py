@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from autoeval.report.sections import Section
     from autoeval.research.reproduce.available import AvailableData, Cost
     from autoeval.research.reproduce.printed import PrintedFigure, PrintedTable
-    from autoeval.research.studies.observed import Observations
+    from autoeval.research.studies.kept_boxes import Observations
 
 Key = tuple[str, str]
 """Alias of a detector, and name of a task."""

@@ -205,11 +205,10 @@ def predict_site(
 ) -> Estimate | None:
     """Estimate the site that the options name; None in a process that only helps to observe.
 
+    Raises `InputError` as `AccuracyEstimator.predict`.
+
     Parameters
     ----------
-    args : Namespace
-    estimator : AccuracyEstimator
-    teacher : DetectorSpec or path-like, optional
     shards : Shards, optional
         Where the caller has joined other processes already.
     **options

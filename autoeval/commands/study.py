@@ -32,11 +32,11 @@ SCORES = {
     "meta-set-size": ("errors_by_size", "error by the number of sample sets"),
     "fusion": ("score_correlation", "does a second score help the first, beyond chance"),
     "repeats": ("errors_by_size", "error by the number of dropout repeats"),
-    "severity": ("severities", "error by severity of a corruption"),
+    "severity": ("errors_by_size", "error by severity of a corruption"),
     "labels": ("few_labels", "error, coverage and width with a few labels"),
     "transfer": ("transfer", "errors at other sites and categories"),
     "places": ("site_order", "are probabilities of the order of sites right"),
-    "regressors": ("other_regressors", "the default regressor beside those of scikit-learn"),
+    "regressors": ("other_regressors", "the default regressor compared with those of scikit-learn"),
 }
 BOXES = {
     "sample-set-size": ("errors_by_size", "error by the images in a sample set"),
@@ -320,10 +320,7 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
     )
     study.add_argument("--draws", type=int, default=200, help="of each size (%(default)s)")
     study.add_argument(
-        "--fewest",
-        type=int,
-        default=60,
-        help="images of an evaluated site (%(default)s)",
+        "--fewest", type=int, default=60, help="images of an evaluated site (%(default)s)"
     )
     add_pseudo_label_options(study, "a folder with SOURCE.json in COCO")
     files = study.add_argument_group("in place of --scores, prediction files of any detector")

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Make the curve, choose, and print."""
     from autoeval.estimation.operating_curve import check_wanted, choose_threshold
     from autoeval.report.sections import Report
-    from autoeval.results.estimate.threshold_curve import ThresholdCurve
+    from autoeval.results.estimate.estimate_charts import ThresholdCurve
     from autoeval.results.printing import print_report
 
     check_wanted(args.precision, args.recall)

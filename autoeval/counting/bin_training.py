@@ -26,6 +26,8 @@ class BinSampler(Sampler[int]):
     get consecutive shares of one epoch, so that the minibatches of each are balanced; the share of
     one holds none of the draws of another, but a small bin that wraps around serves them all.
 
+    Raises `InputError` if there are no items, or `rank` is not in [0, num_replicas).
+
     Parameters
     ----------
     bin_of_item : sequence of int of length N
@@ -35,11 +37,6 @@ class BinSampler(Sampler[int]):
         Of all draws, with the epoch.
     num_replicas, rank : int
         Number of processes, and which this one is. An epoch is rounded up to equal shares.
-
-    Raises
-    ------
-    InputError
-        If there are no items, or `rank` is not in [0, num_replicas).
     """
 
     def __init__(
@@ -189,10 +186,6 @@ def bin_loss(
     log_weight : float
         lambda 1.
 
-    Returns
-    -------
-    Tensor of shape (B,)
-
     Examples
     --------
     >>> edges = torch.tensor([0., 10., 20.])
@@ -254,15 +247,12 @@ class BinLoss(nn.Module):
     def forward(self, pred: Tensor, target: Tensor) -> Tensor:
         """Return the weighted mean penalty.
 
+        Raises `InputError` if the two hold different numbers of images.
+
         Parameters
         ----------
         pred, target : Tensor of shape (B,) or (B, ...)
             Counts, or density maps, which are summed to counts; each on its own terms.
-
-        Raises
-        ------
-        InputError
-            If the two hold different numbers of images.
         """
         pred, target = _counts(pred), _counts(target)
         if pred.shape != target.shape:

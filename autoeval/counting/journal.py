@@ -81,10 +81,7 @@ class CellJournal:
 def check_same_run(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
     """Keep the settings of a run beside its journals, or compare them with those kept there.
 
-    Raises
-    ------
-    InputError
-        If the journals belong to a run with other settings; says which differ.
+    Raises `InputError` if the journals belong to a run with other settings; says which differ.
     """
     path = Path(path)
     now = json.loads(json.dumps(settings))

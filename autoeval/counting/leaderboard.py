@@ -66,10 +66,8 @@ def read_runs(
 ) -> list[Standing]:
     """Read what ``count evaluate``, ``count praco`` and ``count capture report`` wrote.
 
-    Raises
-    ------
-    InputError
-        If a folder holds no such run, names repeat, or no run has one of `measures`.
+    Raises `InputError` if a folder holds no such run, names repeat, or no run has one of
+    `measures`.
     """
     names = [folder.resolve().name for folder in folders] if names is None else list(names)
     if twice := sorted({name for name in names if names.count(name) > 1}):

@@ -132,10 +132,7 @@ def export_lmms_eval(
 ) -> list[str]:
     """Write lmms-eval tasks, for ``lmms-eval --include_path FOLDER --tasks NAME``.
 
-    Raises
-    ------
-    InputError
-        If a task cannot be exported, or no item has it.
+    Raises `InputError` if a task cannot be exported, or no item has it.
     """
     folder = Path(folder).resolve()
     names = []
@@ -202,6 +199,8 @@ def export_praco(
 ) -> str:
     """Write the task, for ``lmms-eval --include_path FOLDER --tasks NAME``.
 
+    Raises `InputError` if the question has no place for the class.
+
     Parameters
     ----------
     counting_set : CountingSet
@@ -213,11 +212,6 @@ def export_praco(
         Template, with ``{}`` for the class.
     max_tokens : int
         Most tokens of an answer.
-
-    Raises
-    ------
-    InputError
-        If the question has no place for the class.
     """
     if "{}" not in question:
         raise InputError(f"The question needs {{}} where the class goes, but got {question!r}.")

@@ -28,6 +28,8 @@ def read_columns(
 ) -> pd.DataFrame:
     """Read a table whose columns are known by name or, without a header, by position.
 
+    Raises `InputError` if the file is missing, empty or malformed, or has other columns.
+
     Parameters
     ----------
     path : path-like
@@ -40,11 +42,6 @@ def read_columns(
     -------
     DataFrame
         Columns ``id`` (text) and whichever others there are, as text or numbers.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, empty or malformed, or has other columns.
     """
     path = Path(path)
     frame = _read(path)
@@ -65,11 +62,8 @@ def read_columns(
 def numbers(path: str | os.PathLike[str], frame: pd.DataFrame, column: str) -> np.ndarray:
     """Read a column as float64; blank and ``nan`` become NaN.
 
-    Raises
-    ------
-    InputError
-        If a field is neither a number nor blank, or is beyond `LARGEST`; rows are named by their
-        id.
+    Raises `InputError` if a field is neither a number nor blank, or is beyond `LARGEST`; rows are
+    named by their id.
     """
     text = frame[column].astype(object).where(frame[column].notna(), "")
     values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
@@ -187,6 +181,9 @@ def read_predictions(
 ) -> CountPredictions:
     """Read a file of predictions.
 
+    Raises `InputError` if the file is missing, empty or malformed, an id appears twice, a true
+    count is missing, negative or not finite, or the file contradicts itself or the truth.
+
     Parameters
     ----------
     path : path-like
@@ -202,12 +199,6 @@ def read_predictions(
     CountPredictions
         A blank prediction is NaN; its notes count skipped and negative predictions and the ids that
         one side lacks.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, empty or malformed, an id appears twice, a true count is missing,
-        negative or not finite, or the file contradicts itself or the truth.
     """
     frame = read_columns(path, FORMS)
     if "pred" not in frame:
@@ -238,6 +229,8 @@ def predicted_ids(path: str | os.PathLike[str]) -> tuple[str, ...]:
 def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
     """Restrict several models to the images that all their files hold, in one order.
 
+    Raises `InputError` if no image is common, or the true count of one differs between files.
+
     Parameters
     ----------
     models : sequence of CountPredictions
@@ -247,11 +240,6 @@ def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
     -------
     list of CountPredictions
         With notes on what was left out.
-
-    Raises
-    ------
-    InputError
-        If no image is common, or the true count of one differs between files.
     """
     if len(models) == 1:
         return list(models)
@@ -315,10 +303,7 @@ def _check_errors(
 def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> CountPredictions:
     """Put true counts beside predicted ones; notes name the ids that one side lacks.
 
-    Raises
-    ------
-    InputError
-        If no id is common, or the predictions have other true counts.
+    Raises `InputError` if no id is common, or the predictions have other true counts.
     """
     known = np.array([image_id in truth for image_id in predictions.ids])
     if not known.any():

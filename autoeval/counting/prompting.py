@@ -38,9 +38,6 @@ class CountRequest:
 
     Parameters
     ----------
-    image : ndarray of shape (H, W, 3), uint8, BGR
-    classes : sequence of str
-    image_id : str
     true_class : str
         Of the (upper) image.
     """
@@ -57,7 +54,6 @@ class PromptedCounter:
 
     Parameters
     ----------
-    counter : Counter
     prompt : str
         Template of a prompt, with ``{}`` for the class.
     reference : bool
@@ -190,9 +186,11 @@ def count_images(
 ) -> pd.DataFrame:
     """Count in every image, without the results in the journal.
 
+    Raises `InputError` if ten images in a row fail for another reason than being unreadable, or all
+    do.
+
     Parameters
     ----------
-    prompted : PromptedCounter
     images : sequence of UnlabelledImage
         Each is read when it is its turn.
     prompt : str
@@ -206,11 +204,6 @@ def count_images(
         ``id``, ``pred`` (NaN where there is no count), ``status`` (``ok``, ``skipped`` or
         ``failed: <reason>``), and of counters that say where: ``points`` (N, 2) as xy, pixels,
         ``scores`` and ``size`` (height, width).
-
-    Raises
-    ------
-    InputError
-        If ten images in a row fail for another reason than being unreadable, or all do.
     """
     cells = {key[0]: cell for key, cell in journal.read().items()}
     waiting = [im for im in images if not is_done(cells.get(im.image_id, {"status": FAILED}))]

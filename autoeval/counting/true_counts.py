@@ -88,10 +88,7 @@ class GroundTruth:
 def truth_of_points(points: object, size: tuple[int, int] | None = None) -> ImageTruth:
     """Make the truth of an image from its points (N, 2) or (N, more), xy first.
 
-    Raises
-    ------
-    ValueError
-        If they are no such table of finite numbers.
+    Raises `ValueError` if they are no such table of finite numbers.
     """
     table = np.asarray(points, np.float64)
     if table.size == 0:
@@ -104,17 +101,14 @@ def truth_of_points(points: object, size: tuple[int, int] | None = None) -> Imag
 def read_mat(path: Path) -> ImageTruth:
     """Read the points of one image.
 
+    Raises `InputError` if the file cannot be read, holds no such points, or contradicts itself.
+
     Parameters
     ----------
     path : Path
         Version 5 or 7 file with ``image_info`` (ShanghaiTech: a struct with ``location`` and
         ``number``), ``annPoints`` (UCF-QNRF, NWPU-Crowd), ``points`` or ``gt``; or, whatever its
         name, one table of numbers with two or more columns, x and y first.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, holds no such points, or contradicts itself.
     """
     if not path.is_file():
         raise InputError(f"No file {path}: check the path.")
@@ -164,6 +158,8 @@ def _points(content: dict[str, Any]) -> tuple[Any, int | None]:
 def truth_of_json(content: Any, path: Path) -> GroundTruth:
     """Read the points of one or many images.
 
+    Raises `InputError` if the content is none of these, or holds no image.
+
     Parameters
     ----------
     content : Any
@@ -172,11 +168,6 @@ def truth_of_json(content: Any, path: Path) -> GroundTruth:
         NWPU-Crowd's object of one image, with ``img_id``, ``human_num`` and ``points``.
     path : Path
         Named in messages.
-
-    Raises
-    ------
-    InputError
-        If the content is none of these, or holds no image.
     """
     if isinstance(content, Mapping) and "points" in content:
         image_id = str(content.get("img_id", path.stem))
@@ -208,17 +199,14 @@ def _image(path: Path, image_id: str, entry: Any) -> ImageTruth:
 def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
     """Count the boxes of each image; their centres are the points.
 
+    Raises `InputError` if the file is malformed, or has no such category.
+
     Parameters
     ----------
     path : Path
         Annotation file.
     category : str, optional
         Counts this one, singular or plural; all categories together by default.
-
-    Raises
-    ------
-    InputError
-        If the file is malformed, or has no such category.
     """
     content = read_coco(path)
     wanted = {*content.categories} if category is None else {_category(path, category, content)}
@@ -262,6 +250,9 @@ FORMS = {2: ("id", "target"), 3: ("id", "target", "stratum")}
 def read_truth(path: str | os.PathLike[str], category: str | None = None) -> GroundTruth:
     """Read true counts; the file's suffix and content show the format.
 
+    Raises `InputError` if there is nothing to read, it is malformed, or `category` is given for a
+    format without categories.
+
     Parameters
     ----------
     path : path-like
@@ -270,12 +261,6 @@ def read_truth(path: str | os.PathLike[str], category: str | None = None) -> Gro
         ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++: lines of ``x y w h o b``) an image.
     category : str, optional
         Category to count, for COCO boxes; all by default.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to read, it is malformed, or `category` is given for a format without
-        categories.
 
     Examples
     --------

@@ -67,15 +67,12 @@ def show_method(
     Writes into `folder` the estimator, the page, the tables as text (``tables.txt``) and the plan
     of the labels. `published` scores are compared with the default in the tables.
 
+    Raises `InputError` if there is no such environment.
+
     Returns
     -------
     str
         The files, and one paragraph: both estimates with their intervals, and the truth.
-
-    Raises
-    ------
-    InputError
-        If there is no such environment.
     """
     if held_back not in ENVIRONMENTS:
         raise InputError(f"--held-back is one of {', '.join(ENVIRONMENTS)}, got {held_back}.")
@@ -109,7 +106,7 @@ def show_method(
     tables = folder / "tables.txt"
     write_text(tables, report.text() + "\n")
     pages = [*report.write(folder), tables]
-    return f"{written_files(pages)}\n\n{fill(paragraph, 88)}"
+    return f"{written_files(pages)}\n\n{fill(paragraph, 100)}"
 
 
 def in_words(site: str, estimate: Estimate, labelled: LabelledEstimate, true: float) -> str:
@@ -167,7 +164,6 @@ def write_sample(folder: Path, *, n_images: int = N_IMAGES) -> list[Path]:
 
     Parameters
     ----------
-    folder : Path
     n_images : int
         Of each site.
 

@@ -221,9 +221,7 @@ def match_categories(found: ScoredBoxes, truth: LabelledBoxes) -> tuple[np.ndarr
 
 
 def rank_categories(
-    found: ScoredBoxes,
-    truth: LabelledBoxes,
-    matches: tuple[np.ndarray, np.ndarray] | None = None,
+    found: ScoredBoxes, truth: LabelledBoxes, matches: tuple[np.ndarray, np.ndarray] | None = None
 ) -> list[RankedDetections]:
     """Match detections to labelled boxes and rank those of each category by their scores.
 
@@ -249,11 +247,7 @@ def rank_categories(
         n_true = np.bincount(labelled, minlength=len(truth.images))
         ranked.append(
             RankedDetections(
-                found.image[rows],
-                matched[:, rows],
-                ~ignored[:, rows],
-                n_true,
-                found.scores[rows],
+                found.image[rows], matched[:, rows], ~ignored[:, rows], n_true, found.scores[rows]
             )
         )
     return ranked

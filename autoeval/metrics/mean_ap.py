@@ -45,10 +45,8 @@ class MeanAP:
 
         Parameters
         ----------
-        found : Detections
         boxes : ndarray of shape (M, 4)
             Labelled boxes as xyxy, pixels.
-        labels : ndarray of shape (M,), int
         iscrowd : ndarray of shape (M,), bool
             Regions in which detections are ignored.
         """

@@ -38,10 +38,6 @@ def image_counts(ranking: RankedDetections, score_thr: float, level: int = 0) ->
     level : int
         Which IoU threshold of the ranking.
 
-    Returns
-    -------
-    ndarray of shape (3, N)
-
     Examples
     --------
     >>> scores, image = np.array([.9, .6, .2]), np.array([0, 1, 1])
@@ -64,7 +60,6 @@ def value_of(measure: str, counts: np.ndarray, weights: np.ndarray | None = None
 
     Parameters
     ----------
-    measure : {"precision", "recall", "f1"}
     counts : ndarray of shape (3, N)
         See `image_counts`; of several categories their sum (micro average).
     weights : ndarray of shape (N,), optional

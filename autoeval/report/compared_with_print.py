@@ -25,7 +25,6 @@ class ComparedWithPrint(Section):
     ----------
     name : str
         Of its files, such as ``"table_1"``.
-    title : str
     figures_of : DataFrame
         One row a figure: what names its row (the first column), ``column``, ``printed`` and
         ``own``; either is NaN where there is none. With ``decimals``, the digits in print; two

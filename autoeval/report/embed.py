@@ -20,17 +20,14 @@ def figure_uri(figure: Figure, image_format: str = "svg") -> str:
 
     Equal figures give equal text: no date is stored, and the ids within an SVG are fixed.
 
+    Raises `KeyError` if the format is neither.
+
     Parameters
     ----------
     figure : Figure
         Figure to draw.
     image_format : {"svg", "png"}
         Format of the picture.
-
-    Raises
-    ------
-    KeyError
-        If the format is neither.
     """
     media_type = MEDIA_TYPES[image_format]
     buffer = io.BytesIO()

@@ -31,7 +31,6 @@ class ScatterChart:
     scores : sequence of str
         Columns to choose from; the first is shown. One without two different values is left out,
         unless it is the first.
-    target : Target
     lines : mapping of str to RegressionBand
         What to draw for a score; for the others it is a least-squares line over the sample sets.
         The note of each score says which.
@@ -134,7 +133,6 @@ class BoardItem:
 
     Parameters
     ----------
-    name : str
     at, lower, upper : float
         Value and interval, in the unit of the board; NaN where there is none.
     note : str

@@ -94,7 +94,6 @@ class Page:
         ----------
         name : str
             What it is.
-        value : str
         interval : str
             The interval in words, or why there is none.
         note : str
@@ -163,7 +162,6 @@ class Page:
 
         Parameters
         ----------
-        chart : ScatterChart
         caption : str
             Shown below, and read out in place of the picture.
         """
@@ -174,7 +172,6 @@ class Page:
 
         Parameters
         ----------
-        board : Board
         caption : str
             Shown above.
         """

@@ -66,8 +66,6 @@ def plot_scatter(
         the target.
     x : str
         Column.
-    target : Target
-    band : RegressionBand, optional
     highlight : tuple of (x, y, label), optional
         One more point, drawn as a star.
     ax : Axes, optional
@@ -122,7 +120,6 @@ def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target
         target, and the keys of `titles`.
     titles : mapping of column to text
         What to draw, in this order, and what to write above it.
-    target : Target
     """
     columns = min(4, len(titles))
     rows = math.ceil(len(titles) / columns)
@@ -182,7 +179,6 @@ def plot_curves(
 
     Parameters
     ----------
-    table : DataFrame
     x, y, group : str
         Columns.
     band : tuple of str, optional

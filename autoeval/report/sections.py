@@ -46,7 +46,6 @@ class Report:
 
     Parameters
     ----------
-    title : str
     sections : sequence of Section
         What matters most comes first: on top of the page, and last on the terminal, where the eye
         is.
@@ -157,8 +156,6 @@ class Remarks(Section):
     ----------
     name : str
         Its key among the plain values.
-    heading : str
-    lines : sequence of str
     """
 
     name: str
@@ -188,10 +185,8 @@ class StudyReport:
     ----------
     name : str
         Of its files.
-    title : str
     about : str
         What was measured, and how to read it.
-    figure : Figure
     parts : sequence of Part
         Its tables.
     warnings : sequence of str

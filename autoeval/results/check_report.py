@@ -116,7 +116,6 @@ class Sources(Section):
 
     Parameters
     ----------
-    sources : sequence of Examined
     new : Look, optional
         The new images.
     """

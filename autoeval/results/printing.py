@@ -23,7 +23,6 @@ def print_report(
 
     Parameters
     ----------
-    report : Report
     folder : Path
         Where ``result.json`` and the page go.
     fit : FitResult, optional

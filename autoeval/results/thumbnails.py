@@ -29,10 +29,6 @@ def draw_boxes(
         One for each repeat.
     side : int
         Longer side of the result in pixels, at most.
-
-    Returns
-    -------
-    ndarray of shape (h, w, 3), uint8
     """
     scale = min(1.0, side / max(image.shape[:2]))
     size = [max(1, round(length * scale)) for length in image.shape[1::-1]]

@@ -70,8 +70,6 @@ def write_table(
 
     Parameters
     ----------
-    path : path-like
-    table : DataFrame
     float_format : str, optional
         Such as ``"%.6g"``, for CSV; by default every digit.
 

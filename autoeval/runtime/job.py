@@ -78,10 +78,8 @@ def prepare(work: Work) -> None:
 def attempt(work: Work, job: Job, advance: Advance) -> Outcome:
     """Do a job; an error becomes its outcome.
 
-    Raises
-    ------
-    InputError
-        As raised by ``work``: the user's input is wrong, so no other job can do better.
+    Raises `InputError` as raised by ``work``: the user's input is wrong, so no other job can do
+    better.
     """
     start = time.perf_counter()
     try:

@@ -32,7 +32,6 @@ def run_jobs(
 
     Parameters
     ----------
-    jobs : sequence of Job
     work : callable
         ``work(job, advance) -> rows``; calls ``advance(n)`` after every n items.
     store : RowStore
@@ -41,10 +40,6 @@ def run_jobs(
         Shown before the progress bar.
     executor : Executor, optional
         Where jobs run; this process by default.
-
-    Returns
-    -------
-    JobCounts
 
     Raises
     ------

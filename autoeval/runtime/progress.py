@@ -26,7 +26,6 @@ class Forecast:
 
     Parameters
     ----------
-    total : int
     what : str
         What is being done.
     items : str

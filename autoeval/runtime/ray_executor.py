@@ -61,11 +61,8 @@ class RayExecutor:
     ) -> Iterator[tuple[Job, Outcome]]:
         """Yield jobs as they end.
 
-        Raises
-        ------
-        InputError
-            If Ray is not installed, the cluster does not answer or is too small, or workers die
-            without end.
+        Raises `InputError` if Ray is not installed, the cluster does not answer or is too small, or
+        workers die without end.
         """
         queue = iter(jobs)
         first = next(queue, None)

@@ -92,10 +92,7 @@ def launched_by_torchrun() -> Iterator[TorchShards]:
 
     On a machine with GPUs each process takes its own: device ``cuda`` is the one of its local rank.
 
-    Raises
-    ------
-    InputError
-        If torchrun did not start this process.
+    Raises `InputError` if torchrun did not start this process.
     """
     import torch
     from torch import distributed

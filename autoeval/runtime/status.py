@@ -76,10 +76,7 @@ class RunStatus:
 def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
     """Return the progress of the runs in a work dir, or in a folder of rows.
 
-    Raises
-    ------
-    InputError
-        If there is no manifest.
+    Raises `InputError` if there is no manifest.
     """
     root = Path(work_dir)
     manifests = sorted([*root.glob(MANIFEST), *root.glob(f"*/{MANIFEST}")])
@@ -93,10 +90,7 @@ def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
 def run_status(folder: Path) -> RunStatus:
     """Return the progress of the run whose manifest and rows lie in ``folder``.
 
-    Raises
-    ------
-    InputError
-        If the manifest is damaged.
+    Raises `InputError` if the manifest is damaged.
     """
     store, tally = RowStore(folder), _Tally()
     manifest = store.read_manifest()

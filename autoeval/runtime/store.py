@@ -116,10 +116,7 @@ def write_row_file(path: Path, job: str, rows: pd.DataFrame) -> None:
 def read_row_file(path: Path, job: str) -> pd.DataFrame:
     """Read what `write_row_file` wrote for a job.
 
-    Raises
-    ------
-    DamagedRowsError
-        If it is no such file, of another job, or its content has changed.
+    Raises `DamagedRowsError` if it is no such file, of another job, or its content has changed.
     """
     rows, seal = _opened(path)
     if seal["job"] != job:

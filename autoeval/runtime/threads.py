@@ -52,7 +52,6 @@ class Ahead(Generic[Key, Item]):
     ----------
     make : callable
         Makes the item of a key. It is never called twice at once.
-    keys : iterable
     depth : int
         Items made or being made that nobody has asked for yet, at most.
 

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.runtime.jobs import Job, run_jobs
+from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
 
 JOBS = [Job(key, 1, payload=value) for key, value in [("a", 1), ("b", 0), ("c", 4)]]

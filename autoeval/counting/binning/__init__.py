@@ -118,6 +118,9 @@ def choose_gamma(
 ) -> GammaChoice:
     """Try every gamma on shuffled splits and rank them by held-out likelihood.
 
+    Raises `InputError` if the likelihood is unknown, or the counts are too few or too equal to be
+    split and binned.
+
     Parameters
     ----------
     counts : array-like of shape (N,)
@@ -135,11 +138,6 @@ def choose_gamma(
         Splits for each ratio; all gammas see the same ones.
     seed : int
         Of the splits.
-
-    Raises
-    ------
-    InputError
-        If the likelihood is unknown, or the counts are too few or too equal to be split and binned.
     """
     if likelihood not in LIKELIHOODS:
         raise InputError(f"Expected likelihood one of {[*LIKELIHOODS]} but got {likelihood!r}.")
@@ -192,6 +190,8 @@ def fit_bins(
 ) -> CountBins:
     """Bin training counts.
 
+    Raises `InputError` if the method is unknown or the counts cannot be binned.
+
     Parameters
     ----------
     counts : array-like of shape (N,)
@@ -200,11 +200,6 @@ def fit_bins(
         As in `released_bins`, `paper_bins` and `bayesian_blocks_bins`.
     gamma : float or None
         None chooses it by cross-validation.
-
-    Raises
-    ------
-    InputError
-        If the method is unknown or the counts cannot be binned.
 
     Examples
     --------

@@ -19,17 +19,14 @@ from autoeval.runtime.files import write_text
 class CountBins:
     """Contiguous bins of counts: (lo, hi], the first closed on both sides.
 
+    Raises `InputError` if there are fewer than two edges, or they do not increase.
+
     Parameters
     ----------
     edges : tuple of float
         Strictly increasing; B + 1 edges make B bins.
     origin : Mapping
         How the edges came about (method, gamma, range of the data), for the record.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two edges, or they do not increase.
 
     Examples
     --------
@@ -57,10 +54,7 @@ class CountBins:
     def assign(self, counts: Any) -> np.ndarray:
         """Return the bin of each count: int64, -1 below the first edge, len(self) above the last.
 
-        Raises
-        ------
-        InputError
-            If a count is NaN.
+        Raises `InputError` if a count is NaN.
         """
         counts = np.asarray(counts, np.float64)
         if np.isnan(counts).any():
@@ -84,17 +78,15 @@ class CountBins:
 def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBins:
     """Read bins from JSON.
 
+    Raises `InputError` if the file is missing or holds no such edges, or several and `name` is none
+    of theirs.
+
     Parameters
     ----------
     path : path-like
         A list of edges, an object with a list ``edges``, or an object of such objects by name.
     name : str, optional
         Which of several named lists of edges to read.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or holds no such edges, or several and `name` is none of theirs.
     """
     path = Path(path)
     try:
@@ -126,19 +118,12 @@ def _named(path: Path, content: dict[str, Any], name: str | None) -> Any:
 def whole_counts(counts: Any) -> np.ndarray:
     """Check counts for binning.
 
+    Raises `InputError` if there are none, or any is NaN, infinite, negative or not whole.
+
     Parameters
     ----------
     counts : array-like of shape (N,)
         True counts.
-
-    Returns
-    -------
-    ndarray of shape (N,), int64
-
-    Raises
-    ------
-    InputError
-        If there are none, or any is NaN, infinite, negative or not whole.
     """
     values = np.asarray(counts, np.float64).ravel()
     if not len(values):
@@ -160,10 +145,6 @@ def rounded_counts(counts: Any) -> np.ndarray:
     counts : array-like of shape (N,)
         Finite, from 0 up.
 
-    Returns
-    -------
-    ndarray of shape (N,), float64
-
     Examples
     --------
     >>> rounded_counts([2.4, 3.6, 10.4]).tolist()
@@ -179,14 +160,6 @@ def rounded_counts(counts: Any) -> np.ndarray:
 
 def smoothed_frequencies(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Add one of every integer in [min, max] (paper, section III-B4, with beta = 1).
-
-    Parameters
-    ----------
-    counts : ndarray of shape (N,), int64
-
-    Returns
-    -------
-    values, frequencies : ndarray of shape (max - min + 1,), int64
 
     Examples
     --------

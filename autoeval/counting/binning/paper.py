@@ -34,18 +34,15 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     about 1/e the partition falls apart into very many bins. `released_bins` is what made the
     published tables.
 
+    Raises `InputError` if the counts are not whole numbers of at least two different values, or
+    gamma is not as said.
+
     Parameters
     ----------
     counts : array-like of shape (N,)
         True counts of the training images, whole numbers.
     gamma : float
         In (0, 1).
-
-    Raises
-    ------
-    InputError
-        If the counts are not whole numbers of at least two different values, or gamma is not as
-        said.
     """
     from scipy.special import gammaln, xlogy
 
@@ -79,17 +76,15 @@ def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountB
     -k ln k + r ln(gamma) + C, with C = ln(1 - gamma) - ln(1 - gamma^floor(N/4)). Frequencies do not
     enter: the range and gamma alone decide.
 
+    Raises `InputError` if the range or gamma is not as said, or the range is too large (see
+    `optimal_partition`).
+
     Parameters
     ----------
     low, high : int
         Smallest and largest count, 0 <= low < high.
     gamma : float
         In (0, 1). Small values make few, wide bins.
-
-    Raises
-    ------
-    InputError
-        If the range or gamma is not as said, or the range is too large (see `optimal_partition`).
 
     Examples
     --------
@@ -133,6 +128,9 @@ def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> 
     F(r) = max over j of F(j) + score of the block of values j..r-1, with F(0) = 0 (Scargle et al.
     2013, section 2.6). Memory is O(n); the time is n vector operations of length up to n.
 
+    Raises `InputError` if there are more than `MAX_VALUES` values, for which the time would be
+    minutes.
+
     Parameters
     ----------
     n : int
@@ -144,11 +142,6 @@ def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> 
     -------
     ndarray of shape (B + 1,), int64
         Start of each block, then n. Of equally good starts the first is taken.
-
-    Raises
-    ------
-    InputError
-        If there are more than `MAX_VALUES` values, for which the time would be minutes.
 
     Examples
     --------
@@ -189,18 +182,15 @@ def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBi
 
     Frequencies enter and nothing is smoothed, so that sparse tails end up in few wide bins.
 
+    Raises `InputError` if astropy is not installed, the counts are not whole numbers of at least
+    two different values, or gamma is not as said.
+
     Parameters
     ----------
     counts : array-like of shape (N,)
         True counts of the training images, whole numbers.
     gamma : float
         Slope of the geometric prior on the number of bins, in (0, 1).
-
-    Raises
-    ------
-    InputError
-        If astropy is not installed, the counts are not whole numbers of at least two different
-        values, or gamma is not as said.
     """
     try:
         from astropy.stats import bayesian_blocks
@@ -219,14 +209,7 @@ def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBi
 def published_bins(name: str) -> CountBins:
     """Return the bins of NWPU-Crowd, UCF-QNRF, ShanghaiTech A or B, or JHU-Crowd++.
 
-    Parameters
-    ----------
-    name : {"nwpu", "ucf", "sta", "stb", "jhu"}
-
-    Raises
-    ------
-    InputError
-        If there is no such name.
+    Raises `InputError` if there is no such name.
 
     Examples
     --------
@@ -242,17 +225,14 @@ def published_bins(name: str) -> CountBins:
 def find_bins(name: str, list_name: str | None = None) -> CountBins:
     """Return published bins, or read a JSON file.
 
+    Raises `InputError` if there is no such file, or it holds no bins.
+
     Parameters
     ----------
     name : str
         A key of `PUBLISHED`, unless there is a file of that name; or the path of a file.
     list_name : str, optional
         Which of several lists in a file; see `load_bins`.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it holds no bins.
     """
     if name in PUBLISHED and not Path(name).exists():
         return published_bins(name)

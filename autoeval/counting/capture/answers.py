@@ -198,7 +198,6 @@ def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
 
     Parameters
     ----------
-    answer : str
     choices : sequence of str
         Names of patterns.
 

@@ -55,11 +55,6 @@ def measure(result: TaskResult) -> dict[str, Any]:
 def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
     """Measure the sMAPE of counts at every level of a factor (Fig. 6 and 7).
 
-    Parameters
-    ----------
-    result : TaskResult
-    factor : {'num_occluded', 'ground_truth', 'shape'}
-
     Returns
     -------
     DataFrame
@@ -136,7 +131,6 @@ def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
 
     Parameters
     ----------
-    result : TaskResult
     most : int
         Larger counts share a row and a column; items without a value have the column ``none``.
 
@@ -237,10 +231,7 @@ Extractor = Callable[[str], Extraction]
 def read_cases(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Read a table of answers: a JSON list of ``{"kind", "text", "value"}``, null for no answer.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or has another form.
+    Raises `InputError` if the file is missing or has another form.
     """
     try:
         cases = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -258,7 +249,6 @@ def score_extractor(
 
     Parameters
     ----------
-    extractor : callable of str -> Extraction
     cases : iterable of mapping
         See `read_cases`.
 

@@ -52,6 +52,8 @@ def build_real(
 ) -> Built:
     """Build the occluded images of the real split.
 
+    Raises `InputError` if the metadata is broken or no item can be built.
+
     Parameters
     ----------
     metadata : path-like
@@ -72,11 +74,6 @@ def build_real(
     Built
         Items whose image is missing or unreadable, or whose box lies outside it, are left out of
         the split and named; boxes that reach beyond the image are clipped and named.
-
-    Raises
-    ------
-    InputError
-        If the metadata is broken or no item can be built.
     """
     records = read_records(metadata)
     to_items(records)
@@ -139,10 +136,7 @@ def with_points(
 def read_classes(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read the class of every image from FSC-147's tab-separated list.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or a line is not ``name<TAB>class``.
+    Raises `InputError` if the file is missing or a line is not ``name<TAB>class``.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()

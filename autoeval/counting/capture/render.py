@@ -47,17 +47,12 @@ def draw_objects(
     ----------
     points : ndarray of shape (N, 2)
         Centres as xy; pixel (0, 0) covers [0, 1) x [0, 1).
-    dot_shape : {'circle', 'square'}
     color : str
         A key of `COLORS`.
     size : int
         Side of the canvas, pixels.
     radius : float
         Radius of a circle, half the side of a square.
-
-    Returns
-    -------
-    ndarray of shape (size, size, 3), uint8, BGR
     """
     shade = np.zeros((size, size))
     for point in np.asarray(points, float):
@@ -92,7 +87,6 @@ def draw_occluder(
         Half the width of an object.
     size : int
         Side of the canvas.
-    rng : numpy.random.Generator
     anywhere : bool
         Also choose objects outside the canvas, as the authors' generator does, where a box may hide
         nothing that can be seen.
@@ -121,16 +115,10 @@ def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) 
 
     Parameters
     ----------
-    points : ndarray of shape (N, 2)
-    box : ndarray of shape (4,)
     radius : float
         Half the width of an object.
     dot_shape : {'circle', 'square'}
         Outline of an object.
-
-    Returns
-    -------
-    ndarray of shape (N,), bool
 
     Examples
     --------
@@ -154,17 +142,14 @@ def clip_box(box: np.ndarray, width: int, height: int) -> np.ndarray:
 def load_inpainter(name: str) -> Inpainter:
     """Return an inpainter.
 
+    Raises `InputError` if there is no such function.
+
     Parameters
     ----------
     name : str
         ``telea`` or ``navier-stokes`` for OpenCV's, which continue colours but no pattern and so
         show what the hook does; or ``package.module.function`` of one's own, called with the image
         (H, W, 3) uint8 BGR and the box (4,) xyxy, that returns the image without the box.
-
-    Raises
-    ------
-    InputError
-        If there is no such function.
     """
     if name in _OPENCV:
         return lambda image, box: _opencv(image, box, _OPENCV[name])

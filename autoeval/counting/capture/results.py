@@ -31,8 +31,6 @@ class TaskResult:
 
     Parameters
     ----------
-    model : str
-    task : CaptureTask
     frame : DataFrame
         One row an item of the task: ``image_file``, ``truth``, ``value`` (NaN or None where there
         is none), ``status`` (ok, skipped, failed or missing), ``confidence``, and the item's
@@ -50,6 +48,8 @@ class TaskResult:
 def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") -> list[dict]:
     """Read answers.
 
+    Raises `InputError` if the file is missing or has neither form.
+
     Parameters
     ----------
     path : path-like
@@ -58,11 +58,6 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
         The name of such a file is taken as the model's.
     task : str
         Of the answers of a JSON list.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or has neither form.
     """
     path = Path(path)
     try:
@@ -70,7 +65,7 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
         if path.suffix == ".jsonl":
             rows = [json.loads(line) for line in text.split("\n") if line.strip()]
         else:
-            rows = [_foreign(record, path.stem, task) for record in json.loads(text)]
+            rows = [_released_row(record, path.stem, task) for record in json.loads(text)]
         return [_checked(row) for row in rows]
     except FileNotFoundError:
         raise InputError(f"No answers at {path}.") from None
@@ -89,9 +84,6 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
 
     Parameters
     ----------
-    split : CaptureSplit
-    task : CaptureTask
-    model : str
     rows : iterable of mapping
         As `read_answers` returns them.
     """
@@ -140,7 +132,7 @@ def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, **known}
 
 
-def _foreign(record: Mapping[str, Any], model: str, task: str) -> dict[str, Any]:
+def _released_row(record: Mapping[str, Any], model: str, task: str) -> dict[str, Any]:
     value = record["processed_results"] if "processed_results" in record else record["results"]
     skipped = value is None or (isinstance(value, (int, float)) and value < 0)
     return {
@@ -203,7 +195,6 @@ def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[st
     ----------
     rows : iterable of mapping
         With ``image_file``, ``status`` and ``value``; failed ones are passed on as they are.
-    task : CaptureTask
 
     Returns
     -------

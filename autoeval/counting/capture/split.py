@@ -85,10 +85,7 @@ class CaptureItem:
 def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Read a metadata file: a JSON list of objects with one ``image_file`` each.
 
-    Raises
-    ------
-    InputError
-        If the file is missing, is no such list, or names an image twice.
+    Raises `InputError` if the file is missing, is no such list, or names an image twice.
     """
     path = Path(path)
     try:
@@ -111,10 +108,7 @@ def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def to_items(records: Iterable[Mapping[str, Any]]) -> list[CaptureItem]:
     """Turn metadata records into items.
 
-    Raises
-    ------
-    InputError
-        If a record lacks what every item needs; the message names it.
+    Raises `InputError` if a record lacks what every item needs; the message names it.
     """
     return [_item(record) for record in records]
 
@@ -216,10 +210,7 @@ class CaptureSplit:
     def read_image(self, item: CaptureItem, variant: str) -> np.ndarray:
         """Read an image (H, W, 3), uint8, BGR.
 
-        Raises
-        ------
-        UnreadableImageError
-            If the file is missing or is no image.
+        Raises `UnreadableImageError` if the file is missing or is no image.
         """
         return read_image(self.image_path(item, variant))
 
@@ -227,10 +218,7 @@ class CaptureSplit:
 def open_split(folder: str | os.PathLike[str]) -> CaptureSplit:
     """Open a folder that `write_synthetic` or `real.build_real` made.
 
-    Raises
-    ------
-    InputError
-        If the folder lacks its metadata, or the metadata is broken.
+    Raises `InputError` if the folder lacks its metadata, or the metadata is broken.
     """
     return CaptureSplit(Path(folder), tuple(read_items(Path(folder))))
 

@@ -219,6 +219,8 @@ def pattern_positions(
 ) -> np.ndarray:
     """Place ``n`` objects.
 
+    Raises `InputError` if the pattern is unknown or cannot be made of ``n`` objects.
+
     Parameters
     ----------
     pattern : str
@@ -235,11 +237,6 @@ def pattern_positions(
     ndarray of shape (n, 2), float64
         Centres, rounded to hundredths of a pixel as in the released metadata. They may lie outside
         the canvas; see `fit_shift`.
-
-    Raises
-    ------
-    InputError
-        If the pattern is unknown or cannot be made of ``n`` objects.
 
     Examples
     --------
@@ -274,10 +271,7 @@ def offsets(size: int = 200) -> list[tuple[float, float]]:
 def fit_shift(points: np.ndarray, size: int, radius: float) -> np.ndarray:
     """Return the shortest translation (2,) that brings every object (N, 2) into the canvas.
 
-    Raises
-    ------
-    InputError
-        If the pattern is larger than the canvas.
+    Raises `InputError` if the pattern is larger than the canvas.
     """
     low = np.maximum(radius - points.min(0), 0)
     high = np.minimum(size - radius - points.max(0), 0)

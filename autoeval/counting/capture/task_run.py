@@ -58,10 +58,7 @@ def answer(
     The counter runs inside of ``turn``, the `autoeval.counting.prompting.lock_of` it, while images
     are read outside of it.
 
-    Raises
-    ------
-    InputError
-        As raised by the counter: no other question can do better.
+    Raises `InputError` as raised by the counter: no other question can do better.
     """
     start = time.perf_counter()
     row: Row = {
@@ -154,7 +151,6 @@ class Query:
 
     Parameters
     ----------
-    item : CaptureItem
     sample : int
         Which of several askings of the same question.
     question : str
@@ -237,23 +233,17 @@ def run_task(
 ) -> RunCounts:
     """Ask everything that the journal lacks.
 
+    Raises `InputError` if the counter cannot do the task, no item has it, or ten questions in a row
+    failed.
+
     Parameters
     ----------
-    split : CaptureSplit
-    task : CaptureTask
     counter : Counter
         One that answers in text is asked the question of the task through its ``ask``; any other
         is given the object's name, with ``image_id`` and the facts that its ``needs`` lists as
         context.
-    book : PromptBook
     journal : CellJournal
         Receives one row an answer, under its field ``key``.
-    options : RunOptions, optional
-
-    Raises
-    ------
-    InputError
-        If the counter cannot do the task, no item has it, or ten questions in a row failed.
     """
     options = options or RunOptions()
     _check(task, counter, options)

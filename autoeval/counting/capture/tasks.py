@@ -20,6 +20,8 @@ COUNT, CHOICE = "count", "choice"
 class PromptBook:
     """The prompts of every task.
 
+    Raises `InputError` if a template or the model is missing.
+
     Parameters
     ----------
     templates : mapping
@@ -27,11 +29,6 @@ class PromptBook:
     model : str
         Which model's published prompts to use: ``"gpt-4o"``, ``"internvl2"``, ``"molmo"``,
         ``"qwen2-vl"`` or ``"default"``.
-
-    Raises
-    ------
-    InputError
-        If a template or the model is missing.
     """
 
     def __init__(self, templates: Mapping[str, Any], *, model: str = "default") -> None:
@@ -65,10 +62,8 @@ class CaptureTask:
 
     Parameters
     ----------
-    name : str
     variant : {'original', 'occluded', 'inpainted'}
         Which image is shown.
-    question : callable of (CaptureItem, PromptBook) -> str
     truth : callable of CaptureItem -> int, str or None
         The right answer; None where the metadata do not hold it, so the item has no such task.
     kind : {'count', 'choice'}
@@ -167,8 +162,6 @@ def fact(item: CaptureItem, name: str, variant: str = OCCLUDED) -> Any:
 
     Parameters
     ----------
-    item : CaptureItem
-    name : {'all_points', 'visible_points', 'box', 'radius'}
     variant : str
         Of the image it is about: the original hides nothing and has no box.
     """
@@ -197,10 +190,7 @@ def coordinates(points: list[list[float]]) -> str:
 def get_task(name: str) -> CaptureTask:
     """Return a task by its name.
 
-    Raises
-    ------
-    InputError
-        If there is none; the message lists all.
+    Raises `InputError` if there is none; the message lists all.
     """
     if name not in TASKS:
         raise InputError(f"No task '{name}'. There are {', '.join(TASKS)}.")
@@ -212,10 +202,7 @@ def load_prompts(
 ) -> PromptBook:
     """Read prompts from a Python configuration file, the shipped one by default.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or broken.
+    Raises `InputError` if the file is missing or broken.
     """
     return PromptBook(read_config(path or SHIPPED), model=model)
 

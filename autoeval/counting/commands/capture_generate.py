@@ -78,10 +78,7 @@ def run(args: argparse.Namespace) -> int:
 def read_counts(text: str) -> tuple[int, ...]:
     """Read ``5-15`` or ``6,10`` as numbers.
 
-    Raises
-    ------
-    InputError
-        If it is neither, or a number is below 1.
+    Raises `InputError` if it is neither, or a number is below 1.
     """
     if match := re.fullmatch(r"(\d+)-(\d+)", text):
         counts = tuple(range(int(match[1]), int(match[2]) + 1))

@@ -26,7 +26,6 @@ def add_reproduce_options(
 
     Parameters
     ----------
-    parser : ArgumentParser
     paper : str
         Name of the file in ``configs/papers``.
     tables, figures : str
@@ -65,7 +64,6 @@ def reproduce(
         With the options of `add_reproduce_options`.
     paper : str
         Name of the file in ``configs/papers``.
-    title : str
     table, figure : callable of (name, entry) -> (Section, list of str)
         Make one of either kind from its entry in that file, and say what it lacks.
     missing : mapping of str to sequence of str, optional

@@ -60,12 +60,6 @@ class Counter(Protocol):
         Identifies the counter in result files and resume keys.
     capabilities : frozenset of str
         Which of ``"count"``, ``"density"``, ``"points"``, ``"text"`` its results carry.
-
-    A counter that encodes an image once for many prompts also offers
-    ``count_prompts(image, prompts, context=None) -> list[CountResult]``, one that takes several
-    images at once ``count_batch(images, prompts, contexts) -> list[list[CountResult]]``, with the
-    prompts and the context of each image. One that may be asked from several threads at once has
-    ``concurrent = True``.
     """
 
     name: str

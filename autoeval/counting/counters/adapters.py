@@ -64,6 +64,8 @@ class TextCounter:
 class TransformersAsk:
     """Asks a model of the hub, or of a local folder, about an image.
 
+    Raises `InputError` if transformers is not installed.
+
     Parameters
     ----------
     model : str
@@ -76,11 +78,6 @@ class TransformersAsk:
         Most tokens of an answer.
     **options
         Passed to `transformers.pipeline`.
-
-    Raises
-    ------
-    InputError
-        If transformers is not installed.
     """
 
     def __init__(
@@ -199,10 +196,7 @@ class DensityCounter:
     ) -> CountResult:
         """Count in ``image`` (H, W, 3) uint8 BGR; `prompt` matters to a prompted module only.
 
-        Raises
-        ------
-        InputError
-            If the module returns anything but one map.
+        Raises `InputError` if the module returns anything but one map.
         """
         import torch
 
@@ -253,10 +247,7 @@ class FileCounter:
     ) -> CountResult:
         """Return the count on file.
 
-        Raises
-        ------
-        InputError
-            If the context names no image, or one that the file lacks.
+        Raises `InputError` if the context names no image, or one that the file lacks.
         """
         context = context or {}
         image_id = context.get("image_id")

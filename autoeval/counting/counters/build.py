@@ -22,6 +22,8 @@ def load_counter(
 ) -> tuple[Counter, dict[str, Any]]:
     """Build the counter of a config file.
 
+    Raises `InputError` if the file is missing or malformed, or the counter cannot be built.
+
     Parameters
     ----------
     path : path-like
@@ -37,11 +39,6 @@ def load_counter(
     settings : dict
         The arguments, and the fingerprint of the detector where there is one: what answers depend
         on, fit for JSON.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or malformed, or the counter cannot be built.
     """
     from mmengine.config import Config
 
@@ -126,6 +123,9 @@ def open_vocabulary(
 ) -> Counter:
     """Make a counter of a detector that takes words.
 
+    Raises `InputError` if transformers is not installed, there are no weights, or a file cannot be
+    used.
+
     Parameters
     ----------
     config : str
@@ -140,11 +140,6 @@ def open_vocabulary(
         In result files; by default the config's, with the threshold.
     device, cfg_options, trust_checkpoint
         See `autoeval.detectors.load_detector`.
-
-    Raises
-    ------
-    InputError
-        If transformers is not installed, there are no weights, or a file cannot be used.
     """
     from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
     from autoeval.detectors.building.checkpoints import (

@@ -37,6 +37,8 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 class EndpointAsk:
     """Asks a model about an image over ``/chat/completions``.
 
+    Raises `InputError` if the address cannot be used; see `JsonPoster`.
+
     Parameters
     ----------
     url : str
@@ -50,11 +52,6 @@ class EndpointAsk:
         Of the draws; the endpoint's own default where it is None.
     **options
         Passed to `JsonPoster`: ``key_variable``, ``timeout``, ``retries``, ...
-
-    Raises
-    ------
-    InputError
-        If the address cannot be used; see `JsonPoster`.
     """
 
     concurrent = True
@@ -131,6 +128,9 @@ class EndpointError(RuntimeError):
 class JsonPoster:
     """Posts JSON with retries.
 
+    Raises `InputError` if the address is no http(s) one, or would carry the key unencrypted to
+    another machine.
+
     Parameters
     ----------
     url : str
@@ -150,11 +150,6 @@ class JsonPoster:
         Seconds; a server that asks for more ends the run.
     sleep : callable
         Waits for a number of seconds.
-
-    Raises
-    ------
-    InputError
-        If the address is no http(s) one, or would carry the key unencrypted to another machine.
     """
 
     def __init__(

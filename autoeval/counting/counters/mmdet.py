@@ -31,6 +31,8 @@ ENDINGS = (("ies", "y"), ("ves", "f"), ("ves", "fe"), ("es", ""), ("s", ""))
 def find_category(prompt: str, categories: Sequence[str]) -> int:
     """Find the category that a prompt names.
 
+    Raises `InputError` if no category fits, or several do and none is equal to the prompt.
+
     Parameters
     ----------
     prompt : str
@@ -42,11 +44,6 @@ def find_category(prompt: str, categories: Sequence[str]) -> int:
     -------
     int
         Index into ``categories``.
-
-    Raises
-    ------
-    InputError
-        If no category fits, or several do and none is equal to the prompt.
 
     Examples
     --------
@@ -133,10 +130,7 @@ class DetectorCounter:
     ) -> list[CountResult]:
         """Count what each prompt names.
 
-        Raises
-        ------
-        InputError
-            If a prompt names no category of the detector.
+        Raises `InputError` if a prompt names no category of the detector.
         """
         return self.count_batch([image], [prompts], [context or {}])[0]
 
@@ -148,10 +142,7 @@ class DetectorCounter:
     ) -> list[list[CountResult]]:
         """Count what the prompts of each image name; the detector sees the images together.
 
-        Raises
-        ------
-        InputError
-            If a prompt names no category of the detector.
+        Raises `InputError` if a prompt names no category of the detector.
         """
         known = self.detector.categories
         labels = [[find_category(prompt, known) for prompt in of_image] for of_image in prompts]
@@ -219,6 +210,8 @@ class MergedCategories:
     truck. Among merged categories, of boxes that overlap by more than `iou_thr` only the one with
     the highest score stays.
 
+    Raises `InputError` if the mapping names a category that the detector lacks.
+
     Parameters
     ----------
     detector : ObservingDetector
@@ -230,14 +223,8 @@ class MergedCategories:
 
     Attributes
     ----------
-    categories : tuple of str
     settings : dict
         Those of the detector, with ``merged`` and ``merged_iou_thr``.
-
-    Raises
-    ------
-    InputError
-        If the mapping names a category that the detector lacks.
     """
 
     def __init__(

@@ -25,6 +25,8 @@ class OpenVocabularyCounter:
     Each prompt is a caption of its own, so that the answer to one does not depend on the others;
     the image goes through the backbone once for all of them.
 
+    Raises `InputError` if the model takes no words.
+
     Parameters
     ----------
     model : BaseDetector
@@ -36,11 +38,6 @@ class OpenVocabularyCounter:
         A box counts where its score exceeds this.
     name : str
         Identifies the counter in result files.
-
-    Raises
-    ------
-    InputError
-        If the model takes no words.
     """
 
     capabilities = frozenset({COUNT, POINTS})

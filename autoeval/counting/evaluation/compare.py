@@ -41,17 +41,14 @@ def compare_models(
 ) -> CountComparison:
     """Compare evaluations on the same images and bins (see `predictions.align`).
 
+    Raises `InputError` if there are fewer than two, names repeat, or images or bins differ.
+
     Parameters
     ----------
     evaluations : sequence of CountEvaluation
         At least two, with different names.
     n_resamples, seed : int
         Of the bootstrap of the differences.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two, names repeat, or images or bins differ.
     """
     _check(evaluations)
     per_bin = evaluations[0].table[["bin", "n"]].copy()
@@ -126,17 +123,14 @@ def compare_paired(
 ) -> PairedComparison:
     """Compare two models image by image.
 
+    Raises `InputError` if the counts cannot be compared (see `as_pairs`).
+
     Parameters
     ----------
     target, pred_a, pred_b : array-like of shape (N,)
         True counts and those of the two models.
     n_resamples, seed
         See `autoeval.counting.measures.bootstrap.bootstrap_intervals`.
-
-    Raises
-    ------
-    InputError
-        If the counts cannot be compared (see `as_pairs`).
 
     Examples
     --------

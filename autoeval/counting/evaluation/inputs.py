@@ -65,6 +65,8 @@ def read_inputs(
 ) -> Inputs:
     """Read the predictions of several models and the truth.
 
+    Raises `InputError` if a file cannot be read, or points come without a truth.
+
     Parameters
     ----------
     paths : sequence of Path
@@ -75,11 +77,6 @@ def read_inputs(
         Of COCO boxes.
     separate : bool
         Whether the files are of different data sets.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, or points come without a truth.
     """
     truth = read_truth(truth_path, usable(category, truth_path)) if truth_path else None
     names = dict(zip(paths, _names(paths), strict=True))
@@ -111,6 +108,8 @@ def choose_bins(
 ) -> CountBins:
     """Return the bins that are given or published, else fit them, at last on the model's truth.
 
+    Raises `InputError` if a file cannot be read, or there is but one true count.
+
     Parameters
     ----------
     model : CountPredictions
@@ -123,11 +122,6 @@ def choose_bins(
         Of COCO boxes.
     binning, gamma
         See `fit_bins`.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, or there is but one true count.
     """
     if bins is not None:
         return find_bins(bins, bins_name)

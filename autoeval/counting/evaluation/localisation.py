@@ -52,6 +52,8 @@ def evaluate_points(
 ) -> Localisation:
     """Compare predicted with true points on the images that have both.
 
+    Raises `InputError` if no image has true and predicted points.
+
     Parameters
     ----------
     name : str
@@ -64,11 +66,6 @@ def evaluate_points(
         Largest distances of a true positive, pixels.
     images : Path, optional
         Folder of the images, whose sizes GAME needs where neither file has them.
-
-    Raises
-    ------
-    InputError
-        If no image has true and predicted points.
     """
     from autoeval.counting.measures.game import GameScore
     from autoeval.counting.measures.point_matching import (
@@ -171,6 +168,8 @@ class ImagePoints:
 def read_point_predictions(path: str | os.PathLike[str]) -> dict[str, ImagePoints | None]:
     """Read points by image id.
 
+    Raises `InputError` if the file is missing or malformed.
+
     Parameters
     ----------
     path : path-like
@@ -181,11 +180,6 @@ def read_point_predictions(path: str | os.PathLike[str]) -> dict[str, ImagePoint
     -------
     dict of str to ImagePoints or None
         None for a skipped answer.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or malformed.
     """
     path = Path(path)
     content = read_json(path, "file of predicted points")

@@ -44,7 +44,6 @@ def measure_intervals(
         All images, skipped ones included.
     counted : CountPredictions
         Those that enter every measure but sMAPE.
-    bins : CountBins
     mode : {"paper", "released"}
         See `autoeval.counting.measures.count_errors.bin_table`.
     n_resamples, seed : int
@@ -71,12 +70,6 @@ class _ImageSums:
 
     Deviations are taken from the means of the data, so that no variance is the small difference of
     two large sums.
-
-    Parameters
-    ----------
-    target, pred : ndarray of shape (N,), float64
-    bins : CountBins
-    mode : {"paper", "released"}
     """
 
     def __init__(self, target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> None:
@@ -190,6 +183,8 @@ def evaluate_counts(
 ) -> CountEvaluation:
     """Measure the errors of a model's counts.
 
+    Raises `InputError` if no image counts.
+
     Parameters
     ----------
     predictions : CountPredictions
@@ -205,11 +200,6 @@ def evaluate_counts(
         Of the bootstrap.
     seed : int
         Of the bootstrap.
-
-    Raises
-    ------
-    InputError
-        If no image counts.
     """
     check_mode(mode)
     rows = predictions.select(predictions.answered if counted is None else counted)

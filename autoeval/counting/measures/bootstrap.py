@@ -50,6 +50,8 @@ def bootstrap_intervals(
     prompts on one image depend on each other. A single image says nothing about others: its
     intervals are NaN.
 
+    Raises `InputError` if there are no rows, or no resamples.
+
     Parameters
     ----------
     statistics : callable of ndarray of int64 -> mapping of str to float
@@ -60,11 +62,6 @@ def bootstrap_intervals(
         Number of resamples; those where a statistic is NaN do not enter its interval.
     seed : int
         Of the draws.
-
-    Raises
-    ------
-    InputError
-        If there are no rows, or no resamples.
 
     Examples
     --------
@@ -139,6 +136,8 @@ def bootstrap_sums(
     each measure. The draws are the same for the same seed, hence the intervals are equal up to
     rounding.
 
+    Raises `InputError` if there are no rows, or no resamples.
+
     Parameters
     ----------
     measures : callable of ndarray of shape (R, G, K) -> mapping of str to ndarray of shape (R,)
@@ -151,11 +150,6 @@ def bootstrap_sums(
         Group of each row, from 0 to G - 1; by default there is one.
     n_resamples, seed
         See `bootstrap_intervals`.
-
-    Raises
-    ------
-    InputError
-        If there are no rows, or no resamples.
 
     Examples
     --------

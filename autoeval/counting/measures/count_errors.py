@@ -54,14 +54,8 @@ def smape(target: Any, pred: Any) -> float:
     A prediction of NaN is a skipped answer and scores 100; 0 for 0 scores 0. torchmetrics' measure
     of the same name is twice this.
 
-    Parameters
-    ----------
-    target, pred : array-like of shape (N,)
-
-    Raises
-    ------
-    InputError
-        If the lengths differ or are 0, or a count other than a skipped answer is not finite.
+    Raises `InputError` if the lengths differ or are 0, or a count other than a skipped answer is
+    not finite.
 
     Examples
     --------
@@ -90,20 +84,13 @@ def smape_terms(target: Any, pred: Any) -> np.ndarray:
 def as_pairs(target: Any, pred: Any) -> tuple[np.ndarray, np.ndarray]:
     """Check true and predicted counts.
 
+    Raises `InputError` if the lengths differ or are 0, a target is negative, NaN or infinite, or a
+    prediction is NaN or infinite.
+
     Parameters
     ----------
     target, pred : array-like of shape (N,)
         Targets from 0 up; predictions may be negative, as those of density maps sometimes are.
-
-    Returns
-    -------
-    target, pred : ndarray of shape (N,), float64
-
-    Raises
-    ------
-    InputError
-        If the lengths differ or are 0, a target is negative, NaN or infinite, or a prediction is
-        NaN or infinite.
     """
     target, pred = np.asarray(target, np.float64).ravel(), np.asarray(pred, np.float64).ravel()
     if len(target) != len(pred):
@@ -129,6 +116,8 @@ def _refuse(bad: np.ndarray, values: np.ndarray, rule: str) -> None:
 def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> pd.DataFrame:
     """Mean and standard deviation of |error| in each bin that has images.
 
+    Raises `InputError` if the counts cannot be compared (see `as_pairs`).
+
     Parameters
     ----------
     target, pred : array-like of shape (N,)
@@ -144,11 +133,6 @@ def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> p
     DataFrame
         Columns ``bin`` (name), ``lo``, ``hi``, ``n``, ``mean``, ``std`` (population) and ``bias``
         (mean of prediction minus target).
-
-    Raises
-    ------
-    InputError
-        If the counts cannot be compared (see `as_pairs`).
 
     Examples
     --------

@@ -69,6 +69,8 @@ def game(
 ) -> float:
     """Sum over tiles of the absolute count error of one image.
 
+    Raises `InputError` if two maps differ in shape or the image is too small for the level.
+
     Parameters
     ----------
     target, pred : ndarray of shape (H, W) or (N, 2)
@@ -80,11 +82,6 @@ def game(
         count in the tile nearest to them.
     rule : str
         See `tile_edges`.
-
-    Raises
-    ------
-    InputError
-        If two maps differ in shape or the image is too small for the level.
 
     Examples
     --------
@@ -159,10 +156,7 @@ class GameScore:
     def compute(self) -> pd.DataFrame:
         """Return ``level``, ``mean`` and population ``std`` over images; the order has no effect.
 
-        Raises
-        ------
-        InputError
-            If no image was given.
+        Raises `InputError` if no image was given.
         """
         if not self.by_image:
             raise InputError("GAME needs at least one image: none was given.")

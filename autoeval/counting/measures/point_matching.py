@@ -25,6 +25,8 @@ def match_points(
     Points that no chain of candidate pairs connects are matched apart from each other, so that time
     and memory grow with the largest such group instead of with all points.
 
+    Raises `InputError` if the distance is not positive.
+
     Parameters
     ----------
     target, pred : ndarray of shape (N, 2), (M, 2)
@@ -36,11 +38,6 @@ def match_points(
     -------
     rows, columns : ndarray of shape (K,), int64
         Indices into ``target`` and ``pred`` of each pair.
-
-    Raises
-    ------
-    InputError
-        If the distance is not positive.
 
     Examples
     --------

@@ -46,6 +46,8 @@ def run_negative_test(
 ) -> pd.DataFrame:
     """Count every class in every measured image, without the results in the journal.
 
+    Raises `InputError` if the counter failed on every prompt.
+
     Parameters
     ----------
     prompted : PromptedCounter
@@ -62,11 +64,6 @@ def run_negative_test(
     DataFrame
         ``image``, ``class``, ``count`` (NaN where there is none), ``status`` and what else the
         cells hold, in the order of the set.
-
-    Raises
-    ------
-    InputError
-        If the counter failed on every prompt.
     """
     cells = journal.read()
     kept = counting_set.kept

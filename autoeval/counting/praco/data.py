@@ -151,10 +151,7 @@ class CountingSet:
 def single_class(counting_set: CountingSet) -> CountingSet:
     """Keep the images of one class; those without objects are excluded by name.
 
-    Raises
-    ------
-    InputError
-        If fewer than two classes are left to ask for, or no image is.
+    Raises `InputError` if fewer than two classes are left to ask for, or no image is.
     """
     images = tuple(image for image in counting_set.images if len(image.points) == 1)
     warnings = list(counting_set.warnings)
@@ -179,10 +176,7 @@ def single_class(counting_set: CountingSet) -> CountingSet:
 def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
     """Read a list of image ids, one a line; ``#`` starts a comment.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read.
+    Raises `InputError` if the file cannot be read.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()

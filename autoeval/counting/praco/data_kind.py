@@ -30,6 +30,8 @@ def load_counting_set(
 ) -> CountingSet:
     """Read a data set for PrACo.
 
+    Raises `InputError` if the path is none of these, or what it holds is malformed.
+
     Parameters
     ----------
     path : path-like
@@ -44,11 +46,6 @@ def load_counting_set(
         Lists of image ids to take out of all measures.
     need_images : bool
         Whether images without a file are left out; predictions made elsewhere need none.
-
-    Raises
-    ------
-    InputError
-        If the path is none of these, or what it holds is malformed.
     """
     path = Path(path)
     if path.is_dir() and is_mucca(path):
@@ -135,18 +132,15 @@ def load_coco_classes(
 ) -> CountingSet:
     """Read images with the centres of their boxes, by class.
 
+    Raises `InputError` if a file is malformed, a mapping names a category that its file lacks, a
+    file to keep is not in it, or no image is left.
+
     Returns
     -------
     CountingSet
         Image ids are ``part/file name``. Images with a box that marks a crowd, whose count is not
         known, and images missing on disk where they are needed, are left out and named in its
         `warnings`.
-
-    Raises
-    ------
-    InputError
-        If a file is malformed, a mapping names a category that its file lacks, a file to keep is
-        not in it, or no image is left.
     """
     images: list[CountedImage] = []
     warnings: list[str] = []

@@ -76,6 +76,8 @@ def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
     lower one. A row of a density map, which may be coarser than the mosaic, belongs to the part its
     middle is in: for two equal parts, the map is cut at half its rows, rounded down.
 
+    Raises `InputError` if the result says nothing about places.
+
     Parameters
     ----------
     result : CountResult
@@ -89,11 +91,6 @@ def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
     -------
     upper, lower : float
         NaN where the result has no count.
-
-    Raises
-    ------
-    InputError
-        If the result says nothing about places.
 
     Examples
     --------
@@ -134,6 +131,9 @@ def _resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def tile_counts(result: CountResult, height: int, width: int, *, divisions: int) -> list[float]:
     """Count in each tile of an image, row by row.
 
+    Raises `InputError` if the result says nothing about places, or the map has fewer rows or
+    columns than tiles.
+
     Parameters
     ----------
     result : CountResult
@@ -143,11 +143,6 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
         Of the image, pixels.
     divisions : int
         d; the grid has 2^d x 2^d tiles, the last ones taking the remainder.
-
-    Raises
-    ------
-    InputError
-        If the result says nothing about places, or the map has fewer rows or columns than tiles.
 
     Examples
     --------

@@ -120,10 +120,8 @@ def write_pairs(path: str | os.PathLike[str], recipes: Sequence[MosaicRecipe]) -
 def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[MosaicRecipe]:
     """Read recipes that `write_pairs` wrote.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or malformed, or names images or classes that the set has not.
+    Raises `InputError` if the file is missing or malformed, or names images or classes that the set
+    has not.
     """
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
@@ -170,6 +168,8 @@ def run_mosaic_test(
 ) -> pd.DataFrame:
     """Count in every mosaic, without the results in the journal.
 
+    Raises `InputError` if the counter gives counts only, or no recipe is left.
+
     Parameters
     ----------
     prompted : PromptedCounter
@@ -189,11 +189,6 @@ def run_mosaic_test(
         ``positive``, ``positive_class``, ``negative``, ``negative_class``, ``layout``, ``upper``
         and ``lower`` (NaN where there is no count), ``tiles`` and ``true_tiles`` (lists of 4^d
         counts, row by row), ``status`` and what else the cells hold, in the order of the recipes.
-
-    Raises
-    ------
-    InputError
-        If the counter gives counts only, or no recipe is left.
     """
     if not locates(prompted.counter):
         raise InputError(counts_only(prompted))

@@ -36,9 +36,10 @@ def evaluate_multi_class(
 ) -> PlusPlusResult:
     """Count every class in every image, going on from what the folder holds.
 
+    Raises `InputError` if no image holds an object.
+
     Parameters
     ----------
-    prompted : PromptedCounter
     counting_set : CountingSet
         Images without objects are left out.
     folder : path-like
@@ -49,11 +50,6 @@ def evaluate_multi_class(
         d; localised measures are on 2^d x 2^d tiles.
     mode : {"released", "paper"}
         See `autoeval.counting.praco.plus_plus.plus_plus`.
-
-    Raises
-    ------
-    InputError
-        If no image holds an object.
     """
     counting_set = with_objects(counting_set)
     grid = locates(prompted.counter)
@@ -73,6 +69,8 @@ def evaluate_multi_class_file(
 ) -> PlusPlusResult:
     """Measure predictions made elsewhere on the images that they have.
 
+    Raises `InputError`; see `autoeval.counting.praco.released_csv.read_counts`.
+
     Parameters
     ----------
     path : Path
@@ -82,11 +80,6 @@ def evaluate_multi_class_file(
         Its name.
     counting_set, divisions, mode
         See `evaluate_multi_class`.
-
-    Raises
-    ------
-    InputError
-        See `autoeval.counting.praco.released_csv.read_counts`.
     """
     counting_set = with_objects(counting_set)
     warnings: list[str] = []
@@ -100,10 +93,7 @@ def evaluate_multi_class_file(
 def with_objects(counting_set: CountingSet) -> CountingSet:
     """Leave out the images without objects.
 
-    Raises
-    ------
-    InputError
-        If no image is left.
+    Raises `InputError` if no image is left.
     """
     empty = [image.image_id for image in counting_set.images if not image.count]
     found = counting_set.exclude(empty, NO_OBJECT)
@@ -154,20 +144,16 @@ def tiles_on_file(
 ) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
     """Count the tiles of the maps of the classes that an image holds.
 
+    Raises `InputError` if a file is no map.
+
     Parameters
     ----------
     folder : Path
         With ``IMAGE_CLASS.npy`` files, the image without its suffix: maps (H, W) of any size, whose
         negative values are taken as 0. The authors resize them to that of the true map; here a
         tile is the same share of either.
-    counting_set : CountingSet
     divisions : int
         d; there are 2^d x 2^d tiles.
-
-    Raises
-    ------
-    InputError
-        If a file is no map.
     """
     if not folder.is_dir():
         return {}, []

@@ -21,6 +21,8 @@ HIGHER_IS_BETTER = ("PCCN", *(f"localised {m}" for m in ("TP", "precision", "rec
 def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.DataFrame:
     """Measure each image; its positive classes are those with a true count above 0.
 
+    Raises `InputError` if the tables do not fit each other.
+
     Returns
     -------
     DataFrame
@@ -30,11 +32,6 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
         Near means that the mean error of the positive classes is below the mean distance of the
         negative counts from the positive classes' true counts, one after another
         (``near_one``), or from their average (``near_average``); NaN without both kinds of class.
-
-    Raises
-    ------
-    InputError
-        If the tables do not fit each other.
     """
     g = class_counts.to_numpy(np.float64)
     truth = class_counts.sum(axis=1).to_frame("count")

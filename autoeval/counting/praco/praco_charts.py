@@ -121,7 +121,6 @@ def draw_panel(mosaic: np.ndarray, seam: int, result: CountResult) -> np.ndarray
 
     Parameters
     ----------
-    mosaic : ndarray of shape (H, W, 3), uint8, BGR
     seam : int
         Row at which the lower part starts, pixels.
     result : CountResult

@@ -24,6 +24,8 @@ def negative_by_image(
 ) -> pd.DataFrame:
     """Measure each image of the negative-label test.
 
+    Raises `InputError` if the tables do not fit each other.
+
     Parameters
     ----------
     counts : DataFrame
@@ -44,11 +46,6 @@ def negative_by_image(
         count, ``negative_class``, where the maximum is; ``nmn`` (the image's term of equation 2),
         ``near`` (1 or 0, of equation 3), ``error`` (absolute) and ``n_undefined``, the cells
         without count. Undefined values are NaN.
-
-    Raises
-    ------
-    InputError
-        If the tables do not fit each other.
     """
     check_mode(mode)
     values = aligned(counts, truth)

@@ -32,6 +32,9 @@ def load_fsc147(
 ) -> CountingSet:
     """Read one split of FSC-147, or of a data set in its layout.
 
+    Raises `InputError` if a file is missing or malformed, the split is unknown, or a class of its
+    images is not among the classes of the split.
+
     Parameters
     ----------
     root : path-like
@@ -51,12 +54,6 @@ def load_fsc147(
         Images of the split without annotation or class, and without file where one is needed, are
         left out and named in its `warnings`. Its pool holds every image of the class file that has
         a class of the split, whatever split it belongs to.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or malformed, the split is unknown, or a class of its images is not
-        among the classes of the split.
     """
     root = Path(root)
     names = _entries_of_split(root / SPLITS, split)
@@ -191,6 +188,9 @@ def load_mucca(
 ) -> CountingSet:
     """Read the released files.
 
+    Raises `InputError` if a file is missing or malformed, or the points of an image are not as many
+    of each class as its counts say.
+
     Parameters
     ----------
     root : path-like
@@ -204,12 +204,6 @@ def load_mucca(
         Of the latter two.
     need_images : bool
         Whether images without a file are left out.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or malformed, or the points of an image are not as many of each class
-        as its counts say.
     """
     root = Path(root)
     counts, points = _objects(root / COUNTS), _objects(root / POINTS)

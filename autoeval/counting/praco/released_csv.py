@@ -64,6 +64,9 @@ def write_released(
 ) -> list[Path]:
     """Write the files of one model, counts rounded to two decimals as the authors' are.
 
+    Raises `InputError` if several mosaics share an image and a negative class: the form has one
+    cell for them.
+
     Parameters
     ----------
     folder : path-like
@@ -76,11 +79,6 @@ def write_released(
         Images by classes.
     mosaics : DataFrame, optional
         One mosaic for each image and negative class at most.
-
-    Raises
-    ------
-    InputError
-        If several mosaics share an image and a negative class: the form has one cell for them.
     """
     model = re.sub(r"[\s/\\]+", "-", model)
     tables = {NEGATIVE: counts}
@@ -111,7 +109,6 @@ def find_released(
     ----------
     folder : path-like
         Such as the authors' ``benchmark_results``, which has a folder for each model.
-    split : str
     multi_class : bool
         Whether ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well.
 
@@ -140,11 +137,9 @@ def read_released(
     measured; other columns that a file lacks become undefined cells, and rows of images that the
     set does not measure are passed over. `ReleasedPredictions.warnings` names all of them.
 
-    Raises
-    ------
-    InputError
-        If the negative-label file is missing, a file is malformed, has a column that is no class of
-        the set, or no row of its images; or if one of the two mosaic files is missing.
+    Raises `InputError` if the negative-label file is missing, a file is malformed, has a column
+    that is no class of the set, or no row of its images; or if one of the two mosaic files is
+    missing.
     """
     warnings: list[str] = []
     folder, split = Path(folder), counting_set.name
@@ -170,11 +165,8 @@ def read_released(
 def read_counts(path: Path, counting_set: CountingSet, warnings: list[str]) -> pd.DataFrame:
     """Read what a file has of the measured images and the classes; adds its gaps to `warnings`.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or malformed, has a column that is no class of the set, or no row of
-        its images.
+    Raises `InputError` if the file is missing or malformed, has a column that is no class of the
+    set, or no row of its images.
     """
     whole, table = _read(path, counting_set, warnings)
     return whole.loc[whole.index.isin(table.index), whole.columns.isin(table.columns)]

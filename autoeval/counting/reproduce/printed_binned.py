@@ -53,7 +53,6 @@ class CountFile:
         Key of `PUBLISHED`.
     scheme : str
         Key of `SCHEMES`.
-    path : Path
     """
 
     model: str
@@ -97,7 +96,6 @@ def pooled_figures(
 
     Parameters
     ----------
-    files : sequence of CountFile
     mode : {"paper", "released"}
         What becomes of true counts outside the bins; see `bin_table`.
     """
@@ -121,13 +119,10 @@ def binned_table(
 
     Parameters
     ----------
-    name : str
     entry : mapping
         The table in ``configs/papers/binned.py``.
     own : mapping of (str, str) to float
         As `pooled_figures` returns them.
-    mode : {"paper", "released"}
-    notes : sequence of str
     """
     elsewhere = [row for row in entry["global_of_others"] if (row, "global MAE") in own]
     marks = _marks(entry, {row for row, _ in own}, mode)
@@ -188,7 +183,6 @@ def tper_figure(
         Number of the figure.
     entry : mapping
         The figure in ``configs/papers/binned.py``; ``models`` or ``datasets`` choose files.
-    files : sequence of CountFile
     mode : {"paper", "released"}
         Equation 12, or the error in objects that the authors' code compares.
     """
@@ -303,7 +297,6 @@ def game_table(
 
     Parameters
     ----------
-    name : str
     entry : mapping
         The table in ``configs/papers/binned.py``.
     truth : path-like, optional

@@ -55,7 +55,6 @@ class CaptureData:
         By the name of the metadata file.
     test_images : frozenset of str or None
         FSC-147's test split; None where its file is not there.
-    missing : sequence of str
     notes : sequence of str
         Where the metadata and FSC-147 differ.
     """
@@ -73,10 +72,7 @@ class CaptureData:
 def read_capture_data(folder: PathLike | None) -> CaptureData:
     """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it.
 
-    Raises
-    ------
-    InputError
-        If a file is there but broken.
+    Raises `InputError` if a file is there but broken.
     """
     names = [*MEASURED.values(), *ASIDE.values()]
     wanted = [name for name in (*names, ANNOTATIONS, SPLIT_FILE) if name != _UNRELEASED]
@@ -220,10 +216,8 @@ def model_table(
 
     Parameters
     ----------
-    name : str
     entry : mapping
         The table in ``configs/papers/capture.py``.
-    data : CaptureData
     answers : mapping
         As `read_all_answers` returns them.
     """
@@ -299,10 +293,7 @@ def _marks(printed: Mapping[str, int], data: CaptureData, answered: bool) -> str
 def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
     """Read the answers in folders, sorted by split, model, task and back-off.
 
-    Raises
-    ------
-    InputError
-        If a file does not hold answers.
+    Raises `InputError` if a file does not hold answers.
     """
     found: dict[Key, Rows] = {}
     for folder in map(Path, folders):

@@ -118,7 +118,6 @@ class DrawnFigure(Section):
     ----------
     name : str
         Of its files, such as ``"figure_10"``.
-    title : str
     words : str
         What print says of it.
     tables : sequence of Part
@@ -127,7 +126,6 @@ class DrawnFigure(Section):
         Called where there are tables.
     about : str
         What the axes are.
-    notes : sequence of str
     """
 
     name: str

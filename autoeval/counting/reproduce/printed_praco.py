@@ -46,7 +46,6 @@ def praco_table(
         Of the table.
     entry : mapping
         The table in ``configs/papers/praco.py``.
-    models : PracoModels
     mode : {"paper", "released"}
         Of the measures.
     """
@@ -101,7 +100,6 @@ def read_models(
         FSC-147's folder; its images are not needed.
     predictions : sequence of path-like
         Folders with files in the authors' form, or with a folder of them for each model.
-    split : str
     known : iterable of str
         Names in print, which replace those of files whatever their case and hyphens.
     by_folder : str, optional
@@ -109,7 +107,6 @@ def read_models(
         folder, and only those in `known` are measured.
     exclude : sequence of path-like
         Lists of the images of several classes, which print leaves out.
-    mode : {"paper", "released"}
     """
     names = dict.fromkeys(known)
     try:
@@ -163,10 +160,8 @@ def drift_figure(
 
     Parameters
     ----------
-    name : str
     entry : mapping
         The figure in ``configs/papers/praco.py``.
-    models : PracoModels
     mode : {"paper", "released"}
         ``"released"`` drops drifts of 50 and more.
     """

@@ -65,7 +65,8 @@ def place_images(
     Raises
     ------
     InputError
-        If not even half of the images are among those known, or they could be several of them.
+        If the images could be several of those known, or if not half of them are among those
+        known, nor half of those known among them (predictions of a whole folder, labels of a part).
 
     Examples
     --------
@@ -92,7 +93,8 @@ def place_images(
             f"{where} ({listed(several)}): file names repeat in its folders. Write the path of the "
             "image as 'file_name', or give the labels of one split or folder alone."
         )
-    if len(lost) + len(several) > FEWEST_PLACED * len(found):
+    covered = len(np.unique(index[index >= 0])) >= FEWEST_PLACED * len(known)
+    if not covered and len(lost) + len(several) > FEWEST_PLACED * len(found):
         there = listed([f"{image.image_id} ({image.file_name})" for image in known], 3)
         lost += several
         raise InputError(

@@ -44,6 +44,8 @@ def write_environment(
     Images that an earlier, interrupted or smaller call left there are kept, provided that the same
     seed and the same renderer made them.
 
+    Raises `InputError` if there is no such environment.
+
     Parameters
     ----------
     root : path
@@ -60,11 +62,6 @@ def write_environment(
     Path
         ``root / name``, which holds ``annotations.json`` (COCO, one category, ``vehicle``) and
         ``images/``.
-
-    Raises
-    ------
-    InputError
-        If there is no such environment.
     """
     folder = Path(root) / name
     journal = folder / "annotations.partial.jsonl"
@@ -167,6 +164,8 @@ class Picture:
 def make_picture(environment: str, index: int, *, seed: int = 0) -> Picture:
     """Render image ``index`` of an environment; no other image has a say in it.
 
+    Raises `InputError` if there is no such environment.
+
     Parameters
     ----------
     environment : str
@@ -175,11 +174,6 @@ def make_picture(environment: str, index: int, *, seed: int = 0) -> Picture:
         Number of the image, from 0.
     seed : int, default 0
         Another seed gives other images of the same environment.
-
-    Raises
-    ------
-    InputError
-        If there is no such environment.
 
     Examples
     --------

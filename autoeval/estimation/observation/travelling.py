@@ -12,7 +12,7 @@ LoadDetector = Callable[[], ImageDetector]
 
 
 class TravellingObserver:
-    """What work holds of a pass; see `autoeval.runtime.job.Work`.
+    """What work holds of a pass; see `autoeval.runtime.jobs.Work`.
 
     Parameters
     ----------

@@ -49,8 +49,6 @@ def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -
 
     Parameters
     ----------
-    specs : sequence of DropoutSpec
-    r2 : ndarray of shape (len(specs),)
     tie : float
         Those within ``tie`` of the largest are equally good.
 

@@ -31,7 +31,6 @@ def coordinate(trial: Measures, *, start_rate: float = 0.15, tie: float = TIE) -
 
     Parameters
     ----------
-    trial : Measures
     start_rate : float
         The first of the rates nearest to it is taken.
     tie : float
@@ -76,7 +75,6 @@ def halving(
 
     Parameters
     ----------
-    trial : Measures
     shares : tuple of float
         Of the images of each sample set; all images follow. Sample sets of few images have fewer
         steps, since each step takes two images of them at least.
@@ -120,8 +118,6 @@ class SearchResult:
 
     Parameters
     ----------
-    strategy : str
-    choice : ChosenDropout
     table : DataFrame
         One row for each dropout that was measured: ``position``, ``stages``, ``rate``, ``r2``
         (estimated for all images where ``share`` is below 1), ``r`` (Pearson's, of the images
@@ -176,15 +172,7 @@ def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchRe
 
     A later one measures only what no earlier one has, but its work is counted in full.
 
-    Parameters
-    ----------
-    bench : Workbench
-    strategies : sequence of {"full", "coordinate", "halving"}
-
-    Raises
-    ------
-    InputError
-        If a strategy is unknown, or too few sample sets can be measured.
+    Raises `InputError` if a strategy is unknown, or too few sample sets can be measured.
     """
     unknown = [name for name in strategies if name not in STRATEGIES]
     if unknown:
@@ -238,7 +226,6 @@ class ChosenDropout:
 
     Parameters
     ----------
-    best : DropoutSpec
     r2 : float
         On all images.
     fate : dict of DropoutSpec to str

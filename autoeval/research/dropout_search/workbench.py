@@ -20,7 +20,8 @@ from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.research.dropout_search.grid import SearchableDetector, list_stages
 from autoeval.runtime import OK
-from autoeval.runtime.jobs import Job, run_jobs
+from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.scores.base import ScoreContext
 from autoeval.scores.box_stability import image_stabilities
@@ -34,7 +35,6 @@ class Workbench:
 
     Parameters
     ----------
-    observer : Observer
     sample_sets : sequence of Job
         One for each sample set; see `autoeval.estimation.meta_set.sample_set_jobs`.
     specs : sequence of DropoutSpec
@@ -43,7 +43,6 @@ class Workbench:
         Rows of each job, from which an interrupted search goes on.
     score : str
         A name in `autoeval.scores.box_stability.image_stabilities`.
-    target : {"mAP", "mAP50", "mAP75"}
 
     Attributes
     ----------
@@ -88,16 +87,12 @@ class Workbench:
     def measure(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
         """Make sure that the first images of each sample set are measured.
 
+        Raises `InputError` if fewer than three sample sets could be measured.
+
         Parameters
         ----------
-        specs : sequence of DropoutSpec
         stops : ndarray of shape (S,), int
             How many of each.
-
-        Raises
-        ------
-        InputError
-            If fewer than three sample sets could be measured.
         """
         jobs = {}
         for number, stop in enumerate(stops):

@@ -107,12 +107,7 @@ def _known_kind(stretch: alarms.Stretch, models: alarms.LeftOutModels) -> str:
 
 
 def _raised(
-    changes: KnownChanges,
-    models: alarms.LeftOutModels,
-    *,
-    orders: int,
-    alpha: float,
-    seed: int,
+    changes: KnownChanges, models: alarms.LeftOutModels, *, orders: int, alpha: float, seed: int
 ) -> pd.DataFrame:
     every = list(alarms.stretches(changes))
     rows: list[dict[str, object]] = []

@@ -40,9 +40,6 @@ class DropoutOutcome:
 
     Parameters
     ----------
-    detector : str
-    task : str
-    bench : Workbench
     results : sequence of SearchResult
         The first one's choice is written as the configuration.
     """

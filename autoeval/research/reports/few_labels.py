@@ -63,10 +63,8 @@ def labels_report(
 ) -> StudyReport:
     """Evaluate estimates with a few labels at sites where all are known, families left out.
 
-    Raises
-    ------
-    InputError
-        If there are no boxes, fewer than three families, or no site has images enough.
+    Raises `InputError` if there are no boxes, fewer than three families, or no site has images
+    enough.
     """
     folders = [work_dir, *also]
     every = [read_sites(folder) for folder in folders]
@@ -97,6 +95,8 @@ def labels_from_files_report(
 ) -> StudyReport:
     """Evaluate estimates with a few labels where one labelled set is all that was fitted on.
 
+    Raises `InputError` if a labelled set is too small, or no site has images enough.
+
     Parameters
     ----------
     labelled : sequence of TrainingSet
@@ -112,11 +112,6 @@ def labels_from_files_report(
         Numbers of labels.
     fewest, draws, seed
         See `labels_report`.
-
-    Raises
-    ------
-    InputError
-        If a labelled set is too small, or no site has images enough.
     """
     labelled_sites = {of.name: site_of_set(of) for of in sites if len(of.boxes) >= fewest}
     evaluated: list[EvaluatedPair] = []

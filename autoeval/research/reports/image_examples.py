@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from autoeval.data.images import read_image
+from autoeval.errors import InputError
 from autoeval.metasets.task import Task
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.report.embed import picture_rows
 from autoeval.report.sections import Part, StudyReport
-from autoeval.research.studies.examples import Example, examples
-from autoeval.research.studies.observed import Observations
+from autoeval.research.studies.kept_boxes import Observations, ObservedImage
 from autoeval.results.thumbnails import LEGEND, draw_boxes
+from autoeval.scores.box_stability import box_stability
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
 
 
 def examples_report(
@@ -72,3 +78,96 @@ def _example_table(kinds: dict[str, list[Example]]) -> pd.DataFrame:
             for example in chosen
         ]
     )
+
+
+MIN_BOXES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """One image with its stability.
+
+    Parameters
+    ----------
+    stability : float
+        Box stability of the image, mean over repeats.
+    mean_ap : float
+        mAP of the detector on this image alone; NaN without a true box.
+    """
+
+    source: str
+    image: ObservedImage
+    stability: float
+    mean_ap: float
+
+
+def examples(
+    observations: Observations,
+    *,
+    n_images: int = 4,
+    per_source: int = 1,
+    min_boxes: int = MIN_BOXES,
+) -> tuple[list[Example], list[Example]]:
+    """Choose the least and the most stable images.
+
+    Source: Yang et al. 2024, figures 1 and 5.
+
+    Raises `InputError` if no image has that many boxes.
+
+    Parameters
+    ----------
+    observations : Observations
+        With perturbed passes.
+    n_images : int
+        Of either kind.
+    per_source : int
+        At most so many of either kind from one source, so that not all are of the same place.
+    min_boxes : int
+        Only images with so many clean boxes: one box says little.
+
+    Returns
+    -------
+    unstable, stable : list of Example
+        The extreme ones first.
+    """
+    known, stability = [], replace(observations.stability, empty="skip")
+    for observed in observations.sets:
+        for image in observed.images:
+            found = len(image.evidence.clean.above(stability.score_thr))
+            value = _stability(image, stability)
+            if found >= min_boxes and math.isfinite(value):
+                known.append((value, observed.source, image))
+    if not known:
+        raise InputError(
+            f"Expected images on which {min_boxes} boxes or more are found, with and without "
+            "dropout, but there are none."
+        )
+    known.sort(key=lambda entry: (entry[0], entry[1], entry[2].evidence.image_id))
+    chosen = (_first(order, n_images, per_source) for order in (known, known[::-1]))
+    unstable, stable = (
+        [Example(s, image, v, _mean_ap(image, observations.categories)) for v, s, image in part]
+        for part in chosen
+    )
+    return unstable, stable
+
+
+def _stability(image: ObservedImage, settings: BoxStabilitySettings) -> float:
+    passes = image.evidence.require("perturbed")
+    values = [box_stability(image.evidence.clean, boxes, settings) for boxes in passes]
+    return math.fsum(values) / len(values)
+
+
+def _first(entries: Sequence[tuple], n_images: int, per_source: int) -> list[tuple]:
+    taken: dict[str, int] = {}
+    chosen: list[tuple] = []
+    for entry in entries:
+        if len(chosen) < n_images and taken.get(entry[1], 0) < per_source:
+            taken[entry[1]] = taken.get(entry[1], 0) + 1
+            chosen.append(entry)
+    return chosen
+
+
+def _mean_ap(image: ObservedImage, categories: Sequence[str]) -> float:
+    metric = MeanAP(tuple(categories))
+    metric.update(image.evidence.clean, image.boxes, image.labels, image.iscrowd)
+    return metric.compute()["mAP"]

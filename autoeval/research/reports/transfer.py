@@ -41,11 +41,12 @@ def transfer_report(
 ) -> StudyReport:
     """Fit on some pairs and evaluate others, in every way that the table allows.
 
+    Raises `InputError` if there are fewer than three families of sites.
+
     Parameters
     ----------
     scores : DataFrame
         Pair table of sites and of labelled sets; see `autoeval.estimation.pair_table`.
-    target : {"mAP", "mAP50", "mAP75"}
     labelled : str, optional
         The labelled set to go with the sites; the first by default.
     without : sequence of str
@@ -54,11 +55,6 @@ def transfer_report(
         Numbers of families to fit on.
     draws, seed : int
         How often families are drawn, and from which seed.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than three families of sites.
     """
     sites, sets = transfer.sites_of(scores), transfer.labelled_of(scores)
     if sites["family"].nunique() < 3:
@@ -104,10 +100,7 @@ def _ways(
         ),
     )
     if sites["category"].nunique() > 1:
-        yield (
-            "other sites of all categories",
-            lambda: transfer.groups_left_out(sites, **options),
-        )
+        yield ("other sites of all categories", lambda: transfer.groups_left_out(sites, **options))
         yield (
             "sites of the other categories alone",
             lambda: transfer.across_categories(sites, **options),

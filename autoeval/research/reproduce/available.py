@@ -25,8 +25,6 @@ class AvailableData(Section):
 
     Parameters
     ----------
-    task : Task
-    sources : sequence of Examined
     downloads : mapping of str to str
         Where people get each source.
     """

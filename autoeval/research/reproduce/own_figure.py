@@ -28,7 +28,7 @@ from autoeval.research.reports.score_correlation import (
 )
 from autoeval.research.reproduce.printed import PrintedFigure, StatedNumber
 from autoeval.research.studies.correlation import best_thresholds, correlation
-from autoeval.research.studies.observed import Observations
+from autoeval.research.studies.kept_boxes import Observations
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,12 +44,10 @@ class OwnFigure(Section):
 
     Parameters
     ----------
-    printed : PrintedFigure
     reports : mapping of (str, str) to StudyReport
         By detector and target; those that could be made.
     marks : str
         In what our side differs from print.
-    notes : sequence of str
     instead : str
         Detector that stands in for those in print.
     """

@@ -19,7 +19,6 @@ class Column:
 
     Parameters
     ----------
-    label : str
     source : str
         Source held out; empty for the average over all.
     category : str
@@ -46,10 +45,8 @@ class PrintedTable:
 
     Parameters
     ----------
-    name, title : str
     task : str
         Name of its task file in ``configs/tasks``.
-    columns : tuple of Column
     errors : mapping of str to sequence of float
         For each method one error a column, in points.
     deviations : mapping of str to sequence of float
@@ -81,7 +78,6 @@ class Printed:
 
     Parameters
     ----------
-    tables : tuple of PrintedTable
     downloads : mapping of str to str
         Where people get each source.
     """
@@ -93,10 +89,7 @@ class Printed:
 def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
     """Read what a paper prints.
 
-    Raises
-    ------
-    InputError
-        If there is no such table.
+    Raises `InputError` if there is no such table.
     """
     tables, downloads = read_paper(paper, names)
     return Printed(tuple(_table(name, entry) for name, entry in tables.items()), downloads)
@@ -113,17 +106,14 @@ class StatedNumber:
 
     Parameters
     ----------
-    what : str
     row : mapping
         Values by column that tell the row of our own study.
     value : str
         Column that holds the number.
-    printed : float
     detector : str
         Alias; that of the figure by default.
     scale : float
         To turn ours into what is printed.
-    decimals : int
     """
 
     what: str
@@ -141,14 +131,12 @@ class PrintedFigure:
 
     Parameters
     ----------
-    name, title : str
     study : str
         Which of our studies draws it: one of `OF_SCORES`, of `WITH_SAMPLES`, or ``"box_level"``.
     task : str
         Name of its task file in ``configs/tasks``.
     words : str
         What the paper says of it.
-    stated : sequence of StatedNumber
     detectors : sequence of str
         Aliases.
     targets : sequence of str

@@ -26,7 +26,6 @@ class SideBySide:
 
     Parameters
     ----------
-    printed : PrintedTable
     tables : mapping of str to DataFrame
         Score table of each detector that was run, by the alias in `printed`.
     n_sources : int

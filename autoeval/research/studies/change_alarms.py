@@ -89,10 +89,8 @@ class LeftOutModels:
 
     Parameters
     ----------
-    changes : KnownChanges
     widening : mapping of str to float
         Factor of the intervals at each family, from the errors of the others; 1 by default.
-    inputs : ChangeInputs
     """
 
     def __init__(
@@ -162,11 +160,7 @@ def alarms(
 
 
 def false_alarms(
-    numbers: np.ndarray,
-    model: ChangeModel,
-    permutations: Sequence[np.ndarray],
-    *,
-    alpha: float,
+    numbers: np.ndarray, model: ChangeModel, permutations: Sequence[np.ndarray], *, alpha: float
 ) -> dict[str, float]:
     """Return the share of orders of untouched images in which each monitor raises an alarm.
 

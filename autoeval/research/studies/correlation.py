@@ -11,11 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import (
-    feature_columns,
-    labelled_sample_sets,
-    split_threshold,
-)
+from autoeval.estimation.score_table import feature_columns, labelled_sample_sets, split_threshold
 from autoeval.research.studies.source_resampling import SquaredCorrelation
 
 MIN_KNOWN = 0.9
@@ -38,6 +34,9 @@ def correlation(
     repeats. A thresholded score stands with the threshold that correlates best here, which
     flatters it.
 
+    Raises `InputError` if a column is missing, a feature that was asked for is constant, or all
+    are.
+
     Parameters
     ----------
     table : DataFrame
@@ -56,11 +55,6 @@ def correlation(
     DataFrame
         One row a feature, the best first: ``feature``, ``sample_sets`` (with a value), ``r2``,
         ``lower``, ``upper``, ``spearman``, ``r2_within`` (see `SquaredCorrelation.within`).
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a feature that was asked for is constant, or all are.
     """
     names = list(features) or feature_columns(table)
     points = labelled_sample_sets(table, names, target)
@@ -118,6 +112,8 @@ def thresholds(
 
     Source: Yang et al. 2024, appendix A.4, figure 6.
 
+    Raises `InputError` if the table has no thresholded score, or not one that was asked for.
+
     Parameters
     ----------
     table : DataFrame
@@ -136,11 +132,6 @@ def thresholds(
     DataFrame
         One row a feature: ``score``, ``threshold``, and the columns of `correlation`. Where few
         ``sample_sets`` have a value, R² is over those alone.
-
-    Raises
-    ------
-    InputError
-        If the table has no thresholded score, or not one that was asked for.
     """
     parted = {name: found for name in feature_columns(table) if (found := split_threshold(name))}
     known = list(dict.fromkeys(family for family, _ in parted.values()))

@@ -42,11 +42,8 @@ class StudySettings:
     def rows(self, table: pd.DataFrame) -> Rows:
         """Take the columns that the methods and the target need.
 
-        Raises
-        ------
-        InputError
-            If a method or the target is unknown, a column is missing, or there are fewer than three
-            sources.
+        Raises `InputError` if a method or the target is unknown, a column is missing, or there are
+        fewer than three sources.
         """
         find_target(self.target)
         names = {name for method in self.methods for name in readable(make_method(method), table)}
@@ -102,6 +99,8 @@ _STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
 def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str) -> np.ndarray:
     """Estimate each row by the regressor of its repeat, fitted without its source.
 
+    Raises `InputError` if `evaluated` has repeats that `training` lacks.
+
     Parameters
     ----------
     training : Rows
@@ -117,11 +116,6 @@ def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str)
     -------
     ndarray of shape (len(evaluated),)
         Clipped to what is possible; NaN where a score is missing.
-
-    Raises
-    ------
-    InputError
-        If `evaluated` has repeats that `training` lacks.
     """
     known = np.unique(training["repeat"]).tolist()
     unknown = np.setdiff1d(evaluated["repeat"], known).tolist()
@@ -148,19 +142,18 @@ def mean_by_source(values: np.ndarray, source: np.ndarray, names: Sequence[str])
 
 
 def held_out_under_corruption(
-    table: pd.DataFrame,
-    settings: StudySettings = PLAIN,
-    *,
-    fitted_on: pd.DataFrame | None = None,
+    table: pd.DataFrame, settings: StudySettings = PLAIN, *, fitted_on: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """Estimate every corrupted sample set by a regressor that never saw its source.
+
+    Raises `InputError` if no sample set is of one corruption, a column is missing, there are fewer
+    than three sources, or `fitted_on` lacks the repeats of `table`.
 
     Parameters
     ----------
     table : DataFrame
         Score table of a meta-set of corruptions, such as `configs/metasets/corruptions.py` makes:
         one corruption for each sample set.
-    settings : StudySettings
     fitted_on : DataFrame, optional
         Score table of another meta-set of the same sources to fit on, for example the mild one; by
         default `table` itself. Scores that `table` lacks are not fitted on.
@@ -170,12 +163,6 @@ def held_out_under_corruption(
     DataFrame
         One row a sample set, repeat and method: ``source``, ``sample_set``, ``corruption`` and
         ``severity`` (`CLEAN` and 0 for a source's own images), ``method``, ``true``, ``estimate``.
-
-    Raises
-    ------
-    InputError
-        If no sample set is of one corruption, a column is missing, there are fewer than three
-        sources, or `fitted_on` lacks the repeats of `table`.
     """
     steps = _corruptions(table)
     table = table[steps["severity"].notna()]
@@ -205,10 +192,8 @@ def error_by(
 
     Parameters
     ----------
-    held_out : DataFrame
     column : {"severity", "corruption"}
         What to set apart.
-    settings : StudySettings
 
     Returns
     -------

@@ -6,7 +6,7 @@ Studies of single boxes, of images, and of subsets of images start from them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,11 @@ from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes
 from autoeval.metasets.recipe import own_images as draw_own_images
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.research.studies.observed import Observations, ObservedImage, ObservedSet
 from autoeval.runtime import OK
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.score_set import check_finite
 
 IMAGE, TRUE, CLEAN, PERTURBED = "image", "true", "clean", "perturbed"
@@ -37,10 +37,7 @@ def observe_sets(
 ) -> Observations:
     """Run a detector over sample sets and keep all boxes; what the store holds is not done again.
 
-    Raises
-    ------
-    InputError
-        If no sample set could be observed.
+    Raises `InputError` if no sample set could be observed.
     """
     jobs = sample_set_jobs(observer, seed_sets, recipes)
 
@@ -165,3 +162,72 @@ def _image(rows: pd.DataFrame) -> ObservedImage:
 
 def _detections(rows: pd.DataFrame) -> Detections:
     return Detections(rows[_CORNERS].to_numpy(), rows["score"], rows["label"])
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedImage:
+    """What a pass left of one labelled image.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Clean and perturbed boxes.
+    boxes : ndarray of shape (M, 4), float64
+        True boxes as xyxy, pixels.
+    """
+
+    evidence: Evidence
+    boxes: np.ndarray
+    labels: np.ndarray
+    iscrowd: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedSet:
+    """The images of one sample set.
+
+    Parameters
+    ----------
+    source, sample_set, kind : str
+        As in the score table.
+    """
+
+    source: str
+    sample_set: str
+    kind: str
+    images: tuple[ObservedImage, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """What a pass over a meta-set left behind.
+
+    Parameters
+    ----------
+    categories : tuple of str
+        Categories of the task, which labels index into.
+    stability : BoxStabilitySettings
+        How clean and perturbed boxes are to be compared.
+    warnings : tuple of str
+        What could not be observed, and why.
+    """
+
+    sets: tuple[ObservedSet, ...]
+    categories: tuple[str, ...]
+    stability: BoxStabilitySettings = field(default_factory=BoxStabilitySettings)
+    warnings: tuple[str, ...] = ()
+
+    def of_kind(self, kind: str) -> Observations:
+        """Keep the sets of a kind, `SEED` or `SAMPLE`.
+
+        Raises `InputError` if there are none.
+        """
+        sets = tuple(observed for observed in self.sets if observed.kind == kind)
+        if not sets:
+            raise InputError(f"Expected observed images of kind '{kind}' but there are none.")
+        return replace(self, sets=sets)
+
+    @property
+    def largest(self) -> int:
+        """Number of images of the largest set."""
+        return max(len(observed.images) for observed in self.sets)

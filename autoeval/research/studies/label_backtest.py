@@ -41,7 +41,6 @@ class EvaluatedPair:
 
     Parameters
     ----------
-    name, category : str
     fitted_on : str
         The labelled set, or ``other families``.
     ranking : RankedDetections
@@ -50,7 +49,6 @@ class EvaluatedPair:
         Predicted influence of each image.
     mixing : MixingWeights
         How `predicted` was made.
-    small_sample_bias : float
     prior : ValueWithError
         The label-free estimate with its error.
     target : str

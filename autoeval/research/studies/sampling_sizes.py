@@ -34,11 +34,13 @@ def size_of_meta_set(
     Source: Yang et al. 2024, section 5.3, figure 4 (a). The sample sets that are kept are drawn
     anew `draws` times, each source on its own; sources are never taken away.
 
+    Raises `InputError` if a column is missing, there are fewer than three sources, a source has but
+    one sample set, or fewer than a size asks for.
+
     Parameters
     ----------
     table : DataFrame
         See `autoeval.estimation.score_table`.
-    settings : StudySettings
     sizes : sequence of int
         Sample sets for each source; by default those of `SIZES` that there are, and all.
     draws : int
@@ -50,12 +52,6 @@ def size_of_meta_set(
         One row a size and method: ``sample_sets``, ``method``, and the columns of
         `StudySettings.summarise`, for absolute errors on the sources' own images, averaged over
         repeats.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, there are fewer than three sources, a source has but one sample set,
-        or fewer than a size asks for.
     """
     rows, names = settings.rows(table), sources(table)
     counts = sample_rows(table).groupby("source")["sample_set"].nunique().reindex(names)
@@ -111,16 +107,16 @@ def _check_sizes(sizes: Sequence[int], counts: pd.Series) -> list[int]:
 
 
 def dropout_repeats(
-    table: pd.DataFrame,
-    settings: StudySettings = PLAIN,
-    *,
-    draws: int = 50,
+    table: pd.DataFrame, settings: StudySettings = PLAIN, *, draws: int = 50
 ) -> pd.DataFrame:
     """Leave one source out and average the estimates of fewer repeats.
 
     Source: Yang et al. 2024, section 5.3, "impact of the stochastic nature of dropout". As in
     `AccuracyEstimator`, every repeat has its own regressor, and the estimate is the mean over
     repeats.
+
+    Raises `InputError` if a column is missing, there are fewer than three sources, or only one
+    repeat.
 
     Returns
     -------
@@ -129,11 +125,6 @@ def dropout_repeats(
         `StudySettings.summarise` over choices, and ``spread`` (standard deviation of a source's
         estimate under fresh dropout seeds: that between repeats by the root of their number,
         averaged over sources). The last number of repeats leaves one choice, hence no ``std``.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, there are fewer than three sources, or only one repeat.
     """
     rows, names = settings.rows(table), sources(table)
     n_repeats = len(np.unique(rows["repeat"]))

@@ -18,7 +18,7 @@ from autoeval.research.studies.held_out import (
     estimate_held_out,
     mean_by_source,
 )
-from autoeval.research.studies.observed import Observations, ObservedSet
+from autoeval.research.studies.kept_boxes import Observations, ObservedSet
 from autoeval.runtime.progress import progress_bar
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.score_set import ScoreSet
@@ -39,11 +39,13 @@ def size_of_sample_sets(
     Source: Yang et al. 2024, section 5.3, figure 4 (b). No new pass: smaller sample sets are random
     subsets of the images of those there are, under the same transforms.
 
+    Raises `InputError` if a size is not there, there are fewer than three sources, or a method
+    needs scores that boxes alone do not give.
+
     Parameters
     ----------
     observations : Observations
         With sample sets, and the own images of every source.
-    settings : StudySettings
     sizes : sequence of int
         Images; by default those of `SAMPLE_SIZES` that the sample sets have, and all.
     draws : int
@@ -55,12 +57,6 @@ def size_of_sample_sets(
         One row a size and method: ``images``, ``method``, and the columns of
         `StudySettings.summarise`, for absolute errors on the sources' own images. A sample set with
         fewer images than a size takes part with all.
-
-    Raises
-    ------
-    InputError
-        If a size is not there, there are fewer than three sources, or a method needs scores that
-        boxes alone do not give.
     """
     samples = observations.of_kind(SAMPLE)
     sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
@@ -91,6 +87,8 @@ def size_of_test_set(
     Source: Yang et al. 2024, section 5.3, figure 4 (c). No new pass: smaller test sets are random
     subsets of a source's own images. The rest is as in `size_of_sample_sets`.
 
+    Raises `InputError` as in `size_of_sample_sets`.
+
     Returns
     -------
     DataFrame
@@ -98,11 +96,6 @@ def size_of_test_set(
         for errors against the accuracy on all own images (what the place is like), and
         ``error_same_images`` (against that on those very images). A source with fewer images than a
         size takes part with all.
-
-    Raises
-    ------
-    InputError
-        As in `size_of_sample_sets`.
     """
     own = observations.of_kind(SEED)
     sizes = _choose_sizes(sizes, TEST_SIZES, own)
@@ -168,7 +161,6 @@ class SubsetScorer:
 
     Parameters
     ----------
-    observed : ObservedSet
     categories : sequence of str
         Categories of the task.
     stability : BoxStabilitySettings

@@ -18,7 +18,6 @@ def mean_interval(values: np.ndarray, *, level: float = 0.9, seed: int = 0) -> t
         NaN for a source without a value.
     level : float
         Nominal coverage.
-    seed : int
 
     Examples
     --------

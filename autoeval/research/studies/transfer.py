@@ -45,7 +45,6 @@ def evaluate(
 
     Parameters
     ----------
-    known, requested : DataFrame
     target, level, features
         As in `BayesianRegression`.
     estimator : callable
@@ -228,10 +227,5 @@ def in_hindsight(
     weights = 1 / sites.groupby(["family", "category"])[target].transform("size").to_numpy()
     line = QuantileRegressor(quantile=0.5, alpha=0.0).fit(x, y, sample_weight=weights)
     return sites[KEYS].assign(
-        true=y,
-        estimate=line.predict(x),
-        lower=np.nan,
-        upper=np.nan,
-        constant=y.mean(),
-        inside=True,
+        true=y, estimate=line.predict(x), lower=np.nan, upper=np.nan, constant=y.mean(), inside=True
     )

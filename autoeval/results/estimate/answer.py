@@ -105,7 +105,6 @@ class ByCategory(Section):
     ----------
     per_category : mapping of str to mapping
         ``value``, ``lower`` and ``upper`` of each; see `Estimate`.
-    target : Target
     """
 
     per_category: Mapping[str, Mapping[str, float]]
@@ -145,7 +144,6 @@ class LabelledPairs(Section):
         Pair table.
     features : sequence of str
         Scores shown.
-    target : Target
     """
 
     table: pd.DataFrame

@@ -17,10 +17,14 @@ from autoeval.report.sections import Report, Section
 from autoeval.report.tables import counted
 from autoeval.results.estimate.about import About
 from autoeval.results.estimate.answer import Answer, ByCategory, LabelledPairs, star
+from autoeval.results.estimate.estimate_charts import (
+    LEFT_OUT,
+    ReliabilityDiagram,
+    ScoreScatter,
+    ThresholdCurve,
+    scores_to_plot,
+)
 from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
-from autoeval.results.estimate.reliability_diagram import ReliabilityDiagram
-from autoeval.results.estimate.score_scatter import LEFT_OUT, ScoreScatter, scores_to_plot
-from autoeval.results.estimate.threshold_curve import ThresholdCurve
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import MissingScores, WhatWasRun, facts, time_table
 from autoeval.targets import OperatingPoint, find_target
@@ -137,7 +141,6 @@ class Warnings(Section):
 
     Parameters
     ----------
-    estimate : Estimate or None
     results : sequence of LeaveOneSourceOut
         That of the method in use first.
     """

@@ -19,7 +19,6 @@ def export(folder: Path, estimate: Estimate) -> list[Path]:
 
     Parameters
     ----------
-    folder : Path
     estimate : Estimate
         With its site.
     """

@@ -15,7 +15,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section
-from autoeval.results.estimate.score_scatter import PlottedScores
+from autoeval.results.estimate.estimate_charts import PlottedScores
 from autoeval.targets import Target
 from autoeval.version import __version__
 
@@ -40,9 +40,6 @@ class WhatWasRun(Section):
 
     Parameters
     ----------
-    facts : mapping of str to str
-    plotted : PlottedScores
-    target : Target
     times : DataFrame, optional
         See `time_table`.
     """
@@ -122,7 +119,6 @@ def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None
 
     Parameters
     ----------
-    estimator : AccuracyEstimator
     detector : str
         Name; empty where nobody knows it.
     estimate : Estimate, optional

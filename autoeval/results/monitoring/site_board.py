@@ -24,7 +24,6 @@ def site_board(watched: Watched, pictures: Pictures) -> Board:
 
     Parameters
     ----------
-    watched : Watched
     pictures : callable
         From the name of a site to its pictures, data URIs with captions.
     """

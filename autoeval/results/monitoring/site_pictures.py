@@ -23,8 +23,6 @@ class SitePictures:
 
     Parameters
     ----------
-    watched : Watched
-    store : RecordStore
     paths : mapping of str to Path
         Where the images lie now, by name.
     """

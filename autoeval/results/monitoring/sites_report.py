@@ -39,7 +39,6 @@ def sites_report(
 
     Parameters
     ----------
-    watched : Watched
     board : Board
         From `autoeval.results.monitoring.site_board.site_board`.
     given : mapping of str to str
@@ -71,7 +70,6 @@ class CandidateAtSites(Section):
     ----------
     table : DataFrame
         See `compare_at_sites`.
-    warnings : tuple of str
     """
 
     table: pd.DataFrame

@@ -85,3 +85,10 @@ def test_stems_of_two_splits_are_ambiguous_and_not_missing():
 def test_other_images():
     with pytest.raises(InputError, match="3 of their 3 images are not there"):
         place_images([Named(n, None) for n in "xyz"], known(("1", "a.jpg")), "val.json")
+
+
+def test_predictions_of_more_images_than_are_known_are_read_and_named():
+    found = [Named(n, None) for n in "abcdefg"]
+    place, problems = place_images(found, known(("b", "x.jpg"), ("d", "y.jpg")), "val.json")
+    np.testing.assert_array_equal(place, [-1, 0, -1, 1, -1, -1, -1])
+    assert problems == ("images of the predictions that are not in val.json: 5 (a, c, e, f, g)",)

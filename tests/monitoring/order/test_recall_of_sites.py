@@ -11,7 +11,7 @@ from autoeval.monitoring.order.site_table import site_table
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.monitoring.watch_sites import WatchPlan
 from autoeval.monitoring.watched import Watched
-from autoeval.results.monitoring.prometheus import prometheus_text
+from autoeval.results.monitoring.new_alarms import prometheus_text
 from autoeval.results.monitoring.site_board import site_board
 from autoeval.results.monitoring.sites_report import sites_report
 from tests.estimation.test_estimates_at_thresholds import labelled

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from autoeval.research.dropout_search.objective import (
+from autoeval.research.dropout_search.trial import (
     compare_with_leader,
     correlation,
     gradient,

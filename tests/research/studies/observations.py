@@ -3,7 +3,7 @@
 import numpy as np
 
 from autoeval.detections import Detections, Evidence
-from autoeval.research.studies.observed import Observations, ObservedImage, ObservedSet
+from autoeval.research.studies.kept_boxes import Observations, ObservedImage, ObservedSet
 
 
 def found(boxes, scores=None, labels=None):

@@ -4,7 +4,11 @@ from observations import found, image, observations
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.research.studies.box_level import box_level_correlation, box_table, stability_of_boxes
+from autoeval.research.reports.box_quality import (
+    box_level_correlation,
+    box_table,
+    stability_of_boxes,
+)
 
 
 def planted(source, seed, n_images=40):

@@ -7,8 +7,11 @@ from scipy import stats
 from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
-from autoeval.research.reports.score_correlation import fusion_report
-from autoeval.research.studies.fusion import compare_with_first, paired_t_test
+from autoeval.research.reports.score_correlation import (
+    compare_with_first,
+    fusion_report,
+    paired_t_test,
+)
 from autoeval.scores.base import feature_names
 
 ES = feature_names("es")

@@ -7,8 +7,11 @@ import pytest
 from sklearn.linear_model import BayesianRidge, LinearRegression
 
 from autoeval.estimation.pair_table import FEATURES
-from autoeval.research.reports.other_regressors import regressors_report
-from autoeval.research.studies.plain_regressors import REGRESSORS, PlainRegression
+from autoeval.research.reports.other_regressors import (
+    REGRESSORS,
+    PlainRegression,
+    regressors_report,
+)
 from autoeval.research.studies.transfer import groups_left_out, sites_of
 from tests.research.studies.test_transfer import scores
 

@@ -4,7 +4,7 @@ from observations import found, image, observations, shaky_world, shaky_worlds
 
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import leave_one_source_out
-from autoeval.research.studies.examples import examples
+from autoeval.research.reports.image_examples import examples
 from autoeval.research.studies.held_out import StudySettings
 from autoeval.research.studies.set_sizes import (
     size_of_sample_sets,

@@ -8,8 +8,13 @@ from scipy.stats import norm
 from autoeval.errors import InputError
 from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.panel_prior import regression_prior
-from autoeval.research.reports.site_order import places_report
-from autoeval.research.studies.site_order import predicted_orders, related_pairs, reliability, skill
+from autoeval.research.reports.site_order import (
+    places_report,
+    predicted_orders,
+    related_pairs,
+    reliability,
+    skill,
+)
 
 
 def world(n_families=16, *, seed=0, informed=True):

@@ -11,8 +11,8 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.sections import Report
 from autoeval.results.estimate.answer import Answer, ByCategory
+from autoeval.results.estimate.estimate_charts import PlottedScores, ScoreScatter
 from autoeval.results.estimate.estimate_page import Warnings
-from autoeval.results.estimate.score_scatter import PlottedScores, ScoreScatter
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import WhatWasRun
 from autoeval.targets import find_target

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from made_reports import ESTIMATE, HOSTILE, NONE, held_out, points, report, text
 
-from autoeval.results.estimate.score_scatter import PlottedScores
+from autoeval.results.estimate.estimate_charts import PlottedScores
 from autoeval.targets import find_target
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.results.estimate.score_scatter import LEFT_OUT, scores_to_plot
+from autoeval.results.estimate.estimate_charts import LEFT_OUT, scores_to_plot
 
 
 def score_table(*sources):

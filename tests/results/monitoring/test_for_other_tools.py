@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.results.monitoring.new_alarms import json_lines, post_json
-from autoeval.results.monitoring.prometheus import prometheus_text
+from autoeval.results.monitoring.new_alarms import json_lines, post_json, prometheus_text
 
 SITES = pd.DataFrame(
     {

@@ -1,0 +1,296 @@
+"""Accuracy against the scores, sample set by sample set, with the estimate among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from autoeval.estimation.calibrating import CALIBRATED, CONFIDENCE, calibration_error
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.methods import make_method
+from autoeval.estimation.operating_curve import ENDS, ThresholdChoice
+from autoeval.estimation.score_table import feature_columns
+from autoeval.report.interactive import ScatterChart
+from autoeval.report.page import Page
+from autoeval.report.plots import RegressionBand, figure_of, plot_curves, plot_scatter
+from autoeval.report.sections import Part, Section
+from autoeval.targets import TARGETS, Target, find_target
+
+LEFT_OUT = "held-out estimate"
+KEYS = ["source", "sample_set", "kind", "transforms"]
+
+
+@dataclass(frozen=True)
+class ScoreScatter(Section):
+    """The plot of the target against any score.
+
+    Parameters
+    ----------
+    title : str
+        Of the picture.
+    estimate : mapping, optional
+        One more point: ``value``, and its scores.
+    """
+
+    title: str
+    plotted: PlottedScores
+    target: Target
+    estimate: Mapping[str, Any] | None = None
+
+    def show(self, page: Page) -> None:
+        """Add the plot, which names each point and lets the reader choose the score."""
+        page.add_heading(f"{self.target.name} against the scores")
+        plotted = self.plotted
+        star = "The red star is the estimate. " if self.estimate is not None else ""
+        page.add_scatter(
+            ScatterChart(
+                plotted.points, plotted.scores, self.target, plotted.lines, estimate=self.estimate
+            ),
+            "A small mark is a transformed sample set, a large one the own images of a source. "
+            f"Point at a mark to see what it is, click a source to single it out. {star}What the "
+            f"line is stands beside the choice of score. {' '.join(plotted.about)}",
+        )
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        """Draw the first score."""
+        first, star = self.plotted.scores[0], None
+        if self.estimate is not None:
+            star = (self.estimate.get(first, np.nan), self.estimate["value"], "estimate")
+        axes = plot_scatter(
+            self.plotted.points,
+            x=first,
+            target=self.target,
+            band=self.plotted.lines.get(first),
+            highlight=star,
+        )
+        axes.set_title(self.title, fontsize=11, parse_math=False)
+        yield "scatter", figure_of(axes)
+
+
+@dataclass(frozen=True)
+class PlottedScores:
+    """Points of a scatter plot.
+
+    Parameters
+    ----------
+    points : DataFrame
+        One row a sample set, means over the repeats.
+    scores : sequence of str
+        Columns to plot against, the most informative one first.
+    lines : mapping of str to RegressionBand
+        What the estimator, or being right, would look like.
+    about : sequence of str
+        Sentences that explain some of the scores.
+    """
+
+    points: pd.DataFrame
+    scores: Sequence[str]
+    lines: Mapping[str, RegressionBand]
+    about: Sequence[str]
+
+
+def scores_to_plot(estimator: AccuracyEstimator) -> PlottedScores:
+    """Gather every score of the training table, and the held-out estimates.
+
+    The score that the method uses comes first where it is a single one, else the held-out
+    estimates. Scores of single categories are left out.
+    """
+    target = find_target(estimator.target)
+    table = estimator.table_.assign(
+        **{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()}
+    )
+    if "transforms" not in table:
+        table = table.assign(transforms="", sample_set=table.get("category", table["source"]))
+    table = table.assign(transforms=table["transforms"].fillna(""))
+    used = [name for name in estimator.regression_.training_range_ if name in table]
+    others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
+    scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
+    single = make_method(estimator.method).features
+    if len(single) != 1:
+        scores = list(dict.fromkeys([LEFT_OUT, *scores]))
+    lines: dict[str, RegressionBand] = {}
+    about = []
+    if len(single) == 1:
+        lines[single[0]] = _regression(estimator, single[0])
+        about.append(f"Grey around the line of ‘{single[0]}’ is its prediction interval.")
+    if table[LEFT_OUT].isna().all():
+        scores.remove(LEFT_OUT)
+    else:
+        lines[LEFT_OUT] = _identity(table[LEFT_OUT], target.scale)
+        about.append(
+            f"‘{LEFT_OUT}’ is what ‘{estimator.method}’ says of each sample set ({target.unit}) "
+            "when it was fitted without its source."
+        )
+    names = ["n_images", "n_boxes", target.name, *scores]
+    present = [name for name in dict.fromkeys(names) if name in table]
+    points = table.groupby(KEYS, sort=False)[present].mean().reset_index()
+    return PlottedScores(points, scores, lines, about)
+
+
+def _regression(estimator: AccuracyEstimator, name: str, *, points: int = 50) -> RegressionBand:
+    """Trace the estimate along the only feature."""
+    repeats = sorted(set(estimator.table_["repeat"]))
+    x = np.linspace(*estimator.regression_.training_range_[name], points)
+    rows = [pd.DataFrame({"repeat": repeats, "n_images": 0, name: at}) for at in x]
+    estimates = [estimator.predict_rows(row) for row in rows]
+    value, lower, upper = (
+        np.array([getattr(estimate, part) for estimate in estimates])
+        for part in ("value", "lower", "upper")
+    )
+    return RegressionBand(x, value, lower, upper, "the regression in use")
+
+
+def _identity(scaled: pd.Series, scale: float) -> RegressionBand:
+    ends = np.array([scaled.min(), scaled.max()])
+    none = np.full(2, np.nan)
+    return RegressionBand(ends, ends / scale, none, none, "where it would be right")
+
+
+@dataclass(frozen=True)
+class ReliabilityDiagram(Section):
+    """Whether boxes are right as often as was predicted.
+
+    Parameters
+    ----------
+    bins : DataFrame or None
+        See `autoeval.estimation.calibrating.reliability`; None where nothing was calibrated.
+    """
+
+    bins: pd.DataFrame | None = None
+
+    def show(self, page: Page) -> None:
+        """Add the diagram, the errors and the counts."""
+        if self.bins is None:
+            return
+        page.add_heading("Are boxes right as often as predicted?")
+        for _, figure in self.figures():
+            page.add_figure(
+                figure,
+                "Share of boxes that are true positives at IoU .5, by the probability that was "
+                "predicted of them, with 90 % intervals; on the dashed line both are equal. "
+                "‘calibrated’: by calibrations that have not seen the labels of these images. "
+                "‘confidence itself’: if confidences were taken for probabilities.",
+            )
+        page.add_text(self.text())
+        (part,) = self.parts()
+        part.show(page, "Labelled boxes by predicted probability", folded=True)
+
+    def text(self) -> str:
+        """Return the calibration errors."""
+        if self.bins is None:
+            return ""
+        errors = self._errors()
+        n = int(self.bins.loc[self.bins["scale"] == CALIBRATED, "n"].sum())
+        return (
+            f"Expected calibration error on {n} boxes: {errors[CALIBRATED]:.3f} calibrated, "
+            f"{errors[CONFIDENCE]:.3f} if confidences were taken for probabilities."
+        )
+
+    def parts(self) -> Sequence[Part]:
+        """Return the bins."""
+        if self.bins is None:
+            return ()
+        shown = self.bins.drop(columns=["lower", "upper"]).rename(columns={"n": "boxes"})
+        return (
+            Part("reliability", self.bins, shown, {"predicted": "{:.3f}", "observed": "{:.3f}"}),
+        )
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        """Draw both curves."""
+        if self.bins is None:
+            return
+        band = ("lower", "upper")
+        axes = plot_curves(self.bins, x="predicted", y="observed", group="scale", band=band)
+        axes.plot([0, 1], [0, 1], ls="--", lw=1, color="0.5", zorder=0)
+        axes.set(xlabel="predicted probability", ylabel="share of true positives at IoU .5")
+        axes.set(xlim=(-0.02, 1.03), ylim=(-0.02, 1.03))
+        yield "reliability", figure_of(axes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the errors."""
+        return {} if self.bins is None else {"calibration_error": self._errors()}
+
+    def _errors(self) -> dict[str, float]:
+        assert self.bins is not None
+        return {str(scale): calibration_error(own) for scale, own in self.bins.groupby("scale")}
+
+
+COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
+
+
+@dataclass(frozen=True)
+class ThresholdCurve(Section):
+    """The curve of a site, the threshold in use marked.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        See `autoeval.estimation.operating_curve.expected_curve`.
+    choice : ThresholdChoice, optional
+        What is said of a threshold that was looked for.
+    """
+
+    curve: pd.DataFrame
+    threshold: float | None = None
+    choice: ThresholdChoice | None = None
+
+    def show(self, page: Page) -> None:
+        """Add the picture and the table."""
+        page.add_heading("Precision, recall and F1 by score threshold")
+        if self.choice is not None:
+            page.add_text(*str(self.choice).splitlines())
+        for _, figure in self.figures():
+            page.add_figure(figure, "All categories together; bands are intervals")
+        for part in self.parts():
+            part.show(page, "In points of 100")
+
+    def text(self) -> str:
+        """Return the chosen threshold."""
+        return "" if self.choice is None else str(self.choice)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the chosen threshold and the curve."""
+        rows = self.curve.astype(object).where(self.curve.notna(), None).to_dict("records")
+        chosen = {} if self.choice is None else {"threshold": self.choice.to_dict()}
+        return {**chosen, "curve": rows}
+
+    def parts(self) -> list[Part]:
+        """Return the curve with a column a measure."""
+        shown = self.curve.assign(value=100 * self.curve["value"])
+        shown = shown.pivot(index="threshold", columns="measure", values="value").reset_index()
+        shown = shown[["threshold", *(name for name in COLOURS if name in shown)]]
+        formats = {"threshold": "{:.2f}", **dict.fromkeys(COLOURS, "{:.1f}")}
+        return [Part("threshold_curve", self.curve, shown, formats)]
+
+    def figures(self) -> list[tuple[str, Figure]]:
+        """Draw each measure by threshold, and precision by recall."""
+        figure = Figure(figsize=(9, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        by_name = {
+            name: 100 * own.set_index("threshold")[list(ENDS)]
+            for name, own in self.curve.groupby("measure")
+        }
+        for name, of in by_name.items():
+            colour = COLOURS[str(name)]
+            left.plot(of.index, of["value"], color=colour, label=name)
+            left.fill_between(of.index, of["lower"], of["upper"], color=colour, alpha=0.15, lw=0)
+        left.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
+        both = by_name["precision"].join(by_name["recall"], rsuffix="_r").dropna()
+        right.fill_between(both["value_r"], both["lower"], both["upper"], alpha=0.15, lw=0)
+        right.plot(both["value_r"], both["value"], marker=".", color="tab:blue")
+        right.set(xlabel="recall", ylabel="precision", xlim=(0, 100), ylim=(0, 100))
+        if self.threshold is not None and len(both):
+            left.axvline(self.threshold, color="black", ls=":", lw=1)
+            nearest = both.iloc[abs(both.index.to_numpy() - self.threshold).argmin()]
+            label = f"threshold {self.threshold:.2f}"
+            right.plot(nearest["value_r"], nearest["value"], "*", color="black", ms=12, label=label)
+            right.legend(frameon=False)
+        left.legend(frameon=False)
+        for ax in (left, right):
+            ax.grid(alpha=0.25)
+        return [("threshold_curve", figure)]
