@@ -6,7 +6,7 @@ Coordinates are xyxy in pixels of the image as it was decoded (before any resize
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -123,9 +123,14 @@ class Candidates(Detections):
         )
 
 
+OF_BOXES = {"boxes": True}  # marks a field of `Evidence` that holds boxes, of one pass or several
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """All that one pass of a detector leaves behind about one image.
+
+    What is declared here as boxes is relabelled, checked and kept like the others.
 
     Parameters
     ----------
@@ -161,12 +166,12 @@ class Evidence:
 
     image_id: str
     image_size: tuple[int, int]
-    clean: Detections
-    perturbed: tuple[Detections, ...] = ()
-    views: tuple[Detections, ...] = ()
-    half_size: Detections | None = None
-    teacher: Detections | None = None
-    candidates: Candidates | None = None
+    clean: Detections = field(metadata=OF_BOXES)
+    perturbed: tuple[Detections, ...] = field(default=(), metadata=OF_BOXES)
+    views: tuple[Detections, ...] = field(default=(), metadata=OF_BOXES)
+    half_size: Detections | None = field(default=None, metadata=OF_BOXES)
+    teacher: Detections | None = field(default=None, metadata=OF_BOXES)
+    candidates: Candidates | None = field(default=None, metadata=OF_BOXES)
     logits: np.ndarray | None = None
     features: np.ndarray | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -199,14 +204,20 @@ class Evidence:
 
     def relabel(self, lookup: np.ndarray) -> Evidence:
         """Translate the labels of every set of boxes; see `Detections.relabel`."""
-        known = np.asarray(lookup, np.int64)[self.clean.labels] >= 0
-        return replace(
-            self,
-            clean=self.clean.relabel(lookup),
-            perturbed=tuple(boxes.relabel(lookup) for boxes in self.perturbed),
-            views=tuple(boxes.relabel(lookup) for boxes in self.views),
-            half_size=None if self.half_size is None else self.half_size.relabel(lookup),
-            teacher=None if self.teacher is None else self.teacher.relabel(lookup),
-            candidates=None if self.candidates is None else self.candidates.relabel(lookup),
-            logits=None if self.logits is None else self.logits[known],
-        )
+        changed: dict[str, Any] = {}
+        for name in BOXES:
+            of = getattr(self, name)
+            if name in SEVERAL:
+                changed[name] = tuple(boxes.relabel(lookup) for boxes in of)
+            elif of is not None:
+                changed[name] = of.relabel(lookup)
+        if self.logits is not None:
+            known = np.asarray(lookup, np.int64)[self.clean.labels] >= 0
+            changed["logits"] = self.logits[known]
+        return replace(self, **changed)
+
+
+_OF_BOXES = [of for of in fields(Evidence) if of.metadata == OF_BOXES]
+BOXES = tuple(of.name for of in _OF_BOXES)
+SEVERAL = tuple(of.name for of in _OF_BOXES if of.default == ())
+ARRAYS = ("logits", "features")

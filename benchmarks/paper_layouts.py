@@ -100,7 +100,7 @@ def cityscapes(root, pictures, words=("car",)):
 
 
 def detrac(root, pictures):
-    """Write UA-DETRAC, one film of the test set."""
+    """Write UA-DETRAC, one video of the test set."""
     frames = ""
     for k, (image, boxes) in enumerate(pictures):
         number = 1 + 25 * k

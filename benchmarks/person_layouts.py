@@ -18,7 +18,7 @@ TEST_SETS = ("set06", "set07", "set08", "set09", "set10")
 
 
 def caltech(root, pictures):
-    """Write Caltech pedestrians: one film of the test sets."""
+    """Write Caltech pedestrians: one video of the test sets."""
     frames = {}
     for k, (image, boxes) in enumerate(pictures):
         number = 30 * k + 29
@@ -26,8 +26,8 @@ def caltech(root, pictures):
         frames[str(number)] = [
             {"lbl": "person", "pos": list(box), "posv": [0, 0, 0, 0]} for box in boxes
         ]
-    film = {"nFrame": 30 * len(pictures), "frames": frames}
-    content = {name: {"V000": film} if name == "set06" else {} for name in TEST_SETS}
+    video = {"nFrame": 30 * len(pictures), "frames": frames}
+    content = {name: {"V000": video} if name == "set06" else {} for name in TEST_SETS}
     put_text(root / "caltech" / "annotations.json", content)
 
 

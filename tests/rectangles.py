@@ -82,11 +82,11 @@ def rectangle_task(folder):
     return Task("boxes", ("box",), tuple(files))
 
 
-def write_film(path, folder, *, fps=2):
-    """Write the images of a world as a film that shows each for two frames."""
-    film = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), fps, (SIZE, SIZE))
+def write_video(path, folder, *, fps=2):
+    """Write the images of a world as a video that shows each for two frames."""
+    video = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), fps, (SIZE, SIZE))
     for image in sorted((folder / "images").iterdir()):
         for _ in range(2):
-            film.write(cv2.imread(str(image)))
-    film.release()
+            video.write(cv2.imread(str(image)))
+    video.release()
     return path

@@ -126,12 +126,12 @@ def world(tmp_path_factory):
             picture = make_picture("fog", k, seed=sum(map(ord, name)))
             cv2.imwrite(str(folder / name / f"{k}.jpg"), picture.image)
     height, width = picture.image.shape[:2]
-    film = cv2.VideoWriter(
+    video = cv2.VideoWriter(
         str(folder / "crossing.mp4"), cv2.VideoWriter_fourcc(*"mp4v"), 1, (width, height)
     )
     for k in range(12):
-        film.write(make_picture("fog", k, seed=9).image)
-    film.release()
+        video.write(make_picture("fog", k, seed=9).image)
+    video.release()
     for name, words in (("city", ["car", "bus", "truck"]), ("drone", ["auto"])):
         shutil.copytree(folder / "harbour", folder / name)
         path = folder / name / "annotations.json"
@@ -170,7 +170,7 @@ def test_monitoring_with_a_network(here):
 
 
 @pytest.mark.slow
-def test_a_film_counting_error_and_sample_sets(here):
+def test_a_video_counting_error_and_sample_sets(here):
     run_block("docs/how-to/data.md", "crossing.mp4")
     run_block("docs/counting/label-free.md", "--target count_mae")
     run_block("docs/counting/counters.md", "--prompt vehicles")

@@ -14,7 +14,7 @@ from autoeval.commands.site_options import named_images
 
 if TYPE_CHECKING:
     from autoeval.data.find_images import UnlabelledImage
-    from autoeval.metasets.looking import Look
+    from autoeval.metasets.inspection import Look
     from autoeval.metasets.seed_set import SeedSet
     from autoeval.results.check_report import Plan
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, then print; 1 where a source cannot be used."""
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.metasets.looking import load_each, look_at_each
+    from autoeval.metasets.inspection import load_each, look_at_each
     from autoeval.report.sections import Report
     from autoeval.results.check_report import Sources
     from autoeval.runtime.progress import progress_bar
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _new_images(files: Sequence[UnlabelledImage], advance: Callable[[int], object]) -> Look:
     from autoeval.estimation.observation.samples import UnlabelledSamples
-    from autoeval.metasets.looking import look_at
+    from autoeval.metasets.inspection import look_at
 
     return look_at("new images", UnlabelledSamples(files), advance=advance)
 

@@ -258,7 +258,7 @@ def _estimate(
 
 def _with_overlap(estimate: Estimate, estimator: AccuracyEstimator) -> Estimate:
     """Warn where new images are images of a source."""
-    from autoeval.metasets.looking import shared_with_sources
+    from autoeval.metasets.inspection import shared_with_sources
 
     if estimator.fit_result_ is None or estimate.site is None:
         return estimate

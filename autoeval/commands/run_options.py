@@ -103,13 +103,7 @@ def named_detector(
 
 
 def required_detector(args: argparse.Namespace) -> DetectorSpec:
-    """Return how the detector that the options name is loaded.
-
-    Raises
-    ------
-    InputError
-        As `named_detector`; if they name none.
-    """
+    """Return how the detector that the options name is loaded."""
     spec = named_detector(args)
     if spec is None:
         raise InputError(

@@ -15,8 +15,8 @@ from autoeval.runtime.shards import Shards
 from autoeval.targets import IOUS, named_target
 
 if TYPE_CHECKING:
-    from autoeval.data.film import FilmFrame
     from autoeval.data.image_folder import ImageFile
+    from autoeval.data.video import VideoFrame
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
 
@@ -40,7 +40,7 @@ def add_image_details(group: argparse._ActionsContainer) -> None:
     )
 
 
-def named_images(args: argparse.Namespace) -> Sequence[ImageFile | FilmFrame] | None:
+def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] | None:
     """Find the images that the options name, None without any, and name what is passed over.
 
     Raises
@@ -48,13 +48,13 @@ def named_images(args: argparse.Namespace) -> Sequence[ImageFile | FilmFrame] | 
     InputError
         See `find_images`.
     """
-    from autoeval.data.find_images import FILMS_SKIPPED, find_images
+    from autoeval.data.find_images import VIDEOS_SKIPPED, find_images
 
     if not args.images:
         return None
     found = find_images(args.images, args.img_dir, every=args.every)
     for skipped in found.skipped:
-        hint = ": --every 2s takes their frames" if skipped.startswith(FILMS_SKIPPED) else ""
+        hint = ": --every 2s takes their frames" if skipped.startswith(VIDEOS_SKIPPED) else ""
         print(f"note: {skipped}{hint}", file=sys.stderr)
     return found.images
 

@@ -16,8 +16,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.site import Site
 from autoeval.labels.difference import difference_estimate
 from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
-from autoeval.labels.label_sampling import blocks_of
-from autoeval.labels.labelled_subset import LabelledSubset, match_labels
+from autoeval.labels.label_sampling import LabelledSubset, blocks_of, match_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError

@@ -63,11 +63,6 @@ def read_coco_images(
     path : path-like
     problems : list of str, optional
         Takes what is malformed and left out; without it that is refused.
-
-    Raises
-    ------
-    InputError
-        As `read_coco`.
     """
     path, found = Path(path), list[str]()
     images = tuple(_each(path, _read_json(path), "images", _image, found))

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from autoeval.data.film import FILMS, FilmFrame, film_frames
 from autoeval.data.image_folder import (
     SUFFIXES,
     ImageFile,
@@ -24,6 +23,7 @@ from autoeval.data.image_folder import (
     refuse_archive,
     walk,
 )
+from autoeval.data.video import VIDEOS, VideoFrame, video_frames
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 
@@ -80,7 +80,7 @@ def _lines(lines: Iterable[str]) -> list[str]:
 _UNREAD = frozenset({".arw", ".cr2", ".cr3", ".dng", ".heic", ".heif", ".jxl", ".nef", ".raf"})
 
 
-FILMS_SKIPPED = "films passed over"
+VIDEOS_SKIPPED = "videos passed over"
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ class FoundImages:
 
     Parameters
     ----------
-    images : tuple of ImageFile or FilmFrame
+    images : tuple of ImageFile or VideoFrame
     skipped : tuple of str
         What was passed over, one sentence for each kind, counted and named.
     """
 
-    images: tuple[ImageFile | FilmFrame, ...]
+    images: tuple[ImageFile | VideoFrame, ...]
     skipped: tuple[str, ...] = ()
 
 
@@ -104,19 +104,19 @@ def find_images(
     *,
     every: str | None = None,
 ) -> FoundImages:
-    """Find images; none is opened, but films are.
+    """Find images; none is opened, but videos are.
 
     Parameters
     ----------
     source : path-like
-        A folder, searched with its subfolders; a COCO JSON file; an image; a film; a text file
+        A folder, searched with its subfolders; a COCO JSON file; an image; a video; a text file
         with a path on each line (``.txt`` or ``.lst``), or ``-`` for one on standard input; or a
         pattern such as ``site/**/*.jpg``.
     img_dir : path-like, optional
         For a COCO JSON file; see `load_image_folder`.
     every : str, optional
-        Which frames of films are taken: ``"2s"``, or ``"10"`` for every tenth. Needed for a film;
-        without it the films of a folder are passed over.
+        Which frames of videos are taken: ``"2s"``, or ``"10"`` for every tenth. Needed for a video;
+        without it the videos of a folder are passed over.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def find_images(
     suffix = path.suffix.lower()
     if path.is_file() and suffix in LISTS:
         return _of_paths(listed_paths(path), every)
-    if path.is_file() and suffix in FILMS | SUFFIXES:
+    if path.is_file() and suffix in VIDEOS | SUFFIXES:
         return _of_paths([path], every)
     refuse_archive(path)
     problems = list[str]()
@@ -143,8 +143,8 @@ def _in_folder(folder: Path, every: str | None) -> FoundImages:
     names = sorted(walk(folder), key=natural_order)
     hidden = [name for name in names if re.search(r"(^|/)\.", name)]
     kept = [name for name in names if name not in set(hidden)]
-    taken = SUFFIXES | FILMS if every else SUFFIXES
-    images: list[ImageFile | FilmFrame] = []
+    taken = SUFFIXES | VIDEOS if every else SUFFIXES
+    images: list[ImageFile | VideoFrame] = []
     for name in kept:
         if _suffix(name) in taken:
             images += _images(folder / name, printable(name), every)
@@ -159,17 +159,18 @@ def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
     again = [printable(path) for path, n in counts.items() if n > 1]
     files = [path for path in counts if not path.is_dir()]
     root = os.path.commonpath([os.path.abspath(path.parent) for path in files] or ["/"])
-    images: list[ImageFile | FilmFrame] = []
+    images: list[ImageFile | VideoFrame] = []
     rest = []
     for path in files:
         name = Path(os.path.abspath(path)).relative_to(root).as_posix()
-        if _suffix(name) in SUFFIXES | FILMS:
+        if _suffix(name) in SUFFIXES | VIDEOS:
             images += _images(path, printable(name), every)
         else:
             rest.append(name)
     if not images:
         raise InputError(
-            f"None of the {len(paths)} paths (such as {printable(paths[0])}) is an image or a film."
+            f"None of the {len(paths)} paths (such as {printable(paths[0])}) is an image or a "
+            "video."
         )
     skipped = [*_skipped(rest, [])]
     if again:
@@ -177,23 +178,23 @@ def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
     return FoundImages(tuple(images), tuple(skipped))
 
 
-def _images(path: Path, name: str, every: str | None) -> Sequence[ImageFile | FilmFrame]:
-    if _suffix(name) in FILMS:
-        return film_frames(path, every, name)
+def _images(path: Path, name: str, every: str | None) -> Sequence[ImageFile | VideoFrame]:
+    if _suffix(name) in VIDEOS:
+        return video_frames(path, every, name)
     return (ImageFile(name, path),)
 
 
 def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
     kinds: dict[str, list[str]] = {
-        FILMS_SKIPPED: [],
+        VIDEOS_SKIPPED: [],
         "images in formats that OpenCV does not read, passed over": [],
         "other files passed over": [],
         "hidden files passed over": [printable(name) for name in hidden],
     }
-    films, unread, other, _ = kinds.values()
+    videos, unread, other, _ = kinds.values()
     for name in rest:
         suffix = _suffix(name)
-        kind = films if suffix in FILMS else unread if suffix in _UNREAD else other
+        kind = videos if suffix in VIDEOS else unread if suffix in _UNREAD else other
         kind.append(printable(name))
     return [f"{what}: {len(names)} ({listed(names)})" for what, names in kinds.items() if names]
 
@@ -245,7 +246,7 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     images : path-like or sequence
         What `find_images` takes, such as a folder; or a sequence of paths of files, of arrays of
         shape (H, W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and
-        the frames of a film (``find_images("film.mp4", every="2s").images``).
+        the frames of a video (``find_images("video.mp4", every="2s").images``).
 
     Returns
     -------

@@ -93,17 +93,17 @@ def path_stamp(path: str | os.PathLike[str]) -> str:
 def without_copies(
     images: Sequence[UnlabelledImage],
 ) -> tuple[tuple[UnlabelledImage, ...], tuple[str, ...]]:
-    """Leave out files that are byte by byte an earlier one: a copy tells nothing of a place.
+    """Leave out files that are byte by byte an earlier one: a copy adds no information.
 
     Parameters
     ----------
     images : sequence of UnlabelledImage
-        Frames of films and arrays are all kept.
+        Frames of videos and arrays are all kept.
 
     Returns
     -------
     kept : tuple of UnlabelledImage
-    doubts : tuple of str
+    warnings : tuple of str
         Which files were left out, in one sentence, if any.
     """
     copies = _copies(images)
@@ -112,7 +112,7 @@ def without_copies(
 
 
 def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[str, ...]:
-    """Doubt an estimate that counts files which are byte by byte an earlier one; see above."""
+    """Warn where files are counted that are byte by byte an earlier one; see above."""
     named = _copies_named(images, _copies(images))
     return tuple(f"{t}, and count as images of their own: leave them out" for t in named)
 

@@ -19,7 +19,7 @@ from autoeval.errors import FailedOnImagesError, InputError
 PARTS = ("boxes", "scores", "labels")
 
 
-def read_answers(
+def read_found(
     answers: Any,
     sizes: Sequence[tuple[int, int]],
     image_ids: Sequence[str],
@@ -119,7 +119,6 @@ def _clip(found: Detections, size: tuple[int, int], image_id: str) -> Detections
     return Detections(boxes, found.scores, found.labels)[inside]
 
 
-GIVEN = ("views", "half_size")
 MISSING = {
     "perturbed": "a black box has no features that dropout could reach",
     "candidates": "a black box does not tell which boxes it suppressed",
@@ -153,8 +152,8 @@ class BlackBoxDetector:
         estimator refuses a detector whose settings differ.
     weights : path-like or sequence of path-like, optional
         Files of its weights, whose content becomes one of the settings. With neither weights nor
-        settings a retrained detector cannot be told from this one: what it has observed is not
-        kept for another run, and every estimate warns of it.
+        settings a retrained detector cannot be distinguished from this one: what it has observed is
+        not kept for another run, and every estimate warns of it.
 
     Attributes
     ----------
@@ -204,7 +203,7 @@ class BlackBoxDetector:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What its boxes depend on, as far as it was told."""
+        """What its boxes depend on, as far as it is known."""
         return {"black_box": self.name, "categories": list(self.categories), **self._settings}
 
     @property
@@ -253,7 +252,7 @@ class BlackBoxDetector:
                 f"Expected no dropout repeats for {self.name} but got {repeats}: "
                 f"{MISSING['perturbed']}."
             )
-        clean = self._ask(images, image_ids)
+        clean = self._detect(images, image_ids)
         half = self._half_size(images, image_ids) if "half_size" in wants else None
         views = self._views(images, image_ids) if "views" in wants else []
         return [
@@ -268,7 +267,7 @@ class BlackBoxDetector:
             for i, (image, image_id) in enumerate(zip(images, image_ids, strict=True))
         ]
 
-    def _ask(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+    def _detect(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
         try:
             answers = self.find(list(images))
         except Exception as error:  # it is a program of somebody else: it can fail in any way
@@ -277,20 +276,20 @@ class BlackBoxDetector:
                 f"{type(error).__name__}: {error}"
             ) from error
         sizes = [(image.shape[0], image.shape[1]) for image in images]
-        found, n_outside = read_answers(answers, sizes, image_ids, self.categories)
+        found, n_outside = read_found(answers, sizes, image_ids, self.categories)
         self.n_outside += n_outside
         return found
 
     def _half_size(
         self, images: Sequence[np.ndarray], image_ids: Sequence[str]
     ) -> list[Detections]:
-        found = self._ask([shrink(image) for image in images], image_ids)
+        found = self._detect([shrink(image) for image in images], image_ids)
         return [on_half(boxes, image.shape) for boxes, image in zip(found, images, strict=True)]
 
     def _views(
         self, images: Sequence[np.ndarray], image_ids: Sequence[str]
     ) -> list[list[Detections]]:
-        return [self._ask([alter(image, view) for image in images], image_ids) for view in VIEWS]
+        return [self._detect([alter(image, view) for image in images], image_ids) for view in VIEWS]
 
 
 def _digest(file: Path) -> str:

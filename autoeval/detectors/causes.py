@@ -1,4 +1,4 @@
-"""What went wrong inside torch or mmdet, told apart and put in words."""
+"""What went wrong inside torch or mmdet, distinguished and explained."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class UnsuitableSize(InputError):
 
 
 @contextmanager
-def telling_sizes() -> Iterator[None]:
+def size_errors() -> Iterator[None]:
     """Raise `UnsuitableSize` where torch says that the network cannot take a size.
 
     Every other error, such as one of memory, passes as it is.

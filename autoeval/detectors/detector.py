@@ -13,7 +13,7 @@ from mmengine.config import Config
 
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.altered_images import VIEWS, alter
-from autoeval.detectors.building.category_names import asks_in_parts, prompt
+from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
 from autoeval.detectors.capturing.capture import CAPTURED, capture
 from autoeval.detectors.capturing.wrapping import QuickPooling
 from autoeval.detectors.fingerprint import fingerprint
@@ -71,11 +71,13 @@ class Detector:
         self.config = config
         self.categories = tuple(categories)
         self.device = next(model.parameters()).device
-        alone = self.device.type == "cpu" or asks_in_parts(model)
+        alone = self.device.type == "cpu" or takes_words_in_parts(model)
         self.max_batch = 1 if alone else ACCELERATOR_BATCH
-        told = prompt(model, self.categories)
-        self._preprocess = Preprocessor(config, told=told)
-        self.halving = Halving(lambda: Preprocessor(config, scale=0.5, told=told), self._clean)
+        metainfo = prompt(model, self.categories)
+        self._preprocess = Preprocessor(config, metainfo=metainfo)
+        self.halving = Halving(
+            lambda: Preprocessor(config, scale=0.5, metainfo=metainfo), self._clean
+        )
         self._passes = choose_passes(model, stages)
         self._quick_pooling = QuickPooling(model)
 

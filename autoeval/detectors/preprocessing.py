@@ -13,7 +13,7 @@ from torch import Tensor
 
 from autoeval.detections import Detections
 from autoeval.detectors.altered_images import on_half, shrink
-from autoeval.detectors.causes import UnsuitableSize, first_line, telling_sizes
+from autoeval.detectors.causes import UnsuitableSize, first_line, size_errors
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Preprocessor:
         The detector's configuration.
     scale : float
         Multiple of the configuration's input size.
-    told : mapping of str to object, optional
+    metainfo : mapping of str to object, optional
         What the data samples carry besides sizes, such as words to look for.
 
     Raises
@@ -139,11 +139,11 @@ class Preprocessor:
     """
 
     def __init__(
-        self, config: Config, *, scale: float = 1.0, told: Mapping[str, Any] | None = None
+        self, config: Config, *, scale: float = 1.0, metainfo: Mapping[str, Any] | None = None
     ) -> None:
         from mmcv.transforms import Compose
 
-        self._told = dict(told or {})
+        self._metainfo = dict(metainfo or {})
         steps = adapt_pipeline(test_pipeline(config))
         steps = steps if scale == 1 else rescale_pipeline(steps, scale)
         try:
@@ -162,7 +162,7 @@ class Preprocessor:
             ``inputs``, a Tensor (3, H', W'), and ``data_samples``, which remembers the scale.
         """
         prepared = self._run({"img": image, "img_id": 0})
-        prepared["data_samples"].set_metainfo(self._told)
+        prepared["data_samples"].set_metainfo(self._metainfo)
         return prepared
 
 
@@ -221,7 +221,7 @@ class Halving:
 
     def of_input(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
         """Find boxes at half the input size; `UnsuitableSize` if the network cannot take it."""
-        with telling_sizes():
+        with size_errors():
             return self._find(images, image_ids, self._preprocess)
 
     def on_canvas(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:

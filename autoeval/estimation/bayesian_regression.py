@@ -17,7 +17,7 @@ from typing_extensions import Self
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.intervals import MIN_SOURCES, check_level
+from autoeval.estimation.intervals import MIN_SOURCES, SamplingError, check_level
 from autoeval.estimation.known_site import SITE, KnownSite
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
@@ -32,7 +32,6 @@ from autoeval.estimation.pair_table import (
     with_target,
 )
 from autoeval.estimation.panel_prior import regression_prior
-from autoeval.estimation.sampling_error import SamplingError
 from autoeval.estimation.score_table import sources
 from autoeval.estimation.warnings import advice, estimate_warnings
 from autoeval.regression import (

@@ -161,13 +161,7 @@ class CalibratedSets:
 
     @classmethod
     def of(cls, sets: Sequence[TrainingSet], *, calibrate: bool = True) -> CalibratedSets:
-        """Check and calibrate the confidences, and score the sets; see `calibrated_rows`.
-
-        Raises
-        ------
-        InputError
-            As `check_confidences`.
-        """
+        """Check and calibrate the confidences, and score the sets; see `calibrated_rows`."""
         if not calibrate:
             return cls(*calibrated_rows(sets, calibrate=False))
         check, probabilities = check_confidences(sets), cross_fitted(sets)

@@ -108,10 +108,6 @@ def shrunken_means(groups: dict[str, np.ndarray]) -> dict[str, float]:
     groups : dict of str to ndarray of shape (m,)
         At least one finite value each.
 
-    Returns
-    -------
-    dict of str to float
-
     Examples
     --------
     >>> sure, rare = np.array([.2, .2, .2, .2]), np.array([.4])

@@ -106,7 +106,7 @@ class Estimate:
         ``value``, ``lower`` and ``upper`` of each category of a task that has several, rare ones
         partly pooled with the others; see `estimate_categories`.
     raw : float
-        The value before it was brought into the range of the target; NaN where that is not told.
+        The value before it was brought into the range of the target; NaN where it is not known.
     beside : dict of str to dict
         ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
     advice : tuple of str

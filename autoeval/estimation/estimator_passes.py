@@ -24,7 +24,7 @@ from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.site import Categories, Site, any_task, site_of_files
-from autoeval.estimation.site_boxes import PathLike, PredictionFiles
+from autoeval.estimation.site_boxes import PASSES, PathLike, PredictionFiles
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.metasets.task import Task
@@ -280,13 +280,8 @@ class EstimatorPasses:
         """
         missing = sorted(needs_of(self._fitted.features_) - set(passes))
         if missing:
-            option = {
-                "half_size": "a pass at half the size: give that of these images, too "
-                "(--half-size-predictions)",
-                "teacher": "a teacher: give its predictions on these images, too (--teacher)",
-            }
             raise InputError(
-                f"This estimator was fitted with {option.get(missing[0], missing[0])}, or fit "
+                f"This estimator was fitted with {PASSES.get(missing[0], missing[0])}, or fit "
                 "again without."
             )
 

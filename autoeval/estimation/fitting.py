@@ -120,11 +120,6 @@ def fit_files(
         Nominal coverage of the intervals.
     calibrate : bool
         See `calibrated_rows`.
-
-    Raises
-    ------
-    InputError
-        As `labels_with_files`, `task_with_files` and `calibrated_rows`.
     """
     context: dict[str, Any] = {}
     if labels is not None:
@@ -265,11 +260,6 @@ def fit_sets(
     **options
         ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
-
-    Raises
-    ------
-    InputError
-        As `check_confidences`.
     """
     statistics = [of.statistics for of in sets]
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)

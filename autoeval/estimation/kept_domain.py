@@ -22,7 +22,7 @@ from autoeval.metasets.recipe import own_images
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.runtime.progress import announced_bar
-from autoeval.scores.atc_source import fit_source_threshold
+from autoeval.scores.atc import fit_source_threshold
 from autoeval.scores.frechet_distance import FrechetDistance
 from autoeval.scores.registry import revisions
 from autoeval.version import __version__
@@ -117,11 +117,6 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
         Stands for the training domain.
     folder : Path
         Keeps one file for each detector, setting and data.
-
-    Raises
-    ------
-    InputError
-        As `observe_source_domain`.
     """
     file = folder / f"{_key(observer, seed_set)}.npz"
     if file.exists():

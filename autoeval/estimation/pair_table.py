@@ -133,13 +133,6 @@ def measured(rows: pd.DataFrame, name: str) -> np.ndarray:
 def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -> Pairs:
     """Turn rows into arrays, scores by `values_of`.
 
-    Parameters
-    ----------
-    rows : DataFrame
-    features : sequence of str
-    of_one_image : float
-        See `Prior`.
-
     Raises
     ------
     InputError

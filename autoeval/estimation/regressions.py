@@ -14,9 +14,15 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.intervals import MIN_SOURCES, check_level, inside, source_interval, widened
+from autoeval.estimation.intervals import (
+    MIN_SOURCES,
+    check_level,
+    inside,
+    sampling_error,
+    source_interval,
+    widened,
+)
 from autoeval.estimation.methods import Method, make_method, readable
-from autoeval.estimation.sampling_error import sampling_error
 from autoeval.estimation.score_table import (
     SEED,
     Rows,

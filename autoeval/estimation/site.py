@@ -150,8 +150,7 @@ def site_of_files(
         known, where = images, "the plan"
     found = files.read(known, where=where, numbers=statistics.numbers)
     clean = found.clean
-    passes = (clean, found.half_size, found.teacher)
-    problems += [problem for of in passes if of is not None for problem in of.problems]
+    problems += found.problems
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
     warnings += check_floor(clean, "the file", truncated=files.truncated)
     # A file that lists an image without a box lists all of them.

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from typing_extensions import Self
@@ -21,7 +22,12 @@ from autoeval.errors import InputError
 from autoeval.metrics.coco_matching import MAX_DETECTIONS
 from autoeval.scores.calibrated import LIKELY
 
-PASSES = ("half_size", "teacher")
+PASSES = {
+    "half_size": "a pass at half the size: give that of these images, too "
+    "(--half-size-predictions)",
+    "teacher": "a teacher: give its predictions on these images, too (--teacher)",
+}
+"""Passes beside the clean one that predictions can have, each with where they come from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +94,12 @@ class SiteBoxes:
             for e in evidence
         )
         clean = columns_of([e.clean for e in evidence], images, categories)
-        found: dict[str, Predictions | None] = {}
+        found: dict[str, Any] = {}
         for name in PASSES:
             boxes = [getattr(e, name) for e in evidence]
             known = all(of is not None for of in boxes)
             found[name] = columns_of(boxes, images, categories) if known else None
-        return cls(clean, found["half_size"], found["teacher"], blocks)
+        return cls(clean, blocks=blocks, **found)
 
     @property
     def right_at_half(self) -> np.ndarray:
@@ -132,15 +138,17 @@ class SiteBoxes:
         """Return what the passes found of one category in one image."""
         only = np.full(len(self.clean.categories), -1)
         only[category] = category
-        half, teacher = (
-            None if of is None else of.detections(image).relabel(only)
-            for of in (self.half_size, self.teacher)
-        )
+        found = {name: getattr(self, name) for name in self.passes}
+        others = {name: of.detections(image).relabel(only) for name, of in found.items()}
         known = self.clean.images[image]
         clean = self.clean.detections(image).relabel(only)
-        return Evidence(
-            known.image_id, known.size or (0, 0), clean, half_size=half, teacher=teacher
-        )
+        return Evidence(known.image_id, known.size or (0, 0), clean, **others)
+
+    @property
+    def problems(self) -> list[str]:
+        """What was left out of the predictions of each pass."""
+        every = [self.clean, *(getattr(self, name) for name in PASSES if name in self.passes)]
+        return [problem for of in every for problem in of.problems]
 
     def _each(self, change: Callable[[Predictions], Predictions]) -> Self:
         changed = {
@@ -224,11 +232,6 @@ class PredictionFiles:
             What lists them, for messages.
         numbers : mapping of str to str
             Word of each category number; `names` go before.
-
-        Raises
-        ------
-        InputError
-            As `read_predictions` and `check_half_size`; if the passes have no word in common.
         """
         numbers = self.names or numbers
         clean = read_predictions(self.clean, images=images, where=where, numbers=numbers)

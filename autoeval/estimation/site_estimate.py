@@ -13,10 +13,10 @@ from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
 from autoeval.estimation.known_site import SITE
 from autoeval.estimation.pair_table import category_weights, values_of
 from autoeval.estimation.regressions import Regression, SourceRegression
-from autoeval.estimation.sampling_error import RESAMPLES, SamplingError, bootstrap_std, few_blocks
 from autoeval.estimation.site import Site
 from autoeval.estimation.warnings import unseen_warning
 from autoeval.scores.score_set import resampled_counts

@@ -10,10 +10,10 @@ from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.same_files import copies_taken
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
+from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.least_stable import LeastStableImages
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.sampling_error import RESAMPLED, RESAMPLES
 from autoeval.estimation.site import Site, boxes_alone
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.runtime.shards import Shards, Undivided

@@ -309,7 +309,7 @@ def _with_files(
         family=family,
         everywhere=everywhere,
         statistics=statistics,
-        problems=(*content.problems, *of_split, *_problems(found), *floor),
+        problems=(*content.problems, *of_split, *found.problems, *floor),
         warnings=(
             *found.clean.warnings,
             *uncovered,
@@ -348,8 +348,3 @@ def _covered_splits(
         f"{content.path}, and only its labels are used; not of {others}"
     )
     return of_splits(content, covered), found.on_images(kept), (note,)
-
-
-def _problems(found: SiteBoxes) -> list[str]:
-    passes = (found.clean, found.half_size, found.teacher)
-    return [problem for of in passes if of is not None for problem in of.problems]

@@ -149,10 +149,6 @@ def unseen_share(found: Predictions) -> float:
 
     of that range is unseen. Images count by their boxes, as they do in average precision.
 
-    Parameters
-    ----------
-    found : Predictions
-
     Returns
     -------
     float
@@ -203,11 +199,6 @@ def advice(interval: PredictionInterval, target: str = "mAP") -> tuple[str, ...]
     """Say that an interval is too wide to act on, and what helps, as it was measured.
 
     The figures are those of ``docs/results/generality.md`` and ``docs/results/labels.md``.
-
-    Parameters
-    ----------
-    interval : PredictionInterval
-    target : str
     """
     if interval.reach <= TOO_WIDE:
         return ()

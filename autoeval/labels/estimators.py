@@ -128,13 +128,7 @@ def measure_sample(
 def measure_counts(
     measure: str, counts: np.ndarray, weights: np.ndarray | None = None
 ) -> SampleAccuracy:
-    """Measure precision, recall or F1 on the labelled images.
-
-    Parameters
-    ----------
-    measure, counts, weights
-        See `autoeval.metrics.operating_point.value_of`.
-    """
+    """Measure precision, recall or F1 on the labelled images."""
     value, influence = value_of(measure, counts, weights), influence_on(measure, counts, weights)
     n_holding = int(np.sum(denominators(measure, counts) > 0))
     return SampleAccuracy(value, influence, int(counts[2].sum()), n_holding)

@@ -1,15 +1,22 @@
-"""Which images to label: a balanced random sequence, and blocks of images that are near in time."""
+"""Which images of a pool are labelled: drawn by a plan, or found in a labelled set."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autoeval.data.film import time_blocks
 from autoeval.data.find_images import UnlabelledImage
+from autoeval.data.image_folder import FormerNames
+from autoeval.data.labels.content import LabelledImage, LabelSet
+from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions import Predictions
+from autoeval.data.video import time_blocks
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
 
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")
 
@@ -64,7 +71,7 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
     Parameters
     ----------
     images : sequence of UnlabelledImage
-        Frames of films go by `autoeval.data.film.time_blocks`.
+        Frames of videos go by `autoeval.data.video.time_blocks`.
     frames : int, optional
         Says that files whose names differ in their last number alone are frames in that order, and
         that so many neighbours make a block. By default files are not taken as frames: unrelated
@@ -84,3 +91,123 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
         for rank, (_, place) in enumerate(sorted(members)):
             numbers[place] = first + rank // frames
     return np.unique(numbers, return_inverse=True)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSubset:
+    """Labelled images of a pool.
+
+    Parameters
+    ----------
+    images : ndarray of shape (k,), int
+        Index into the pool.
+    truth : Truth
+        Their labels, of these images in this order and the categories of the pool.
+    warnings : tuple of str
+        What was left out or is odd, one sentence each.
+    """
+
+    images: np.ndarray
+    truth: Truth
+    warnings: tuple[str, ...]
+
+
+def match_labels(
+    labels: LabelSet, pool: Predictions, words: Mapping[str, str] | None = None
+) -> LabelledSubset:
+    """Find the images of label files in a pool.
+
+    Parameters
+    ----------
+    labels : LabelSet
+        Images are known by their path in the pool, by their id, or by the file name alone where it
+        is the only one, be it with what Label Studio puts before it.
+    pool : Predictions
+    words : mapping of str to str, optional
+        Category of the pool for each word of the labels that counts; by default equal words.
+
+    Raises
+    ------
+    InputError
+        If an image is labelled twice, no labelled image is in the pool, the labels have none of the
+        categories, or no labelled image holds an object.
+    """
+    index, former = _index(pool), FormerNames([image.file_name for image in pool.images])
+    at = [_find(image, index, former) for image in labels.images]
+    known = [k for k, found in enumerate(at) if found is not None]
+    unknown = [labels.images[k].file_name for k, found in enumerate(at) if found is None]
+    if not known:
+        raise InputError(
+            f"None of the {len(labels.images)} labelled images of {labels.path} is in the pool "
+            f"(labelled: {listed(unknown)}; pool: {listed([i.image_id for i in pool.images])}). "
+            "Keep the file names as they were."
+        )
+    images = np.array([at[k] for k in known])
+    twice = [pool.images[k].image_id for k, n in Counter(images.tolist()).items() if n > 1]
+    if twice:
+        raise InputError(
+            f"{labels.path}: images labelled twice: {listed(twice)}. Keep one entry of each."
+        )
+    kept = {labels.images[k].image_id for k in known}
+    of_pool = replace(
+        labels,
+        images=tuple(labels.images[k] for k in known),
+        boxes=tuple(box for box in labels.boxes if box.image_id in kept),
+    )
+    truth = Truth.of(of_pool, pool.categories, _words(labels, pool.categories, words))
+    if not len(truth.where(~truth.crowd)):
+        raise InputError(
+            f"None of the {len(known)} labelled images holds a {' or '.join(pool.categories)}, so "
+            "average precision is not defined. Are the labels finished? If so, label more images."
+        )
+    return LabelledSubset(
+        images, truth, (*_warnings(labels, unknown, truth, len(known)), *truth.problems)
+    )
+
+
+def _index(pool: Predictions) -> dict[str, int]:
+    names = [image.file_name.rsplit("/", 1)[-1] for image in pool.images]
+    counts = Counter(names)
+    index = {name: k for k, name in enumerate(names) if counts[name] == 1}
+    for key in ("file_name", "image_id"):
+        index |= {getattr(image, key): k for k, image in enumerate(pool.images)}
+    return index
+
+
+def _find(image: LabelledImage, index: Mapping[str, int], former: FormerNames) -> int | None:
+    name = image.file_name.replace("\\", "/").removeprefix("images/")
+    for key in (name, image.file_name, name.rsplit("/", 1)[-1]):
+        if key in index:
+            return index[key]
+    renamed = former.find(name)
+    return index.get(image.image_id) if renamed is None else renamed
+
+
+def _words(
+    labels: LabelSet, categories: tuple[str, ...], words: Mapping[str, str] | None
+) -> dict[str, str]:
+    chosen = dict(words) if words else {name: name for name in categories}
+    wrong = sorted(set(chosen.values()) - set(categories))
+    used = {box.category for box in labels.boxes}
+    if wrong or (used and not used & set(chosen)):
+        raise InputError(
+            f"Expected labels of {listed(categories)} but got {listed(sorted(used))}. "
+            "Translate them with --words WORD=CATEGORY."
+        )
+    return chosen
+
+
+def _warnings(labels: LabelSet, unknown: list[str], truth: Truth, k: int) -> list[str]:
+    warnings = list(labels.problems)
+    if unknown:
+        warnings.append(
+            f"labelled images that are not in the pool, left out: {len(unknown)} "
+            f"({listed(unknown)})"
+        )
+    empty = k - len(np.unique(truth.image))
+    if empty:
+        warnings.append(
+            f"{empty} of {k} labelled images hold no object: right if somebody looked at them, "
+            "wrong if they are not labelled yet"
+        )
+    return warnings

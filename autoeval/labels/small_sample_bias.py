@@ -61,12 +61,6 @@ def fit_small_sample_bias(
     With a single family it is shrunk to `USUAL`: where images hold many objects, the excess is
     small, is mostly not in proportion to 1 / G, and a b from there is wrong elsewhere.
 
-    Parameters
-    ----------
-    measured : sequence of tuple of float
-        See `measure_small_sample_bias`.
-    families : sequence of str
-
     Examples
     --------
     >>> fit_small_sample_bias([(.02, .1), (.04, .2)], ["a", "b"])

@@ -21,8 +21,8 @@ from autoeval.labels.estimators import (
     measure_counts,
     measure_sample,
 )
+from autoeval.labels.label_sampling import LabelledSubset, match_labels
 from autoeval.labels.label_warnings import label_warnings
-from autoeval.labels.labelled_subset import LabelledSubset, match_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import FEWEST_LABELS, Outlook, outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError

@@ -85,11 +85,6 @@ def influence_on(measure: str, counts: np.ndarray, weights: np.ndarray | None = 
     with W the sum of the weights: the linearisation of a ratio estimator (Särndal et al. 1992,
     section 5.6).
 
-    Parameters
-    ----------
-    measure, counts, weights
-        See `value_of`.
-
     Returns
     -------
     ndarray of shape (N,)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from autoeval.data.wording import listed
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.metasets.looking import SMALL_AREA, Examined, Look, copies_across, n_alike
+from autoeval.metasets.inspection import SMALL_AREA, Examined, Look, copies_across, n_alike
 from autoeval.report.sections import Section
 from autoeval.report.tables import counted, format_cells, to_terminal
 

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from autoeval.scores.base import ConfidenceScore, count_over, feature_names, rising
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.scores.base import (
+    ConfidenceScore,
+    RatioScore,
+    ScoreContext,
+    count_over,
+    feature_names,
+    rising,
+)
 from autoeval.scores.registry import register
 
 
@@ -33,3 +45,82 @@ class AverageThresholdedConfidence(ConfidenceScore):
             weights = scores[over].astype(np.float64)
             above[:, k] = np.bincount(image[over], weights, minlength=n_images)
         return above, count_over(self.thresholds, scores, image, n_images)
+
+
+def fit_source_threshold(scores: np.ndarray, correct: np.ndarray) -> float:
+    """Find the threshold t under which there are as many boxes as there are wrong ones.
+
+    Source: Garg et al. 2022, equation 1.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+        Scores of the boxes of a labelled set.
+    correct : ndarray of shape (N,), bool
+        True for the boxes that match a labelled object.
+
+    Returns
+    -------
+    float
+        With #(s < t) = #errors, up to equal scores; just over the largest score when every box is
+        wrong.
+
+    Raises
+    ------
+    InputError
+        If there is no box.
+
+    Examples
+    --------
+    >>> fit_source_threshold(np.array([.9, .2, .6, .4]), np.array([True, False, True, False]))
+    0.6
+    """
+    ordered, errors = np.sort(np.asarray(scores, np.float64)), int(np.sum(~np.asarray(correct)))
+    if not len(ordered):
+        raise InputError("Expected boxes to fit a threshold on but the labelled set has none.")
+    return float(ordered[errors] if errors < len(ordered) else np.nextafter(ordered[-1], np.inf))
+
+
+@register
+class SourceThreshold(RatioScore):
+    r"""Share of a set's boxes with a score of at least t.
+
+    .. math:: ATC = \#\{s ≥ t\} / \#\{s\}
+
+    where t comes from `fit_source_threshold` on labelled source data, so that on the source the
+    share equals the share of correct boxes.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        Without it there is no score.
+    score_thr : float
+        Only boxes with a score above it count, here as in the fit.
+    """
+
+    name = "atc_source"
+    meaning = "share of boxes over a threshold that was fitted on labelled images"
+    features = rising("atc_source")
+    needs_domain = True
+    source = "Garg et al. 2022, equation 2"
+
+    def __init__(self, threshold: float | None = None, *, score_thr: float = 0.05) -> None:
+        super().__init__(score_thr=score_thr)
+        self.threshold = threshold
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score with the threshold of the training domain."""
+        return cls(context.source_threshold, score_thr=context.score_thr)
+
+    def absence(self, evidence: Evidence) -> str | None:
+        """Say why there is no score, None if there is."""
+        if self.threshold is None:
+            return "no confidence threshold was fitted on labelled source data"
+        return super().absence(evidence)
+
+    def measure(self, evidence: Evidence) -> tuple[int, int]:
+        """Return the number of boxes that reach the threshold, and of all boxes."""
+        scores = evidence.clean.above(self.score_thr).scores.astype(np.float64)
+        threshold = math.inf if self.threshold is None else self.threshold
+        return int(np.sum(scores >= threshold)), len(scores)

@@ -47,10 +47,6 @@ def match_detections(
         Match within a category only.
     score_thr : float
         Only boxes with a score above it are matched.
-
-    Returns
-    -------
-    Matching
     """
     first, second = first.above(score_thr), second.above(score_thr)
     groups = np.intersect1d(first.labels, second.labels) if class_aware else [None]

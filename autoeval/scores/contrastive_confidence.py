@@ -46,11 +46,6 @@ class ContrastiveConfidence(RatioScore):
 
     Meant for detectors without non-maximum suppression, whose many unused queries are the
     negatives: no score threshold applies before it.
-
-    Parameters
-    ----------
-    threshold, weight : float
-        See `contrastive_confidence`.
     """
 
     name = "contrastive_confidence"

@@ -32,10 +32,6 @@ def consistency_and_reliability(candidates: Candidates) -> tuple[float, float]:
 
     Source: Yoo et al. 2025, section 4.
 
-    Parameters
-    ----------
-    candidates : Candidates
-
     Returns
     -------
     consistency, reliability : float

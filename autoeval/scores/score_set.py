@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.detections import Evidence
+from autoeval.detections import ARRAYS, BOXES, SEVERAL, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.scores.base import Score, ScoreContext
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
@@ -37,15 +37,15 @@ def check_finite(evidence: Evidence) -> None:
 
 
 def _fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
-    boxes = ("clean", "half_size", "teacher", "candidates")
-    groups = {name: getattr(evidence, name) for name in boxes}
-    for several in ("perturbed", "views"):
-        groups |= {f"{several}[{k}]": d for k, d in enumerate(getattr(evidence, several))}
+    groups: dict[str, Detections | None] = {}
+    for name in BOXES:
+        of = getattr(evidence, name)
+        groups |= {f"{name}[{k}]": d for k, d in enumerate(of)} if name in SEVERAL else {name: of}
     for name, detections in groups.items():
         if detections is not None:
             yield f"{name}.boxes", detections.boxes
             yield f"{name}.scores", detections.scores
-    for name in ("logits", "features"):
+    for name in ARRAYS:
         if getattr(evidence, name) is not None:
             yield name, getattr(evidence, name)
 

@@ -3,7 +3,7 @@ import os
 
 import pandas as pd
 import pytest
-from rectangles import RectangleDetector, rectangle_task, write_film, write_world
+from rectangles import RectangleDetector, rectangle_task, write_video, write_world
 
 from autoeval.cli import main
 
@@ -156,12 +156,12 @@ def test_a_file_name_that_is_no_text_does_not_end_the_run(command, tmp_path, cap
     assert r"bad\xff.png" in page
 
 
-def test_a_film_is_taken_frame_by_frame(command, tmp_path, capsys):
+def test_a_video_is_taken_frame_by_frame(command, tmp_path, capsys):
     world = write_world(tmp_path / "new", 205, n_images=4, seed=9)
-    film = write_film(tmp_path / "film.avi", world)
-    images = ["--images", str(film), "--every", "1s", "--json"]
+    video = write_video(tmp_path / "video.avi", world)
+    images = ["--images", str(video), "--every", "1s", "--json"]
     assert main([*command, *images]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["estimate"]["n_images"] == 4
-    assert "film.avi#2" in (tmp_path / "work" / "report.html").read_text()
+    assert "video.avi#2" in (tmp_path / "work" / "report.html").read_text()
     assert any("all images are neighbours in time" in g for g in result["estimate"]["warnings"])

@@ -5,7 +5,7 @@ import json
 import pytest
 from brightness import BrightnessDetector, write_table
 from mmengine.config import Config
-from rectangles import RectangleDetector, rectangle_task, write_film, write_world
+from rectangles import RectangleDetector, rectangle_task, write_video, write_world
 from test_estimate_map import SMALL, TASK
 
 from autoeval.cli import main
@@ -56,8 +56,8 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
     moved = ["--checkpoint", str(tmp_path / "moved.pth")]
     assert main(["estimate", str(images), *saved, *again, *moved]) == 0
     assert LOADED[-1] == ("rectangles", str(tmp_path / "moved.pth"))
-    film = write_film(tmp_path / "film.avi", tmp_path / "new")
-    assert main(["estimate", str(film), "--every", "1s", *saved, *again, *moved]) == 0
+    video = write_video(tmp_path / "video.avi", tmp_path / "new")
+    assert main(["estimate", str(video), "--every", "1s", *saved, *again, *moved]) == 0
     assert estimate_of(tmp_path)["n_images"] == 5
 
 

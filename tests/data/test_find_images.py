@@ -14,12 +14,12 @@ def site(tmp_path):
     for name in ("a.jpg", "b/2.png", "b/10.png", "b/photo.heic", "notes.txt", ".hidden/x.jpg"):
         (tmp_path / "site" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "site" / name).write_text("")
-    film = cv2.VideoWriter(
+    video = cv2.VideoWriter(
         str(tmp_path / "site" / "f.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 5, (32, 32)
     )
     for _ in range(10):
-        film.write(np.zeros((32, 32, 3), np.uint8))
-    film.release()
+        video.write(np.zeros((32, 32, 3), np.uint8))
+    video.release()
     return tmp_path / "site"
 
 
@@ -31,17 +31,17 @@ def test_a_folder_names_what_is_passed_over(site):
     found = find_images(site)
     assert names(found) == ["a.jpg", "b/2.png", "b/10.png"]
     assert found.skipped == (
-        "films passed over: 1 (f.avi)",
+        "videos passed over: 1 (f.avi)",
         "images in formats that OpenCV does not read, passed over: 1 (b/photo.heic)",
         "other files passed over: 1 (notes.txt)",
         "hidden files passed over: 1 (.hidden/x.jpg)",
     )
 
 
-def test_films_of_a_folder_are_taken_where_a_step_is_given(site):
+def test_videos_of_a_folder_are_taken_where_a_step_is_given(site):
     found = find_images(site, every="1s")
     assert names(found) == ["a.jpg", "b/2.png", "b/10.png", "f.avi#0", "f.avi#5"]
-    assert not any("film" in skipped for skipped in found.skipped)
+    assert not any("video" in skipped for skipped in found.skipped)
 
 
 def test_a_pattern(site):

@@ -5,7 +5,7 @@ import sys
 
 READERS = (
     "autoeval.data.labels.any_format, autoeval.data.labels.writing, autoeval.data.find_images, "
-    "autoeval.data.find_images, autoeval.data.film, autoeval.metasets.seed_set"
+    "autoeval.data.find_images, autoeval.data.video, autoeval.metasets.seed_set"
 )
 HEAVY = ("torch", "mmengine", "mmcv", "mmdet", "albumentations", "pandas", "matplotlib")
 

@@ -10,7 +10,7 @@ from scipy.fft import dctn
 from autoeval.data.find_images import ImageArray
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.same_files import copies_taken, later_copies, same_content, without_copies
-from autoeval.metasets.looking import alike, perceptual_hash
+from autoeval.metasets.inspection import alike, perceptual_hash
 
 
 def test_equal_content_is_found_whatever_the_name(tmp_path):

@@ -7,7 +7,7 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detectors import Detector
-from autoeval.detectors.causes import UnsuitableSize, telling_sizes
+from autoeval.detectors.causes import UnsuitableSize, size_errors
 from autoeval.detectors.preprocessing import rescale_pipeline
 from autoeval.errors import InputError
 
@@ -139,7 +139,7 @@ def small(x, *size):
 )
 def test_what_torch_says_of_sizes(operation):
     """If torch changes its words, this is where it shows."""
-    with pytest.raises(UnsuitableSize), telling_sizes():
+    with pytest.raises(UnsuitableSize), size_errors():
         operation()
 
 

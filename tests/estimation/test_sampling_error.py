@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from autoeval.estimation.intervals import Interval, widened
+from autoeval.estimation.intervals import Interval, bootstrap_std, sampling_error, widened
 from autoeval.estimation.observation.samples import blocks_of_read
-from autoeval.estimation.sampling_error import bootstrap_std, sampling_error
 from autoeval.scores.score_set import resampled_counts
 
 BY_SOURCE = Interval(0.2, 0.8, "jackknife+")
@@ -151,8 +150,8 @@ def test_few_blocks_give_a_warning_and_widen_the_interval():
 
 
 def test_blocks_leave_out_what_cannot_be_read():
-    class Film(list):
+    class Video(list):
         blocks = np.array([0, 0, 1, 2, 2])
 
-    assert blocks_of_read(Film("abcde"), {2}).tolist() == [0, 0, 1, 1]
+    assert blocks_of_read(Video("abcde"), {2}).tolist() == [0, 0, 1, 1]
     assert blocks_of_read(["a", "b"], {}).tolist() == [0, 1]

@@ -6,8 +6,7 @@ import scipy.stats
 from made import computed, scored
 
 from autoeval.errors import InputError
-from autoeval.scores.atc import AverageThresholdedConfidence
-from autoeval.scores.atc_source import SourceThreshold, fit_source_threshold
+from autoeval.scores.atc import AverageThresholdedConfidence, SourceThreshold, fit_source_threshold
 from autoeval.scores.base import THRESHOLDS
 from autoeval.scores.confidence_scores import (
     AverageConfidence,

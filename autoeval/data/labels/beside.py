@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from autoeval.data.former_names import FormerNames
-from autoeval.data.image_folder import load_image_folder, walk
+from autoeval.data.image_folder import FormerNames, load_image_folder, walk
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 

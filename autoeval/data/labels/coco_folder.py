@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from autoeval.data.coco import read_coco
-from autoeval.data.former_names import FormerNames
-from autoeval.data.image_folder import load_image_folder
+from autoeval.data.image_folder import FormerNames, load_image_folder
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.beside import holds_images
 from autoeval.data.labels.content import LabelFormat, LabelSet

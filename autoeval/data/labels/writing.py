@@ -40,11 +40,6 @@ def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any
     labels : LabelSet
     with_sizes : bool
         Whether height and width are needed; otherwise they are left out where they are unknown.
-
-    Raises
-    ------
-    InputError
-        As `write_coco`.
     """
     ids = _ids(labels)
     categories = {name: number for number, name in enumerate(labels.categories, 1)}

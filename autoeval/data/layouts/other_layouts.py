@@ -1,4 +1,4 @@
-"""Published data sets of dark images and of traffic films: ExDark, UA-DETRAC."""
+"""Published data sets of dark images and of traffic videos: ExDark, UA-DETRAC."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def _exdark_box(words: list[str]) -> Marked:
 
 EXDARK = LabelFormat("exdark", "ExDark bbGt text", read_exdark)
 
-# UA-DETRAC: an XML file for each film, with areas in which nothing was labelled.
+# UA-DETRAC: an XML file for each video, with areas in which nothing was labelled.
 #
-# Source: https://detrac-db.rit.albany.edu (annotations of training and test films): ``sequence``
+# Source: https://detrac-db.rit.albany.edu (annotations of training and test videos): ``sequence``
 # with ``ignored_region`` and ``frame num``, whose targets have a ``box`` and a ``vehicle_type``.
 
 _UA_DETRAC = ("car", "bus", "van", "others")
@@ -78,17 +78,17 @@ _UNLISTED = ("unlabelled", "empty")
 def read_ua_detrac(
     path: Path, img_dir: Path | None = None, *, every: int | str = 1, unlisted: str = "unlabelled"
 ) -> LabelSet:
-    """Read the frames of all films; ignored regions are areas to ignore for every category.
+    """Read the frames of all videos; ignored regions are areas to ignore for every category.
 
     Parameters
     ----------
     path : Path
         Folder of the XML files (``DETRAC-Train-Annotations-XML``).
     img_dir : Path, optional
-        Folder with a subfolder of frames (``img00001.jpg``) for each film; by default
+        Folder with a subfolder of frames (``img00001.jpg``) for each video; by default
         ``Insight-MVT_Annotation_Train`` (or ``_Test``) beside the labels.
     every : int
-        Take each so manieth frame of a film, the first one first; neighbours, at 25 a second, are
+        Take each so manieth frame of a video, the first one first; neighbours, at 25 a second, are
         nearly the same image.
     unlisted : {"unlabelled", "empty"}
         What a frame is that the XML leaves out. The release does not say whether such frames hold
@@ -100,11 +100,11 @@ def read_ua_detrac(
     wanted = [p for p in places if p.name.rpartition("_")[2].lower() in path.name.lower()]
     folder = first_folder(path, img_dir, wanted or places)
     marked: dict[str, list[Marked]] = {}
-    films, frames = unread("UA-DETRAC", "label files"), unread("UA-DETRAC", "frames")
+    videos, frames = unread("UA-DETRAC", "label files"), unread("UA-DETRAC", "frames")
     for file in label_files(path, ".xml"):
-        with films.item(printable(file)):
-            marked |= _film(file, parse_xml(file, "sequence"), step, frames)
-    problems = (*films.problems(), *frames.problems())
+        with videos.item(printable(file)):
+            marked |= _video(file, parse_xml(file, "sequence"), step, frames)
+    problems = (*videos.problems(), *frames.problems())
     if unlisted == "empty":
         named = {name.partition("/")[0] for name in marked}
         for image in load_image_folder(folder):
@@ -114,7 +114,7 @@ def read_ua_detrac(
     return collect_labels(path, folder, marked, categories=_UA_DETRAC, problems=problems)
 
 
-def _film(
+def _video(
     file: Path, root: ElementTree.Element, step: int, bad: BadItems
 ) -> dict[str, list[Marked]]:
     ignored = [Marked(ANY, _detrac_box(box)) for box in root.findall("ignored_region/box")]

@@ -23,10 +23,10 @@ from autoeval.data.layouts.collecting import (
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
-# Caltech pedestrians: the films' vbb annotations as one JSON file.
+# Caltech pedestrians: the videos' vbb annotations as one JSON file.
 #
 # Source: https://github.com/mitmul/caltech-pedestrian-dataset-converter, which writes
-# ``annotations.json`` (set, film, ``nFrame`` and ``frames`` by number from 0) and images called
+# ``annotations.json`` (set, video, ``nFrame`` and ``frames`` by number from 0) and images called
 # ``set06_V000_29.png``. Dollár et al. 2012, section 3: ``person`` is evaluated; ``people`` (a
 # group), ``person?`` and ``person-fa`` are ignored; every thirtieth frame is used.
 
@@ -43,7 +43,7 @@ def read_caltech(
     box: str = "full",
     min_height: float | str = 0,
 ) -> LabelSet:
-    """Read every thirtieth frame; a frame without objects is empty, since films are labelled whole.
+    """Read every thirtieth frame; one without objects is empty, since videos are labelled whole.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def read_caltech(
     bad = unread("Caltech", "frames")
     with reading(path, "Caltech"):
         for name in (name.strip() for name in sets.split(",")):
-            for film, labels in content[name].items():
+            for video, labels in content[name].items():
                 for frame in range(step - 1, int(labels["nFrame"]), step):
-                    image = f"{name}_{film}_{frame}.png"
+                    image = f"{name}_{video}_{frame}.png"
                     with bad.item(f"{printable(path)}, {image}"):
                         objects = labels["frames"].get(str(frame), ())
                         marked[image] = [_caltech_box(entry, key, lowest) for entry in objects]

@@ -22,7 +22,7 @@ BEYOND = 1.02
 AT_ONCE = 1_000_000
 
 
-def oddities(path: Path, read: Predictions) -> tuple[str, ...]:
+def unusual_boxes(path: Path, read: Predictions) -> tuple[str, ...]:
     """Say what is odd about predictions.
 
     Raises
@@ -167,10 +167,6 @@ ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the gol
 
 def copies(found: Predictions) -> np.ndarray:
     """Find images whose boxes, words and scores are those of an earlier image.
-
-    Parameters
-    ----------
-    found : Predictions
 
     Returns
     -------

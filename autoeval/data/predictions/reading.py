@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autoeval.data.former_names import former_name, stored_name
+from autoeval.data.image_folder import former_name, stored_name
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.box_columns import Predictions
 from autoeval.data.predictions.category_words import find_words, numbering_conflict
 from autoeval.data.predictions.entries import Entries, read_entries
 from autoeval.data.predictions.file_formats import Content, read_columns, read_text_folder
-from autoeval.data.predictions.prediction_checks import oddities, within_images
+from autoeval.data.predictions.prediction_checks import unusual_boxes, within_images
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -285,7 +285,7 @@ def read_predictions(
         read = read.where(read.image >= 0)
     if on_canvas:
         read = within_images(read)
-    return replace(read, problems=read.problems + oddities(path, read))
+    return replace(read, problems=read.problems + unusual_boxes(path, read))
 
 
 def _by_number(entries: Entries) -> bool:

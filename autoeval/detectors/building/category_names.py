@@ -152,12 +152,12 @@ def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
     """
     if not takes_words(model):
         return {}
-    if not asks_in_parts(model):
+    if not takes_words_in_parts(model):
         _check_length(model, categories)
     return {"text": tuple(categories), "custom_entities": True}
 
 
-def asks_in_parts(model: BaseDetector) -> bool:
+def takes_words_in_parts(model: BaseDetector) -> bool:
     """Say whether a model asks for some of its words at a time, which it does image by image."""
     return takes_words(model) and model.test_cfg.get("chunked_size", -1) > 0
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from autoeval.detectors import ops
 from autoeval.detectors.building.aliases import find_config
-from autoeval.detectors.building.constructing import told
+from autoeval.detectors.building.constructing import explained
 from autoeval.errors import InputError
 
 #: What a knowledge distillation's config says of its teacher.
@@ -45,7 +45,7 @@ def unwrap(config: Config) -> None:
     Raises
     ------
     InputError
-        If it follows objects through a film: a tracker has test images and weights of its own kind.
+        If it tracks objects through a video: a tracker has test images and weights of its own.
     """
     model = config.model
     inner, is_pair = model.get("detector"), "semi_test_cfg" in model
@@ -126,7 +126,7 @@ def read_config(
         config = Config.fromfile(path)
         config.merge_from_dict(dict(cfg_options or {}))
     except (Exception, SystemExit) as error:  # the file is a program: it can fail in any way
-        raise InputError(f"Cannot use {path} as a detector's config: {told(error)}") from error
+        raise InputError(f"Cannot use {path} as a detector's config: {explained(error)}") from error
     if not isinstance(config.get("model"), dict):
         raise InputError(f"Cannot use {path} as a detector's config: it has no `model`.")
     unwrap(config)

@@ -1,4 +1,4 @@
-"""Building models, with the errors of mmdet's own constructors told as what they are."""
+"""Building models, with the errors of mmdet's own constructors explained."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def build_model(config: Config) -> BaseDetector:
         model = _mend(revert_sync_batchnorm(MODELS.build(config.model)))
     except Exception as error:  # constructors read files, download, import: they fail in any way
         raise InputError(
-            f"mmdet cannot build the detector of {config.filename}: {told(error)}"
+            f"mmdet cannot build the detector of {config.filename}: {explained(error)}"
         ) from error
     _check(model, config)
     return model
 
 
-def told(error: BaseException) -> str:
+def explained(error: BaseException) -> str:
     """Put an error of a config or a constructor in words, with what to do about it.
 
     Parameters

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from autoeval.detections import Candidates
 from autoeval.detectors.capturing.logits import LOGITS, attached_logits
-from autoeval.detectors.capturing.wrapping import Doubts, wrapped, wrapped_everywhere
+from autoeval.detectors.capturing.wrapping import CaptureFailures, wrapped, wrapped_everywhere
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -119,7 +119,7 @@ class Capture:
         In the order they ran, those of region proposals included.
     features : Tensor of shape (N, C), optional
         Last feature maps of the backbone, averaged.
-    doubts : Doubts
+    failures : CaptureFailures
         What went wrong with following the head.
     """
 
@@ -129,7 +129,7 @@ class Capture:
     scales: list[tuple[float, ...]] = field(default_factory=list)
     suppressions: list[Suppression] = field(default_factory=list)
     features: Tensor | None = None
-    doubts: Doubts = field(default_factory=Doubts)
+    failures: CaptureFailures = field(default_factory=CaptureFailures)
 
     def fields(self, i: int) -> dict[str, Any]:
         """Return the fields of `Evidence` for image i, with the reasons for what is missing."""
@@ -170,7 +170,7 @@ class Capture:
             return self.instances[i][LOGITS].float().cpu().numpy()
         return (
             f"the head of {self.detector} does not tell which class logits a box comes from"
-            f"{self.doubts}"
+            f"{self.failures}"
         )
 
     def _features(self, i: int) -> np.ndarray | str:
@@ -206,7 +206,7 @@ def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
                 wrapped_everywhere(batched_nms, partial(recorded, captured.suppressions))
             )
         if "logits" in wants:
-            stack.enter_context(attached_logits(model, captured.doubts))
+            stack.enter_context(attached_logits(model, captured.failures))
         if "features" in wants:
             hook = model.backbone.register_forward_hook(captured.pool_features)
             stack.callback(hook.remove)

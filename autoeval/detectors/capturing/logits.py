@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from autoeval.detectors.capturing.wrapping import Doubts, wrapped, wrapped_everywhere
+from autoeval.detectors.capturing.wrapping import CaptureFailures, wrapped, wrapped_everywhere
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -24,24 +24,24 @@ Patch = AbstractContextManager[None]
 
 
 @contextmanager
-def attached_logits(model: BaseDetector, doubts: Doubts) -> Iterator[None]:
+def attached_logits(model: BaseDetector, failures: CaptureFailures) -> Iterator[None]:
     """Let the final boxes have a field `LOGITS` (N, K) while the body runs.
 
     Works for heads of the families of Faster R-CNN, YOLOX and RetinaNet (all that run the latter's
     ``_predict_by_feat_single``, such as ATSS, FCOS and RTMDet); the boxes of other heads have no
     such field, nor have those of a head that calls these methods in a way of its own, which
-    ``doubts`` then say. Of a cascade it is the last head that gives the boxes.
+    ``failures`` then say. Of a cascade it is the last head that gives the boxes.
 
     Parameters
     ----------
     model : BaseDetector
         A model of mmdet.
-    doubts : Doubts
+    failures : CaptureFailures
         Receives what went wrong with following a head; its boxes come all the same.
     """
     with ExitStack() as stack:
-        with doubts.around():
-            for patch in _patches(_final_head(model), doubts):
+        with failures.around():
+            for patch in _patches(_final_head(model), failures):
                 stack.enter_context(patch)
         yield
 
@@ -52,7 +52,7 @@ def _final_head(model: BaseDetector) -> nn.Module | None:
     return head[-1] if isinstance(head, nn.ModuleList) else head
 
 
-def _patches(head: nn.Module | None, doubts: Doubts) -> list[Patch]:
+def _patches(head: nn.Module | None, failures: CaptureFailures) -> list[Patch]:
     """Choose by the method that a head runs, which a subclass may have replaced."""
     from mmdet.models.dense_heads.base_dense_head import BaseDenseHead
     from mmdet.models.dense_heads.yolox_head import YOLOXHead
@@ -65,16 +65,16 @@ def _patches(head: nn.Module | None, doubts: Doubts) -> list[Patch]:
     )
     for family, method, follower in families:
         if getattr(type(head), method, None) is getattr(family, method):
-            return follower(head, doubts).patches()
+            return follower(head, failures).patches()
     return []
 
 
 class _Regions:
     """Two-stage heads: ``multiclass_nms`` can tell the numbers of the regions that it keeps."""
 
-    def __init__(self, head: Any, doubts: Doubts) -> None:
+    def __init__(self, head: Any, failures: CaptureFailures) -> None:
         self.head = head
-        self.doubts = doubts
+        self.failures = failures
         self.kept: Tensor | None = None
 
     def patches(self) -> list[Patch]:
@@ -87,7 +87,7 @@ class _Regions:
 
     def keep(self, select: Callable, *args: Any, return_inds: bool = False, **kwargs: Any) -> Any:
         detections, labels, numbers = select(*args, **kwargs, return_inds=True)
-        with self.doubts.around():
+        with self.failures.around():
             scores = kwargs["multi_scores"] if "multi_scores" in kwargs else args[1]
             self.kept = numbers // (scores.size(1) - 1)
         return (detections, labels, numbers) if return_inds else (detections, labels)
@@ -95,7 +95,7 @@ class _Regions:
     def attach(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
         self.kept = None
         results = predict(*args, **kwargs)
-        with self.doubts.around():
+        with self.failures.around():
             scores = kwargs["cls_score"] if "cls_score" in kwargs else args[1]
             kept = scores[:0] if self.kept is None else scores[self.kept]
             results.set_field(kept, LOGITS)
@@ -105,9 +105,9 @@ class _Regions:
 class _Priors:
     """Dense heads: ``filter_scores_and_topk`` tells which priors of a level become candidates."""
 
-    def __init__(self, head: Any, doubts: Doubts) -> None:
+    def __init__(self, head: Any, failures: CaptureFailures) -> None:
         self.head = head
-        self.doubts = doubts
+        self.failures = failures
         self.levels: list[Tensor] = []
         self.kept: list[Tensor] = []
 
@@ -132,7 +132,7 @@ class _Priors:
 
     def attach(self, finish: Callable, *args: Any, **kwargs: Any) -> Any:
         if self.levels:
-            with self.doubts.around():
+            with self.failures.around():
                 results = kwargs["results"] if "results" in kwargs else args[0]
                 channels = self.head.cls_out_channels
                 levels = [_by_prior(level, channels) for level in self.levels]
@@ -144,9 +144,9 @@ class _Priors:
 class _Points:
     """YOLOX: candidates are the points, in their order, whose decoded boxes they have."""
 
-    def __init__(self, head: Any, doubts: Doubts) -> None:
+    def __init__(self, head: Any, failures: CaptureFailures) -> None:
         self.head = head
-        self.doubts = doubts
+        self.failures = failures
         self.points: Iterator[tuple[Tensor, Tensor]] = iter(())
         self.levels: list[Tensor] = []
 
@@ -163,7 +163,7 @@ class _Points:
 
     def decode(self, decode: Callable, *args: Any, **kwargs: Any) -> Tensor:
         boxes = decode(*args, **kwargs)
-        with self.doubts.around():
+        with self.failures.around():
             channels, images = self.head.cls_out_channels, zip(*self.levels, strict=True)
             # No `self` in the generator, which `self` holds: tensors in a cycle are freed late.
             logits = (
@@ -173,7 +173,7 @@ class _Points:
         return boxes
 
     def attach(self, finish: Callable, *args: Any, **kwargs: Any) -> Any:
-        with self.doubts.around():
+        with self.failures.around():
             results = kwargs["results"] if "results" in kwargs else args[0]
             boxes, logits = next(self.points)
             chosen = _rows_among(boxes, results.bboxes)

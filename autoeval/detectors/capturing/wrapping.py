@@ -55,7 +55,7 @@ def _users(function: Callable, n_modules: int) -> list[ModuleType]:
     return [module for module in modules if getattr(module, "__dict__", {}).get(name) is function]
 
 
-class Doubts:
+class CaptureFailures:
     """What went wrong with watching a model, which itself has gone on.
 
     Attributes

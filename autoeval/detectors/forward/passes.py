@@ -243,7 +243,7 @@ def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPass
     warnings.warn(
         f"The backbone {type(model.backbone).__name__} is of a family that cannot be split into "
         "stages: each perturbed pass runs the whole model, which takes longer. "
-        f"{_told(stage_names(passes))}",
+        f"{_named(stage_names(passes))}",
         stacklevel=3,
     )
     return passes
@@ -266,7 +266,7 @@ def _guess(backbone: nn.Module) -> HookPoints | str:
         return str(error)
 
 
-def _told(names: Sequence[str]) -> str:
+def _named(names: Sequence[str]) -> str:
     if not names:
         return "No stages were found in it, so features cannot be dropped."
     return f"Features are dropped at {', '.join(names)}; --stages chooses others."

@@ -49,7 +49,7 @@ class BestThreshold:
             If none is left.
         """
         samples = rows.of_kind(SAMPLE)
-        choices = [_telling(family, samples) for family in self.families]
+        choices = [_informative(family, samples) for family in self.families]
         fits = [Linear(*columns).fit(rows, target) for columns in product(*choices)]
         errors = [float(np.nanmean((fit.predict(samples) - samples[target]) ** 2)) for fit in fits]
         self.fitted_ = fits[int(np.argmin(errors))]
@@ -61,11 +61,11 @@ class BestThreshold:
         return self.fitted_.predict(rows)
 
 
-def _telling(family: Sequence[str], samples: Rows) -> list[str]:
+def _informative(family: Sequence[str], samples: Rows) -> list[str]:
     """Keep the columns that most sample sets have and that vary; a column alone is always kept."""
     if len(family) == 1:
         return list(family)
-    kept = [column for column in family if _tells(samples[column].astype(np.float64))]
+    kept = [column for column in family if _is_informative(samples[column].astype(np.float64))]
     if not kept:
         raise InputError(
             f"Expected sample sets with finite {family[0]} to {family[-1]} that vary "
@@ -74,6 +74,6 @@ def _telling(family: Sequence[str], samples: Rows) -> list[str]:
     return kept
 
 
-def _tells(values: np.ndarray) -> bool:
+def _is_informative(values: np.ndarray) -> bool:
     finite = values[np.isfinite(values)]
     return len(finite) >= (1 - MOST_UNDEFINED) * len(values) and len(np.unique(finite)) > 1

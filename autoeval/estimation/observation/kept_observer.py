@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from autoeval.detections import Candidates, Detections, Evidence
+from autoeval.detections import ARRAYS, BOXES, SEVERAL, Candidates, Detections, Evidence
 from autoeval.estimation.observation.detector_identity import is_identified, kept_with
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.pass_log import PassLog
@@ -59,9 +59,6 @@ def _ends(name: str) -> bool:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % MEAN == 0
 
 
-SEVERAL = ("perturbed", "views")  # as many sets of boxes as there were passes
-BOXES = ("clean", "half_size", "teacher", "candidates", *SEVERAL)
-ARRAYS = ("logits", "features")
 COLUMNS = ("boxes", "scores", "labels")
 Stored = Mapping[str, np.ndarray]
 
@@ -175,11 +172,6 @@ class KeptObserver(Observer[D]):
     A piece counts as long as detector, settings, task and the files of its images are the same.
     What cannot be observed is tried again by `each`, which then raises as any observer does.
     Samples are `FileSamples`.
-
-    Parameters
-    ----------
-    observer : Observer
-    keep : Keeping
     """
 
     def __init__(self, observer: Observer[D], keep: Keeping) -> None:

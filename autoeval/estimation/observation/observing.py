@@ -13,11 +13,11 @@ from tqdm import tqdm
 
 from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.estimation.intervals import N_BLOCKS, RESAMPLED
 from autoeval.estimation.observation.pass_log import FailingImages, Observe, PassLog, Seen
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.estimation.observation.samples import blocks_of_read, read_batches
 from autoeval.estimation.observation.tally import Tally, merged
-from autoeval.estimation.sampling_error import N_BLOCKS, RESAMPLED
 from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metasets.task import Task
 from autoeval.runtime.progress import announced_bar
@@ -114,7 +114,7 @@ class Observer(Generic[D]):
         numbers : iterable of int, optional
             Which of them; all by default.
         log : PassLog, optional
-            Is told what cannot be read, and the time spent.
+            Receives what cannot be read, and the time spent.
 
         Yields
         ------

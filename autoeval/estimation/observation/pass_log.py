@@ -89,7 +89,7 @@ class FailingImages(Generic[Seen]):
     observe : callable
         From images and their names to what the detector leaves of each.
     log : PassLog
-        Is told what fails, and the time spent.
+        Receives what fails, and the time spent.
     """
 
     def __init__(self, observe: Observe[Seen], log: PassLog) -> None:

@@ -27,12 +27,7 @@ MOST_IMAGES = 300  # of a source
 
 
 class Recording:
-    """Samples that remember the labels they gave out, and what the detector said of them.
-
-    Parameters
-    ----------
-    samples : Samples
-    """
+    """Samples that remember the labels they gave out, and what the detector said of them."""
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from autoeval.data.film import time_blocks
 from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.same_files import path_stamp
+from autoeval.data.video import time_blocks
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples
 from autoeval.runtime.threads import Ahead
@@ -19,12 +19,7 @@ NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 
 
 class UnlabelledSamples:
-    """Images as samples without boxes.
-
-    Parameters
-    ----------
-    images : sequence of UnlabelledImage
-    """
+    """Images as samples without boxes."""
 
     def __init__(self, images: Sequence[UnlabelledImage]) -> None:
         self.images = images
@@ -84,7 +79,7 @@ def read_batches(
         Which ones, in which order.
     batch_size : int
     log : PassLog
-        Is told what cannot be read, and the time spent waiting.
+        Receives what cannot be read, and the time spent waiting.
     """
     batch: list[tuple[int, Sample]] = []
     numbers = list(numbers)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.metasets.looking import Examined, load_each
+from autoeval.metasets.inspection import Examined, load_each
 from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task

@@ -23,8 +23,8 @@ def caltech(label, pos, posv=0):
 @pytest.fixture
 def caltech_file(write):
     objects = [caltech("person", [1, 2, 5, 12], [1, 2, 5, 6]), caltech("people", [9, 0, 9, 9])]
-    film = {"nFrame": 65, "frames": {"29": objects, "30": objects, "59": []}}
-    content = {"set06": {"V000": film}, "set07": {"V001": {"nFrame": 20, "frames": {}}}}
+    video = {"nFrame": 65, "frames": {"29": objects, "30": objects, "59": []}}
+    content = {"set06": {"V000": video}, "set07": {"V001": {"nFrame": 20, "frames": {}}}}
     names = [f"images/set06_V000_{k}.png" for k in (28, 29, 30, 59)]
     return write({"annotations.json": json.dumps(content), **dict.fromkeys(names)}) / (
         "annotations.json"

@@ -10,7 +10,7 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detectors.building.configs import deployed_weights, find_config_file, read_config
-from autoeval.detectors.building.constructing import build_model, told
+from autoeval.detectors.building.constructing import build_model, explained
 from autoeval.detectors.building.training_images import trained_on
 from autoeval.errors import InputError
 
@@ -130,7 +130,7 @@ def test_the_weights_of_the_one_that_is_deployed():
 )
 def test_errors_of_constructors_are_told_as_what_they_are(error, message):
     with pytest.raises(InputError, match=message):
-        raise InputError(told(error))
+        raise InputError(explained(error))
 
 
 def test_a_constructor_that_fails_in_its_own_way(tmp_path):

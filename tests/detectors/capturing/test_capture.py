@@ -11,7 +11,7 @@ from autoeval.detectors import Detector, ops
 from autoeval.detectors.altered_images import VIEWS, alter
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.capturing import logits as LOGITS_MODULE
-from autoeval.detectors.capturing.wrapping import Doubts
+from autoeval.detectors.capturing.wrapping import CaptureFailures
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.preprocessing import collate
 
@@ -238,7 +238,7 @@ def broken(*args):
 
 
 def attached_wrongly(self, predict, *args, **kwargs):
-    with self.doubts.around():
+    with self.failures.around():
         broken()
     return predict(*args, **kwargs)
 
@@ -252,10 +252,10 @@ def test_a_head_of_another_kind_has_a_reason(build, images, monkeypatch):
 
 
 def test_memory_that_runs_out_is_no_doubt():
-    doubts = Doubts()
-    with pytest.raises(torch.OutOfMemoryError), doubts.around():
+    failures = CaptureFailures()
+    with pytest.raises(torch.OutOfMemoryError), failures.around():
         raise torch.OutOfMemoryError("CUDA out of memory.")
-    assert doubts.reasons == []
+    assert failures.reasons == []
 
 
 def test_a_pass_leaves_no_tensor_to_the_garbage_collector(detector, images):

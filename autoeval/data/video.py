@@ -1,4 +1,4 @@
-"""Films as images: every so many seconds, or every so many frames."""
+"""Videos as images: every so many seconds, or every so many frames."""
 
 from __future__ import annotations
 
@@ -17,15 +17,11 @@ from autoeval.data.images import UnreadableImageError
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
-FILMS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm", ".wmv"})
+VIDEOS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm", ".wmv"})
 
 
-class Film:
-    """A film, decoded from its beginning, frame after frame, never by a seek that may miss.
-
-    Parameters
-    ----------
-    path : path-like
+class Video:
+    """A video, decoded from its beginning, frame after frame, never by a seek that may miss.
 
     Attributes
     ----------
@@ -59,7 +55,7 @@ class Film:
         Raises
         ------
         UnreadableImageError
-            If the film ends or is damaged before it.
+            If the video ends or is damaged before it.
         """
         with self._lock:
             if index < self._next:
@@ -76,7 +72,7 @@ class Film:
         return {name: value for name, value in vars(self).items() if name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Open the film again."""
+        """Open the video again."""
         vars(self).update(state)
         self._open()
 
@@ -88,14 +84,14 @@ class Film:
         self._next = 0
         if not self._capture.isOpened():
             raise InputError(
-                f"Cannot read the film {printable(self.path)}: no such file, damaged, or of a kind "
-                "that this OpenCV does not decode."
+                f"Cannot read the video {printable(self.path)}: no such file, damaged, or of a "
+                "kind that this OpenCV does not decode."
             )
 
     def _advance(self, index: int) -> None:
         if not self._capture.grab():
             self._next = self.n_frames + 1
-            raise UnreadableImageError(self.path, f"the film ends or is damaged before {index}")
+            raise UnreadableImageError(self.path, f"the video ends or is damaged before {index}")
         self._next += 1
 
     def _count(self) -> int:
@@ -107,39 +103,39 @@ class Film:
 
 
 @dataclass(frozen=True)
-class FilmFrame:
-    """One frame of a film, an image without labels.
+class VideoFrame:
+    """One frame of a video, an image without labels.
 
     Parameters
     ----------
     image_id : str
-        Name of the film, ``#``, and the number of the frame from 0.
-    film : Film
+        Name of the video, ``#``, and the number of the frame from 0.
+    video : Video
     index : int
         Number of the frame from 0.
     time_s : float
-        Seconds from the beginning; NaN where the film does not say how fast it runs.
+        Seconds from the beginning; NaN where the video does not say how fast it runs.
     """
 
     image_id: str
-    film: Film = field(compare=False, repr=False)
+    video: Video = field(compare=False, repr=False)
     index: int
     time_s: float
 
     @property
     def path(self) -> Path:
-        """The film's file."""
-        return self.film.path
+        """The video's file."""
+        return self.video.path
 
     def read(self) -> np.ndarray:
-        """Decode it; see `Film.read`."""
-        return self.film.read(self.index)
+        """Decode it; see `Video.read`."""
+        return self.video.read(self.index)
 
 
-def film_frames(
+def video_frames(
     path: str | os.PathLike[str], every: str | None, name: str | None = None
-) -> tuple[FilmFrame, ...]:
-    """Take frames of a film at equal distances, the first one first.
+) -> tuple[VideoFrame, ...]:
+    """Take frames of a video at equal distances, the first one first.
 
     Parameters
     ----------
@@ -152,33 +148,33 @@ def film_frames(
     Raises
     ------
     InputError
-        If the film cannot be opened or has no frame, `every` is missing or malformed, or it is in
-        seconds and the film does not say how fast it runs.
+        If the video cannot be opened or has no frame, `every` is missing or malformed, or it is in
+        seconds and the video does not say how fast it runs.
     """
     if every is None:
         raise InputError(
-            f"{printable(path)} is a film: say with --every which frames to take, such as 2s for "
+            f"{printable(path)} is a video: say with --every which frames to take, such as 2s for "
             "one in two seconds or 10 for every tenth."
         )
-    film = Film(path)
-    name = name or printable(film.path.name)
+    video = Video(path)
+    name = name or printable(video.path.name)
     frames = tuple(
-        FilmFrame(f"{name}#{index}", film, index, index / film.fps)
-        for index in _indices(film, _step(film, every))
+        VideoFrame(f"{name}#{index}", video, index, index / video.fps)
+        for index in _indices(video, _step(video, every))
     )
     if not frames:
-        raise InputError(f"The film {printable(path)} has no frame.")
+        raise InputError(f"The video {printable(path)} has no frame.")
     return frames
 
 
-def _step(film: Film, every: str) -> float:
+def _step(video: Video, every: str) -> float:
     found = re.fullmatch(r"(\d+)|(\d+(?:\.\d*)?|\.\d+)\s*s", every.strip())
     step = 0.0
     if found:
-        step = float(found[1]) if found[1] else float(found[2]) * film.fps
+        step = float(found[1]) if found[1] else float(found[2]) * video.fps
     if step != step:
         raise InputError(
-            f"The film {printable(film.path)} does not say how many frames a second it has: give "
+            f"The video {printable(video.path)} does not say how many frames a second it has: give "
             "--every as a number of frames, such as 30."
         )
     if step <= 0:
@@ -189,8 +185,8 @@ def _step(film: Film, every: str) -> float:
     return max(step, 1.0)
 
 
-def _indices(film: Film, step: float) -> list[int]:
-    return [round(k * step) for k in range(math.ceil(film.n_frames / step))]
+def _indices(video: Video, step: float) -> list[int]:
+    return [round(k * step) for k in range(math.ceil(video.n_frames / step))]
 
 
 SECONDS = 30.0
@@ -199,15 +195,15 @@ SECONDS = 30.0
 def time_blocks(images: Iterable[object], *, seconds: float = SECONDS) -> np.ndarray:
     """Return the number of the block of time that each image belongs to.
 
-    Neighbouring frames of a film show the same things, so a set of them tells less than as many
+    Neighbouring frames of a video show the same things, so a set of them tells less than as many
     independent images would. Drawing whole blocks again in place of images accounts for that, where
     a block lasts longer than what is seen stays in view (Künsch 1989, the block bootstrap).
 
     Parameters
     ----------
     images : iterable
-        Frames of films (`FilmFrame`) and other images; each of the others is a block of its own. A
-        film that does not say how fast it runs is one block.
+        Frames of videos (`VideoFrame`) and other images; each of the others is a block of its own.
+        A video that does not say how fast it runs is one block.
     seconds : float
         Length of a block. The default is a convention: longer than traffic or passers-by stay in
         view of most cameras.
@@ -227,5 +223,5 @@ def _key(image: object, seconds: float) -> object:
     time_s = getattr(image, "time_s", None)
     if time_s is None:
         return id(image)
-    film = getattr(image, "path", None)
-    return film, math.floor(time_s / seconds) if math.isfinite(time_s) else 0
+    video = getattr(image, "path", None)
+    return video, math.floor(time_s / seconds) if math.isfinite(time_s) else 0

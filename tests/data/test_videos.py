@@ -4,10 +4,10 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.data.film import Film, film_frames, time_blocks
 from autoeval.data.find_images import find_images
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.images import UnreadableImageError
+from autoeval.data.video import Video, time_blocks, video_frames
 from autoeval.errors import InputError
 
 FPS, N = 10, 50
@@ -18,9 +18,9 @@ def grey(frame):
 
 
 @pytest.fixture
-def film(tmp_path):
-    """A film of 5 seconds, each frame a little brighter than the one before."""
-    path = tmp_path / "film.mp4"
+def video(tmp_path):
+    """A video of 5 seconds, each frame a little brighter than the one before."""
+    path = tmp_path / "video.mp4"
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"mp4v"), FPS, (64, 48))
     for k in range(N):
         writer.write(np.full((48, 64, 3), 5 * k, np.uint8))
@@ -35,37 +35,37 @@ def film(tmp_path):
         ("0.5 s", list(range(0, 50, 5))),
         (".25s", [0, 2, 5, 8, 10, 12, 15, 18, 20, 22, 25, 28, 30, 32, 35, 38, 40, 42, 45, 48]),
         ("20", [0, 20, 40]),
-        ("0.001s", list(range(50))),  # not finer than the film
+        ("0.001s", list(range(50))),  # not finer than the video
         ("9s", [0]),
     ],
 )
-def test_frames_at_equal_distances(film, every, indices):
-    frames = film_frames(film, every)
+def test_frames_at_equal_distances(video, every, indices):
+    frames = video_frames(video, every)
     assert [frame.index for frame in frames] == indices
     assert [frame.time_s for frame in frames] == [k / FPS for k in indices]
-    assert frames[-1].image_id == f"film.mp4#{indices[-1]}"
+    assert frames[-1].image_id == f"video.mp4#{indices[-1]}"
 
 
-def test_a_frame_is_the_same_in_whatever_order_it_is_read(film):
-    frames = film_frames(film, "7")
+def test_a_frame_is_the_same_in_whatever_order_it_is_read(video):
+    frames = video_frames(video, "7")
     forward = [frame.read() for frame in frames]
     for image, frame in zip(reversed(forward), reversed(frames), strict=True):
         np.testing.assert_array_equal(frame.read(), image)
 
 
-def test_brightness_tells_that_the_right_frames_were_taken(film):
-    for frame in film_frames(film, "1s"):
+def test_brightness_tells_that_the_right_frames_were_taken(video):
+    for frame in video_frames(video, "1s"):
         assert abs(grey(frame.read()) - 5 * frame.index) <= 4
 
 
-def test_a_film_travels_between_processes(film):
-    frame = film_frames(film, "2s")[1]
+def test_a_video_travels_between_processes(video):
+    frame = video_frames(video, "2s")[1]
     expected = frame.read()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(frame)).read(), expected)
 
 
-def test_a_film_that_ends_too_early_says_so_and_can_still_be_read(film):
-    whole = Film(film)
+def test_a_video_that_ends_too_early_says_so_and_can_still_be_read(video):
+    whole = Video(video)
     with pytest.raises(UnreadableImageError, match="ends or is damaged before 70"):
         whole.read(70)
     assert abs(grey(whole.read(10)) - 50) <= 4
@@ -74,36 +74,36 @@ def test_a_film_that_ends_too_early_says_so_and_can_still_be_read(film):
 @pytest.mark.parametrize(
     ("every", "message"),
     [
-        (None, "is a film: say with --every"),
+        (None, "is a video: say with --every"),
         ("0", "Expected --every as seconds"),
         ("0s", "Expected --every as seconds"),
         ("-1s", "Expected --every as seconds"),
         ("2 minutes", "Expected --every as seconds"),
     ],
 )
-def test_bad_steps(film, every, message):
+def test_bad_steps(video, every, message):
     with pytest.raises(InputError, match=message):
-        find_images(film, every=every)
+        find_images(video, every=every)
 
 
-def test_what_is_no_film(tmp_path):
-    (tmp_path / "film.mp4").write_bytes(b"text")
-    with pytest.raises(InputError, match=r"Cannot read the film .*film\.mp4"):
-        find_images(tmp_path / "film.mp4", every="2s")
+def test_what_is_no_video(tmp_path):
+    (tmp_path / "video.mp4").write_bytes(b"text")
+    with pytest.raises(InputError, match=r"Cannot read the video .*video\.mp4"):
+        find_images(tmp_path / "video.mp4", every="2s")
 
 
-def test_a_film_without_a_speed_is_taken_by_number(film, monkeypatch):
+def test_a_video_without_a_speed_is_taken_by_number(video, monkeypatch):
     monkeypatch.setattr(cv2, "CAP_PROP_FPS", -1)  # OpenCV gives 0 for what it does not know
-    frames = film_frames(film, "20")
+    frames = video_frames(video, "20")
     assert [frame.index for frame in frames] == [0, 20, 40] and frames[1].time_s != frames[1].time_s
     assert time_blocks(frames).tolist() == [0, 0, 0]
     with pytest.raises(InputError, match="how many frames a second"):
-        film_frames(film, "2s")
+        video_frames(video, "2s")
 
 
-def test_blocks_of_time(film, tmp_path):
-    frames = film_frames(film, "1s")
-    other = film_frames(film, "1s", "copy")
+def test_blocks_of_time(video, tmp_path):
+    frames = video_frames(video, "1s")
+    other = video_frames(video, "1s", "copy")
     still = ImageFile("a", tmp_path / "a.jpg"), ImageFile("b", tmp_path / "b.jpg")
     blocks = time_blocks([*frames, *still], seconds=2)
     assert blocks.tolist() == [0, 0, 1, 1, 2, 3, 4]
