@@ -124,44 +124,59 @@ class ScoreCalibration:
 
 
 def fit_boxes(
-    scores: np.ndarray, matched: np.ndarray, prior: CalibrationPrior, n_pairs: int
+    scores: Sequence[np.ndarray],
+    matched: Sequence[np.ndarray],
+    prior: CalibrationPrior,
+    n_pairs: Sequence[int],
 ) -> np.ndarray:
-    """Estimate the coefficients of `ScoreCalibration.boxes`.
+    """Estimate the coefficients of `ScoreCalibration.boxes` from one or more labelled sites.
 
-    Penalised maximum likelihood gives those of the labelled sites, of which every one has its own;
-    the fewer these are, the closer is the estimate to the mean over detectors.
+    Each site has coefficients of its own, by penalised maximum likelihood, so that none counts for
+    more because it holds more boxes. The fewer the sites, the closer is the detector to the mean
+    over detectors.
 
     Parameters
     ----------
-    scores : ndarray of shape (N,)
-    matched : ndarray of shape (L, N), bool
+    scores : sequence of ndarray of shape (N,)
+        Of the boxes of each site; a site without boxes says nothing.
+    matched : sequence of ndarray of shape (L, N), bool
         True positives.
     prior : CalibrationPrior
-    n_pairs : int
-        Pairs of site and category that the boxes are of.
+    n_pairs : sequence of int
+        Pairs of site and category that the boxes of each site are of, the weight of the site.
     """
-    if len(scores) > MOST_BOXES:
-        chosen = np.random.default_rng(0).choice(len(scores), MOST_BOXES, replace=False)
-        scores, matched = scores[chosen], matched[:, chosen]
-    terms, levels = _terms(scores), zip(matched, prior.boxes, strict=True)
-    return np.array([_fit(terms, hit, usual, n_pairs, _logistic) for hit, usual in levels])
+    sites = []
+    for own, hits in zip(scores, matched, strict=True):
+        if len(own) > MOST_BOXES:
+            chosen = np.random.default_rng(0).choice(len(own), MOST_BOXES, replace=False)
+            own, hits = own[chosen], hits[:, chosen]
+        sites.append((_terms(own), hits))
+    return np.array(
+        [
+            _fit([(terms, hits[k]) for terms, hits in sites], usual, n_pairs, _logistic)
+            for k, usual in enumerate(prior.boxes)
+        ]
+    )
 
 
 def fit_missed(
-    terms: np.ndarray, missed: np.ndarray, prior: CalibrationPrior, n_pairs: int
+    terms: Sequence[np.ndarray],
+    missed: Sequence[np.ndarray],
+    prior: CalibrationPrior,
+    n_pairs: Sequence[int],
 ) -> np.ndarray:
     """Estimate the coefficients of `ScoreCalibration.missed`; see `fit_boxes`.
 
     Parameters
     ----------
-    terms : ndarray of shape (3, M)
-        See `image_terms`.
-    missed : ndarray of shape (M,)
+    terms : sequence of ndarray of shape (3, M)
+        Of the images of each site; see `image_terms`.
+    missed : sequence of ndarray of shape (M,)
         False negatives of each image.
     prior, n_pairs
         See `fit_boxes`.
     """
-    return _fit(terms, missed, prior.missed, n_pairs, _poisson)
+    return _fit(list(zip(terms, missed, strict=True)), prior.missed, n_pairs, _poisson)
 
 
 def image_terms(probabilities: np.ndarray, image: np.ndarray, n_images: int) -> np.ndarray:
@@ -177,9 +192,24 @@ def _terms(scores: np.ndarray) -> np.ndarray:
 
 
 def _fit(
+    sites: Sequence[tuple[np.ndarray, np.ndarray]],
+    usual: Usual,
+    n_pairs: Sequence[int],
+    family: Family,
+) -> np.ndarray:
+    """Estimate a detector's coefficients from the mean of those of its sites."""
+    known = [(site, n) for site, n in zip(sites, n_pairs, strict=True) if len(site[1])]
+    if not known:
+        return usual.mean
+    weights = [n for _, n in known]
+    each = [_fit_site(*site, usual, n, family) for site, n in known]
+    return usual.of_detector(np.average(each, axis=0, weights=weights), sum(weights))
+
+
+def _fit_site(
     terms: np.ndarray, y: np.ndarray, usual: Usual, n_pairs: int, family: Family
 ) -> np.ndarray:
-    """Fit a generalised linear model to sites, and estimate that of their detector."""
+    """Fit a generalised linear model to one site."""
     precision = np.linalg.inv(usual.detectors + usual.sites / n_pairs)
 
     def loss(own: np.ndarray) -> tuple[float, np.ndarray]:
@@ -191,7 +221,7 @@ def _fit(
         return (terms * family(own @ terms, y)[2]) @ terms.T + precision
 
     found = minimize(loss, usual.mean, jac=True, hess=curvature, method="trust-exact")
-    return usual.of_detector(found.x, n_pairs)
+    return np.asarray(found.x)
 
 
 def _logistic(odds: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

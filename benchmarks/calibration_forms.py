@@ -151,8 +151,8 @@ def missed_objects(of: TrainingSet, p: np.ndarray) -> ScoreCalibration:
         hits = np.bincount(ranking.image, ranking.hits[0], minlength=len(shown))
         terms.append(image_terms(p[rows], image, len(shown))[:, shown])
         missed.append(np.maximum(ranking.n_true - hits, 0)[shown])
-    counts = np.concatenate(missed)
-    fitted = fit_missed(np.concatenate(terms, axis=1), counts, WIDE, sum(of.enough))
+    described, counts = np.concatenate(terms, axis=1), np.concatenate(missed)
+    fitted = fit_missed([described], [counts], WIDE, [sum(of.enough)])
     return replace(WIDE.calibration, missed=fitted)
 
 

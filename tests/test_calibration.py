@@ -67,7 +67,7 @@ def test_missed_objects_by_hand():
 
 def test_many_boxes_of_many_pairs_recover_the_coefficients():
     scores, matched = simulated()
-    found = fit_boxes(scores, matched, prior(of_detectors=4, of_sites=1), n_pairs=1000)
+    found = fit_boxes([scores], [matched], prior(of_detectors=4, of_sites=1), n_pairs=[1000])
     terms = np.stack([np.ones(len(scores)), np.log(scores), -np.log1p(-scores)])
     for fitted, true, logits in zip(found, TRUE, odds(scores), strict=True):
         p = expit(logits)
@@ -81,14 +81,14 @@ def test_images_of_many_pairs_recover_the_missed_objects():
     terms = image_terms(p, image, 5000)
     calibration = ScoreCalibration(TRUE, MISSED)
     expected = calibration.n_missed(p, image, 5000)
-    found = fit_missed(terms, rng.poisson(expected), prior(4, 1), n_pairs=1000)
+    found = fit_missed([terms], [rng.poisson(expected)], prior(4, 1), n_pairs=[1000])
     std = np.sqrt(np.diag(np.linalg.inv((terms * expected) @ terms.T)))
     assert (np.abs(found - MISSED) < 4 * std).all() and (std < 0.2).all()
 
 
 def test_with_a_wide_prior_it_is_logistic_regression():
     scores, matched = simulated(n=2000)
-    found = fit_boxes(scores, matched, prior(1e8, 1e8), n_pairs=1)
+    found = fit_boxes([scores], [matched], prior(1e8, 1e8), n_pairs=[1])
     terms = np.stack([np.log(scores), -np.log1p(-scores)], axis=1)
     for fitted, hits in zip(found, matched, strict=True):
         plain = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000).fit(terms, hits)
@@ -99,9 +99,9 @@ def test_with_a_wide_prior_it_is_logistic_regression():
 
 def test_without_boxes_it_is_the_mean_over_detectors():
     usual = prior(2, 1, mean=(-0.3, 1.4, 1.9))
-    boxes = fit_boxes(np.zeros(0), np.zeros((LEVELS, 0), bool), usual, n_pairs=1)
+    boxes = fit_boxes([np.zeros(0)], [np.zeros((LEVELS, 0), bool)], usual, n_pairs=[1])
     np.testing.assert_allclose(boxes, np.tile([-0.3, 1.4, 1.9], (LEVELS, 1)), atol=1e-6)
-    missed = fit_missed(np.zeros((3, 0)), np.zeros(0), usual, n_pairs=1)
+    missed = fit_missed([np.zeros((3, 0))], [np.zeros(0)], usual, n_pairs=[1])
     np.testing.assert_allclose(missed, [-0.3, 1.4, 1.9], atol=1e-6)
 
 
@@ -112,10 +112,23 @@ def test_boxes_of_one_site_say_less_of_a_detector_than_those_of_many():
         np.testing.assert_allclose(usual.of_detector(np.ones(3), n_pairs), share)
     scores, matched = simulated(n=2000)
     off = [
-        np.abs(fit_boxes(scores, matched, prior(1, 4), n_pairs=n) - [0, 1, 1]).sum()
+        np.abs(fit_boxes([scores], [matched], prior(1, 4), n_pairs=[n]) - [0, 1, 1]).sum()
         for n in (1, 4, 100)
     ]
     assert off[0] < off[1] < off[2]
+
+
+def test_sites_count_by_their_pairs_and_not_by_their_boxes():
+    wide = prior(1e8, 1e-8)
+    large, small = simulated(n=4000), simulated(n=500)
+    small = small[0], np.zeros_like(small[1])  # where hardly a box is right
+    small[1][:, :50] = True
+    alone = [fit_boxes([of[0]], [of[1]], wide, n_pairs=[1]) for of in (large, small)]
+    scores, matched = zip(large, small, strict=True)
+    for weights in ([1, 1], [1, 3]):
+        found = fit_boxes(scores, matched, wide, n_pairs=weights)
+        mean = np.average(alone, axis=0, weights=weights)
+        np.testing.assert_allclose(found, mean, atol=1e-3)
 
 
 def test_to_dict_and_back():

@@ -144,7 +144,11 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
 
 
 def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> Observer:
-    """Make the pass that the options of `add_pass_options` name."""
+    """Make the pass that the options of `add_pass_options` name.
+
+    Raises `InputError` as `pass_settings`; if the task has no seed set of the name given as
+    ``--reference``.
+    """
     from autoeval.estimation.kept_domain import reference_domain
     from autoeval.estimation.observation.observing import Observer
 

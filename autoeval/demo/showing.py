@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light, preset
 from autoeval.estimation.plan_folder import plan_in_folder
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.to_label import EMPTY
 from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.metasets.task import SeedSetFiles, Task
@@ -94,7 +97,8 @@ def show_method(
     )
     estimate = estimator.predict(images=load_image_folder(data / held_back / "images"))
     plan, _ = plan_in_folder(estimator, estimate, folder / "labels", n=sizes.labels, seed=SEED)
-    labelled = estimate_with_labels(plan, data / held_back / "annotations.json")
+    labels = _label(plan, data / held_back / EMPTY, folder / "labels" / EMPTY)
+    labelled = estimate_with_labels(plan, labels)
     (truth,) = _task(data, [held_back]).load_seed_sets()
     samples = SampleSet(truth, own_images(truth))
     true = measure_samples(observer.detector, samples, held_back).compute()["mAP"]
@@ -107,6 +111,16 @@ def show_method(
     write_text(tables, report.text() + "\n")
     pages = [*report.write(folder), tables]
     return f"{written_files(pages)}\n\n{fill(paragraph, 100)}"
+
+
+def _label(plan: LabelPlan, truth: Path, target: Path) -> Path:
+    """Write the true labels of the images that a plan drew, as if somebody had labelled them."""
+    document = json.loads(truth.read_bytes())
+    drawn = {plan.found.images[k].file_name for k in plan.drawn}
+    images = [image for image in document["images"] if image["file_name"] in drawn]
+    ids = {image["id"] for image in images}
+    boxes = [box for box in document["annotations"] if box["image_id"] in ids]
+    return write_json(target, {**document, "images": images, "annotations": boxes}, indent=None)
 
 
 def in_words(site: str, estimate: Estimate, labelled: LabelledEstimate, true: float) -> str:

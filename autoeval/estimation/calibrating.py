@@ -246,30 +246,39 @@ def fit_calibration(
     Boxes of categories that a set does not label at all say nothing.
     """
     scores, matched = [], []
-    n_pairs = max(sum(sum(of.enough) for of in sets), 1)
+    n_pairs = [max(sum(of.enough), 1) for of in sets]
     for of, chosen in zip(sets, images, strict=True):
         hits, ignored = of.matches
         labelled = np.array([ranking.n_true.any() for ranking in of.rankings])
         usable = ~ignored[0] & chosen[of.boxes.clean.image] & labelled[of.boxes.clean.label]
         scores.append(of.boxes.clean.scores[usable])
         matched.append(hits[:, usable])
-    boxes = fit_boxes(np.concatenate(scores), np.concatenate(matched, axis=1), prior, n_pairs)
+    boxes = fit_boxes(scores, matched, prior, n_pairs)
+    described = [
+        _missed(of, chosen, ScoreCalibration(boxes, prior.missed.mean))
+        for of, chosen in zip(sets, images, strict=True)
+    ]
+    terms, missed = zip(*described, strict=True)
+    return ScoreCalibration(boxes, fit_missed(terms, missed, prior, n_pairs))
+
+
+def _missed(
+    of: TrainingSet, chosen: np.ndarray, calibration: ScoreCalibration
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return terms (3, M) and false negatives (M,) of images with labels or likely boxes."""
+    found, p = of.boxes.clean, calibration.at_half(of.boxes.clean.scores)
     terms, missed = [np.zeros((3, 0))], [np.zeros(0)]
-    for of, chosen in zip(sets, images, strict=True):
-        found = of.boxes.clean
-        p = ScoreCalibration(boxes, prior.missed.mean).at_half(found.scores)
-        for k, ranking in enumerate(of.rankings):
-            rows = found.rows_of(k)
-            shown = ranking.n_true > 0
-            if not (shown & chosen).any():
-                continue
-            shown[found.image[rows[p[rows] > FOUND]]] = True
-            hits = np.bincount(ranking.image, ranking.hits[0], minlength=len(shown))
-            used = shown & chosen
-            terms.append(image_terms(p[rows], found.image[rows], len(shown))[:, used])
-            missed.append(np.maximum(ranking.n_true - hits, 0)[used])
-    described, counts = np.concatenate(terms, axis=1), np.concatenate(missed)
-    return ScoreCalibration(boxes, fit_missed(described, counts, prior, n_pairs))
+    for k, ranking in enumerate(of.rankings):
+        rows = found.rows_of(k)
+        shown = ranking.n_true > 0
+        if not (shown & chosen).any():
+            continue
+        shown[found.image[rows[p[rows] > FOUND]]] = True
+        hits = np.bincount(ranking.image, ranking.hits[0], minlength=len(shown))
+        used = shown & chosen
+        terms.append(image_terms(p[rows], found.image[rows], len(shown))[:, used])
+        missed.append(np.maximum(ranking.n_true - hits, 0)[used])
+    return np.concatenate(terms, axis=1), np.concatenate(missed)
 
 
 CALIBRATED, CONFIDENCE = "calibrated", "confidence itself"

@@ -213,14 +213,14 @@ class StabilityAP(Agreement):
 
 @register
 class TeacherAP(Agreement):
-    """Average precision of the clean boxes, the confident boxes of a teacher being the truth.
+    """Average precision of the clean boxes, the confident boxes of the reference detector being the truth.
 
     A small detector that is deployed can so be judged offline by a large one. See `Agreement`; here
     the confidences are those of the teacher.
     """
 
     name = "teacher_ap"
-    meaning = "average precision, the confident boxes of a teacher being true"
+    meaning = "average precision, the confident boxes of the reference detector as the truth"
     features = rising(*at_confidences("teacher_ap"))
     needs = frozenset({"teacher"})
     source = "this project"

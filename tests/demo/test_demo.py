@@ -28,6 +28,8 @@ def test_it_fits_estimates_labels_and_compares(options, tmp_path, monkeypatch, c
     free, labelled = result["estimate"], result["labelled_estimate"]
     assert result["demo"] == [paragraph]
     assert f"estimated at {100 * free['value']:.1f} " in paragraph
+    drawn = json.loads((tmp_path / "labels" / "annotations.json").read_text())
+    assert len(drawn["images"]) == 5 and not any("did not draw" in w for w in labelled["warnings"])
     assert labelled["n_labelled"] == 5 and "labels of 5 of these images" in paragraph
     assert f"the estimate is {100 * labelled['value']:.1f} (90% interval " in paragraph
     truth = json.loads((tmp_path / "data" / "fog" / "annotations.json").read_text())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,10 +10,9 @@ import pandas as pd
 
 from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.praco.praco_measures import aligned
-from autoeval.counting.praco.result import take
+from autoeval.counting.praco.result import Columns, Measured
 
 LOCALISED = ("TP", "FP", "MAE", "precision", "recall", "f1")
-Columns = Mapping[str, np.ndarray]
 HIGHER_IS_BETTER = ("PCCN", *(f"localised {m}" for m in ("TP", "precision", "recall", "f1")))
 
 
@@ -149,7 +147,7 @@ def _micro(part: np.ndarray, whole: np.ndarray) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class PlusPlusResult:
+class PlusPlusResult(Measured):
     """The answers of one model and what follows from them.
 
     Parameters
@@ -176,6 +174,7 @@ class PlusPlusResult:
     localised: pd.DataFrame | None
     mode: str = "paper"
     notes: tuple[str, ...] = ()
+    higher_is_better = HIGHER_IS_BETTER
 
     @cached_property
     def columns(self) -> dict[str, np.ndarray]:
@@ -185,22 +184,9 @@ class PlusPlusResult:
             table = table.join(_localised_by_image(self.localised, table.index))
         return {name: table[name].to_numpy(np.float64) for name in table}
 
-    @property
-    def images(self) -> pd.Index:
-        """Ids of the images."""
-        return self.by_image.index
-
-    def measures(self) -> dict[str, float]:
+    def measure_columns(self, columns: Columns) -> dict[str, float]:
         """Return the measures of `plus_plus`, the localised ones among them."""
-        return plus_plus(self.columns, self.mode)
-
-    def measure(self, rows: np.ndarray) -> dict[str, float]:
-        """Return the measures of the images with the given indices, which may repeat."""
-        return plus_plus(take(self.columns, rows), self.mode)
-
-    def rises(self, measure: str) -> bool:
-        """Return whether a larger value of the measure is a better one."""
-        return measure.startswith(HIGHER_IS_BETTER)
+        return plus_plus(columns, self.mode)
 
     def by_class(self) -> pd.DataFrame:
         """One row a class: images with it, their mean true count and MAE, the count where absent.

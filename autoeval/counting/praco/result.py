@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -29,32 +28,51 @@ PLACES = {
     "localised CntR": "localised recall",
     "localised CntF1": "localised f1",
 }
-HIGHER_IS_BETTER = frozenset(
-    {"PCCN", "CntP", "CntR", "CntF1", OWN_RECALL, *(m for m in PLACES if "Cnt" in m)}
-)
+HIGHER_IS_BETTER = ("PCCN", "CntP", "CntR", "CntF1", OWN_RECALL, *(m for m in PLACES if "Cnt" in m))
 COLUMNS = ("nmn", "near", "error", "precision", "recall", "own_recall", "f1", *PLACES.values())
 
 
-class Measured(Protocol):
-    """Answers of one model that can be measured on any choice of images."""
+class Measured:
+    """Answers of one model that can be measured on any choice of images.
 
-    @property
-    def name(self) -> str:
-        """Of the model."""
-        ...
+    A subclass has ``name``, ``by_image`` (a table), ``columns`` (its values that the measures are
+    made of) and `measure_columns`.
+    """
+
+    name: str
+    by_image: pd.DataFrame
+    higher_is_better: tuple[str, ...]  # how the names of such measures begin
+
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray]:
+        """Values of the images that the measures are made of, shape (N,) each."""
+        raise NotImplementedError
+
+    def measure_columns(self, columns: Columns) -> dict[str, float]:
+        """Return the measures that follow from columns; NaN where nothing defines one."""
+        raise NotImplementedError
 
     @property
     def images(self) -> pd.Index:
         """Ids of the images."""
-        ...
+        return self.by_image.index
+
+    def measures(self) -> dict[str, float]:
+        """Return the measures of all images."""
+        return self.measure_columns(self.columns)
 
     def measure(self, rows: np.ndarray) -> dict[str, float]:
-        """Return the measures of the images with the given indices, which may repeat."""
-        ...
+        """Return the measures of the images with the given indices, which may repeat.
+
+        The mosaics of one upper image stay together; that an image also comes up as the lower one
+        of several mosaics is not accounted for when images are resampled.
+        """
+        chosen = {name: values[rows] for name, values in self.columns.items()}
+        return self.measure_columns(chosen)
 
     def rises(self, measure: str) -> bool:
         """Return whether a larger value of the measure is a better one."""
-        ...
+        return measure.startswith(self.higher_is_better)
 
 
 def intervals_of(result: Measured, *, n_resamples: int = 1000) -> dict[str, MeasureInterval]:
@@ -137,11 +155,6 @@ def image_columns(by_image: pd.DataFrame) -> dict[str, np.ndarray]:
     return {name: by_image[name].to_numpy(np.float64) for name in COLUMNS if name in by_image}
 
 
-def take(columns: Columns, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the values of the images with the given indices."""
-    return {name: values[rows] for name, values in columns.items()}
-
-
 def _mean(values: np.ndarray) -> float:
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
@@ -176,7 +189,7 @@ FORMATS = {
 
 
 @dataclass(eq=False)
-class PracoResult:
+class PracoResult(Measured):
     """The answers of one model and what follows from them.
 
     Parameters
@@ -210,6 +223,7 @@ class PracoResult:
     notes: tuple[str, ...] = ()
     by_image: pd.DataFrame = field(init=False, repr=False)
     measured: pd.DataFrame | None = field(init=False, repr=False, default=None)
+    higher_is_better = HIGHER_IS_BETTER
 
     def __post_init__(self) -> None:
         self.by_image = negative_by_image(self.counts, self.truth, self.mode)
@@ -217,31 +231,14 @@ class PracoResult:
             self.measured = measure_mosaics(self.mosaics, self.truth)
             self.by_image = self.by_image.join(mosaics_by_image(self.measured, self.mode))
 
-    def measures(self) -> dict[str, float]:
-        """Return the measures of the published table; NaN where nothing defines one."""
-        return measure_images(self.columns, self.mode)
-
     @cached_property
     def columns(self) -> dict[str, np.ndarray]:
         """Values of the images that the measures are made of, shape (N,) each."""
         return image_columns(self.by_image)
 
-    @property
-    def images(self) -> pd.Index:
-        """Ids of the images."""
-        return self.by_image.index
-
-    def measure(self, rows: np.ndarray) -> dict[str, float]:
-        """Return the measures of the images with the given indices, which may repeat.
-
-        The mosaics of one upper image stay together; that an image also comes up as the lower one
-        of several mosaics is not accounted for when images are resampled.
-        """
-        return measure_images(take(self.columns, rows), self.mode)
-
-    def rises(self, measure: str) -> bool:
-        """Return whether a larger value of the measure is a better one."""
-        return measure in HIGHER_IS_BETTER
+    def measure_columns(self, columns: Columns) -> dict[str, float]:
+        """Return the measures of the published table; NaN where nothing defines one."""
+        return measure_images(columns, self.mode)
 
     def undefined(self) -> dict[str, int]:
         """Count the cells that could not enter a measure, and those changed on the way there."""
