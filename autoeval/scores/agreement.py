@@ -213,7 +213,7 @@ class StabilityAP(Agreement):
 
 @register
 class TeacherAP(Agreement):
-    """Average precision of the clean boxes, the confident boxes of the reference detector being the truth.
+    """Average precision of the clean boxes, the confident boxes of a reference detector as truth.
 
     A small detector that is deployed can so be judged offline by a large one. See `Agreement`; here
     the confidences are those of the teacher.
