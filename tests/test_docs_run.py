@@ -134,6 +134,7 @@ def test_comparing_from_files(here):
         len(run_block(block("docs/how-to/compare.md", "--compare-predictions"), before=by_hand))
         == 2
     )
+    run_block(block("docs/how-to/compare.md", "--target recall"))
 
 
 def test_monitoring_from_files(here):
