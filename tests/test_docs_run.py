@@ -142,6 +142,7 @@ def test_monitoring_from_files(here):
     shutil.copy("new_predictions.json", "sites/gate.json")
     shutil.copy("val_predictions.json", "val_pred.json")
     assert len(run_block(block("docs/how-to/monitoring.md", "val_pred.json"))) == 2
+    assert len(run_block(block("docs/how-to/monitoring.md", "--alarm-below"))) == 1
 
 
 def test_python_from_files(here, capsys):

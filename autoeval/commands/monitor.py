@@ -3,7 +3,7 @@
 The boxes come from a detector that is run on images, or from results files. Images that an earlier
 run has seen, and files that have not changed, are left alone, so the same command from cron goes
 on where the last one ended. Status 3 means with --fail-on-alarm that a site has changed, for the
-worse or not known to be.
+worse or not known to be, or that its estimate is below --alarm-below.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ from autoeval.commands.run_options import (
     make_executor,
     named_detector,
 )
-from autoeval.commands.site_options import named_categories, site_facts
+from autoeval.commands.site_options import (
+    add_target_options,
+    load_for_target,
+    named_categories,
+    site_facts,
+)
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor
 from autoeval.runtime.shards import Shards
@@ -70,10 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Observe or read what is new, and report on all sites."""
-    from autoeval.estimation.estimator import AccuracyEstimator
-
-    if args.changes is None and (args.fail_on_alarm or args.webhook):
-        raise InputError("--fail-on-alarm and --webhook are about changes: they need --changes.")
+    if args.changes is args.alarm_below is None and (args.fail_on_alarm or args.webhook):
+        raise InputError(
+            "--fail-on-alarm and --webhook are about alarms: they need --changes or --alarm-below."
+        )
     if bool(args.images) == bool(args.predictions):
         raise InputError("Expected either --images ROOT or --predictions PATH.")
     wanted = bool(args.against and args.predictions)
@@ -85,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     watched: Watched | None
     files: dict[str, Path] = {}
     with launched(args) as shards, _quietly(args.quiet) as caught:
-        estimator = AccuracyEstimator.load(args.estimator)
+        estimator = load_for_target(args)
         executor = make_executor(args)
         if args.predictions:  # files are read by one process
             watched = _watch_predictions(args, estimator) if shards.leads else None
@@ -136,11 +141,13 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
     sites.add_argument(
         "--worst", type=int, default=3, metavar="K", help="how many count as worst (%(default)s)"
     )
+    add_target_options(sites, "estimate recall and false alarms an image there, too")
     sites.add_argument(
-        "--score-thr",
+        "--alarm-below",
         type=float,
-        metavar="S",
-        help="estimate recall and false alarms an image at this score threshold, too",
+        metavar="X",
+        help="alarm at a site whose interval lies below it, such as .6; with --by that of its "
+        "latest period",
     )
     sites.add_argument(
         "--site",
@@ -269,7 +276,17 @@ def _plan(args: argparse.Namespace) -> WatchPlan:
         )
     known = {site: name for site, _, name in pairs}
     changes = _changes(args)
-    return WatchPlan(args.by, args.depth, args.worst, args.seed, changes, args.score_thr, known)
+    return WatchPlan(
+        args.by,
+        args.depth,
+        args.worst,
+        args.seed,
+        changes,
+        args.score_thr,
+        known,
+        args.iou,
+        args.alarm_below,
+    )
 
 
 def _changes(args: argparse.Namespace) -> ChangeSettings | None:
@@ -355,7 +372,7 @@ def _candidate(args: argparse.Namespace) -> tuple[pd.DataFrame, tuple[str, ...]]
 
     if not args.against:
         return None
-    current, candidate = load_estimator(args.estimator), load_estimator(args.against)
+    current, candidate = load_for_target(args), load_estimator(args.against)
     categories = named_categories(args.category) or None
     lost: tuple[str, ...] = ()
     if args.predictions:

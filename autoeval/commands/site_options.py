@@ -144,7 +144,7 @@ def add_threshold_options(
     )
 
 
-def add_target_options(group: argparse._ActionsContainer) -> None:
+def add_target_options(group: argparse._ActionsContainer, *beside: str) -> None:
     """Declare what is estimated, where that need not be what was fitted."""
     group.add_argument(
         "--target",
@@ -152,7 +152,7 @@ def add_target_options(group: argparse._ActionsContainer) -> None:
         help="mAP, mAP50, mAP75, or with --score-thr precision, recall or f1 (default: that of the "
         "fit)",
     )
-    add_threshold_options(group)
+    add_threshold_options(group, *beside)
 
 
 def load_for_target(args: argparse.Namespace) -> AccuracyEstimator:

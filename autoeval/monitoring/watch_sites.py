@@ -27,7 +27,7 @@ from autoeval.monitoring.observing.site_images import (
     site_images,
 )
 from autoeval.monitoring.observing.site_pass import Signals, SitePass, observe_sites, site_observer
-from autoeval.monitoring.order.site_table import site_table, with_changes
+from autoeval.monitoring.order.site_table import site_table, with_alarms_below, with_changes
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import AUTO, EXIF, FILE, Clock
 from autoeval.monitoring.times.periods import check_by, time_warnings
@@ -36,7 +36,7 @@ from autoeval.report.tables import counted
 from autoeval.runtime.job import Executor
 from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.shards import Shards
-from autoeval.targets import points_at
+from autoeval.targets import IOUS, OperatingPoint, points_at
 
 NO_SIGNALS = (
     "Predictions without images: sharpness, noise, light and compression are not measured. Most "
@@ -69,6 +69,10 @@ class WatchPlan:
         Threshold at which recall and false alarms are estimated, too.
     known : mapping of str to str
         Source of the fit that a site is.
+    iou : float
+        At which IoU with a labelled object a box over that threshold is a true positive.
+    alarm_below : float, optional
+        Alarm where the interval of the estimate is below it; see `with_alarms_below`.
 
     Raises
     ------
@@ -83,6 +87,8 @@ class WatchPlan:
     changes: ChangeSettings | None = None
     score_thr: float | None = None
     known: Mapping[str, str] = field(default_factory=dict)
+    iou: float = IOUS[0]
+    alarm_below: float | None = None
 
     def __post_init__(self) -> None:
         check_by(self.by)
@@ -90,7 +96,22 @@ class WatchPlan:
             if value is not None and value < 1:
                 raise InputError(f"Expected {name} of 1 or more but got {value}.")
         if self.score_thr is not None:
-            points_at(self.score_thr)  # refuses what is no threshold
+            points_at(self.score_thr, self.iou)  # refuses what is no threshold
+        if self.alarm_below is not None and not 0 < self.alarm_below < 1:
+            raise InputError(
+                f"Expected --alarm-below over 0 and under 1 but got {self.alarm_below:g}."
+            )
+
+    def check(self, estimator: AccuracyEstimator) -> None:
+        """Refuse, before anything is observed, what an estimator cannot give."""
+        needed_passes(estimator)
+        if self.score_thr is not None:
+            estimator.regression_of(points_at(self.score_thr, self.iou)[1])
+        if self.changes and OperatingPoint.of(estimator.target):
+            raise InputError(
+                f"Slopes of change are of average precision, not of {estimator.target}: leave out "
+                "--changes (--alarm-below raises alarms on it), or --target."
+            )
 
 
 def watch_sites(
@@ -140,6 +161,7 @@ def watch_sites(
     InputError
         If the estimator or the store is of another detector, or no image of any site can be read.
     """
+    plan.check(estimator)
     observer = site_observer(estimator, detector, categories=categories, batch_size=batch_size)
     images, vanished = site_images(files, depth=plan.depth)
     work, began = SitePass(observer, clock, signals, load=load), time.time()
@@ -227,6 +249,7 @@ def watch_predictions(
     ...                             categories={"vehicle": ["car", "bus"]})  # doctest: +SKIP
     >>> watched.table.sites[["group", "estimate", "rank"]]  # doctest: +SKIP
     """
+    plan.check(estimator)
     if time_form in (EXIF, FILE):
         raise InputError(
             f"Expected --time as a form of the time in file names, such as %Y%m%d_%H%M%S, but got "
@@ -287,6 +310,7 @@ def _watched(
         k=plan.k,
         seed=plan.seed,
         score_thr=plan.score_thr,
+        iou=plan.iou,
         known=plan.known,
     )
     if not table.names:
@@ -294,6 +318,8 @@ def _watched(
         raise InputError(f"No image of any site can be read: {reasons}")
     if plan.changes:
         table = with_changes(table, site_changes(store, plan.changes, table.level_of))
+    if plan.alarm_below is not None:
+        table = with_alarms_below(table, plan.alarm_below, estimator.target)
     clocks = {str(name): int(n) for name, n in index["taken_from"].value_counts().items()}
     n_new = int((index["observed_s"].astype(float) >= known.began).sum())
     every = (*problems, *_times(index, plan))

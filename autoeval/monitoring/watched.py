@@ -11,7 +11,7 @@ import pandas as pd
 from autoeval.monitoring.order.site_table import SiteTable
 from autoeval.monitoring.times.periods import WHOLE
 
-ALARM = "alarm"
+ALARM, BELOW = "alarm", "below"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,8 @@ class Watched:
         ``change_upper`` (NaN where there is none), ``since`` (time), ``alarm`` (bool),
         ``alarm_at`` (time), ``since_image`` (where there is no time), ``moved`` (which scores
         and signals, in words), ``influential`` (names of the images with the largest part, a tuple)
-        and ``unwatched`` (why no change is estimated).
+        and ``unwatched`` (why no change is estimated); and with a threshold for alarms ``below``
+        (which interval is below it, in words; empty where none is).
     target : str
         What is estimated, such as ``"mAP"``.
     by : str
@@ -50,9 +51,17 @@ class Watched:
 
     @property
     def alarms(self) -> pd.DataFrame:
-        """Rows of the sites that have changed; for the worse where ``change_upper`` is under 0."""
+        """Rows of the sites that have changed, or are below the threshold for alarms.
+
+        Those with a ``change_upper`` under 0 have changed for the worse.
+        """
         sites = self.table.sites
-        return sites[sites[ALARM].astype(bool)] if ALARM in sites else sites.iloc[:0]
+        raised = pd.Series(False, index=sites.index)
+        if ALARM in sites:
+            raised |= sites[ALARM].astype(bool)
+        if BELOW in sites:
+            raised |= sites[BELOW] != ""
+        return sites[raised]
 
     def periods_of(self, group: str) -> pd.DataFrame:
         """Return the rows of a site's periods, in order of time."""

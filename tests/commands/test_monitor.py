@@ -140,12 +140,44 @@ def test_an_estimator_of_another_detector_is_refused(site, capsys):
         (["--worst", "0"], "Expected --worst of 1 or more"),
         (["--depth", "0"], "Expected --depth of 1 or more"),
         (["--changes", "missing.json"], "missing.json"),
-        (["--fail-on-alarm"], "need --changes"),
+        (["--fail-on-alarm"], "need --changes or --alarm-below"),
+        (["--alarm-below", "60"], "Expected --alarm-below over 0 and under 1"),
+        (["--target", "recall"], "name it with --score-thr"),
+        (
+            ["--target", "recall", "--score-thr", ".3", "--changes"],
+            "Slopes of change are of average",
+        ),
+        (["--target", "recall", "--score-thr", ".3", "--site", "gate=s1"], "At a known site mAP"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message, site, capsys):
     assert monitor(site, *options) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_site_with_too_low_a_recall_raises_the_alarm(site, capsys):
+    words = ["--target", "recall", "--score-thr", ".3", "--fail-on-alarm", "--alarm-below"]
+    assert monitor(site, *words, 0.001) == 0  # no interval is below it
+    ends = pd.read_parquet(site / "work" / "groups.parquet").set_index("group")["upper"]
+    assert ends["roof"] == ends.min() and "ALARM" not in capsys.readouterr().out
+    between = float(ends.nsmallest(2).mean())
+    prom = ["--prometheus", site / "autoeval.prom", "--by", "day"]
+    assert monitor(site, *words, between, *prom) == 3
+    shown = capsys.readouterr().out
+    assert "Sites by recall@0.3" in shown and shown.count("ALARM") == 1
+    assert "ALARM: roof recall@0.3 of " in shown
+    assert f" to {100 * ends['roof']:.1f} in 2026-02-02, below {100 * between:.1f}\n" in shown
+    gauges = (site / "autoeval.prom").read_text()
+    assert 'autoeval_site_below{site="roof",target="recall@0.3"} 1' in gauges
+    assert 'autoeval_site_below{site="gate",target="recall@0.3"} 0' in gauges
+
+
+def test_alarms_on_recall_are_refused_where_the_fit_has_no_counts(site, capsys):
+    estimator(site / "estimator.parquet", counts=False)
+    words = ["--target", "recall", "--score-thr", ".3", "--alarm-below", ".5"]
+    assert monitor(site, *words) == 2
+    assert "no counts of boxes by score, which recall@0.3 needs" in capsys.readouterr().err
+    assert not (site / "work").exists()
 
 
 def test_a_store_made_with_other_times_is_refused(site, capsys):

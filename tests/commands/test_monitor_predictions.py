@@ -335,6 +335,27 @@ def test_neither_a_network_nor_opencv_is_imported(site, fitted):
     assert "60 images" in done.stdout or "180 images of 3 sites" in done.stdout
 
 
+def test_a_site_with_too_low_a_recall_raises_the_alarm(site, monitor, fitted, capsys):
+    point = ["--target", "recall", "--score-thr", 0.6]
+    assert monitor(*point, "--json-lines") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    upper = {row["group"]: row["upper"] for row in rows}
+    estimator = AccuracyEstimator.load(fitted).for_target("recall@0.6")
+    expected = estimator.predict(site / "sites" / "roof.json", categories={"thing": WORDS})
+    assert upper["roof"] == pytest.approx(expected.upper, abs=1e-9) == min(upper.values())
+    between = sum(sorted(upper.values())[:2]) / 2
+    assert monitor(*point, "--alarm-below", between, "--fail-on-alarm", "--json-lines") == 3
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["group"]: bool(row["below"]) for row in rows} == {
+        "north/gate": False,
+        "north/yard": False,
+        "roof": True,
+    }
+    assert "false_alarms@0.6" in rows[0] and "recall@0.6" not in rows[0]
+    page = (site / "work" / "report.html").read_text()
+    assert "Below the threshold for alarms: 1" in page
+
+
 def test_a_site_of_the_fit_is_estimated_as_one(monitor, site, fitted, capsys):
     """As `predict(site=...)` does of its file alone; the others as new sites."""
     words = ("--category", "thing 1", "--by", "every:40")

@@ -13,6 +13,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.metasets import Task
+from autoeval.metrics.operating_point import CountCurve
 
 TASK = Task("cars", ("car",), (), {"car": "car"})
 SIZE = 64
@@ -61,8 +62,17 @@ def write_camera(folder, n_images, level, *, seed=0, start=0, at=None):
     return folder
 
 
-def estimator(path=None, name="fake"):
-    """Fit on made-up sites where accuracy goes with the scores."""
+def counted(recall, expected):
+    """Return the counts of 100 objects, of which as many boxes are right at every threshold."""
+    every = np.ones((10, 101), np.float32)
+    curves = {"counts": recall, "expected_counts": expected}
+    return {
+        k: CountCurve(100 * v * every, 100 * every, 100.0).to_bytes() for k, v in curves.items()
+    }
+
+
+def estimator(path=None, name="fake", *, counts=True):
+    """Fit on made-up sites where accuracy and recall go with the scores."""
     rng, rows = np.random.default_rng(3), []
     for k, level in enumerate(np.linspace(0.2, 0.9, 12)):
         scores = {
@@ -85,10 +95,13 @@ def estimator(path=None, name="fake"):
                 mAP=value,
                 mAP50=min(1.0, value + 0.2),
                 mAP75=value,
+                **counted(value, level),
             )
         )
     observer = Observer(detector(name), TASK, light())
     table = pd.DataFrame(rows).assign(transforms="")
+    if not counts:
+        table = table.drop(columns=["counts", "expected_counts"])
     fitted = AccuracyEstimator().fit_rows(
         table, context=observer.context(), calibration=calibration_prior().calibration
     )

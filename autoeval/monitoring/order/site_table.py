@@ -22,7 +22,7 @@ from autoeval.monitoring.times.periods import WHOLE
 from autoeval.regression import PredictionInterval
 from autoeval.scores.calibrated import WEIGHT
 from autoeval.scores.registry import revisions
-from autoeval.targets import points_at
+from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 
 ESTIMATED = ["estimate", "lower", "upper", "raw"]
 DRAWS = 4000
@@ -74,6 +74,7 @@ def site_table(
     k: int = 3,
     seed: int = 0,
     score_thr: float | None = None,
+    iou: float = IOUS[0],
     known: Mapping[str, str] | None = None,
 ) -> SiteTable:
     """Estimate the accuracy at every site of a store, and put the sites in order.
@@ -82,7 +83,7 @@ def site_table(
     ----------
     store : RecordStore
     estimator : AccuracyEstimator
-        Of the method ``bayes``.
+        Of the method ``bayes``, for the target by which sites are put in order.
     categories : sequence of str
         Which the labels of the records index; expected at every site.
     backbone : str
@@ -97,7 +98,10 @@ def site_table(
         Of the draws behind the probabilities.
     score_thr : float, optional
         Estimate recall and false alarms an image there, too: columns ``recall@0.3``,
-        ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``.
+        ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``; recall not where it is
+        the target, as ``estimate`` is it.
+    iou : float
+        At which IoU with a labelled object a box is a true positive there.
     known : mapping of str to str, optional
         Source of the fit that a site is; see `NewSites`. Recall and false alarms do not use it.
 
@@ -110,7 +114,7 @@ def site_table(
     _check_known(estimator, known)
     regression = estimator.regression_
     assert isinstance(regression, BayesianRegression)
-    points = () if score_thr is None else points_at(score_thr)[:2]
+    points = () if score_thr is None else points_at(score_thr, iou)[:2]
     regressions = [estimator.regression_of(name) for name in points]
     features = tuple(
         dict.fromkeys(name for of in (regression, *regressions) for name in of.features_)
@@ -137,7 +141,8 @@ def site_table(
     order = {"rank": ranks(drawn.mean(axis=0)), "p_worst": among_worst(drawn, k)}
     rows = rows.join(estimates).join(pd.DataFrame(order, index=whole.index))
     if score_thr is not None:
-        rows = rows.join(_at_threshold(regressions, seen, points, unseen or {}))
+        beside = _at_threshold(regressions, seen, points, unseen or {})
+        rows = rows.join(beside if estimator.target != points[1] else beside.iloc[:, -1])
     rows = rows.assign(warnings=rows["warnings"].fillna(""))
     return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of)
 
@@ -151,7 +156,38 @@ def with_changes(table: SiteTable, changes: pd.DataFrame) -> SiteTable:
     return replace(table, rows=rows)
 
 
+def with_alarms_below(table: SiteTable, threshold: float, target: str) -> SiteTable:
+    """Note at which sites the interval of the latest period lies below a threshold.
+
+    The column ``below`` has the reason in words, empty at all others. Without periods the whole
+    site counts. The upper end of a 90 % interval is too low at one in twenty sites.
+
+    Parameters
+    ----------
+    threshold : float
+        In [0, 1].
+    target : str
+        What is estimated.
+    """
+    text = find_target(target).text
+    rows, whole = table.rows, table.rows["period"] == WHOLE
+    seen = rows[rows["n_images"] > 0].assign(part=~whole)
+    latest = seen.sort_values(["part", "first", "period"], kind="stable").groupby("group").tail(1)
+    below = {}
+    for row in latest[latest["upper"] < threshold].to_dict("records"):
+        period = f" in {row['period']}" if row["part"] else ""
+        interval = f"{text(row['lower'])} to {text(row['upper'])}"
+        below[row["group"]] = f"{target} of {interval}{period}, below {text(threshold)}"
+    reasons = rows["group"].where(whole).map(below).fillna("")
+    return replace(table, rows=rows.assign(below=reasons))
+
+
 def _check_known(estimator: AccuracyEstimator, known: Mapping[str, str]) -> None:
+    if known and OperatingPoint.of(estimator.target):
+        raise InputError(
+            f"At a known site mAP, mAP50 and mAP75 are estimated, not {estimator.target}: leave "
+            "out either --site or --target."
+        )
     if known and CALIBRATIONS in estimator.context_:
         raise InputError(
             "A joined fit calibrates each of its sites by itself, which a monitor does not: leave "
@@ -213,6 +249,7 @@ def _warnings(
         n_images=int(row["n_images"]),
         skipped_share=0.0,
         backbone=backbone,
+        doubtful=find_target(regression.target).doubtful,
     )
     missing = unseen_warning(unseen.get(str(row["group"]), 0.0))
     return "; ".join((*outside_range(interval), *missing, *found))

@@ -14,7 +14,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.monitoring.order.site_table import FALSE_ALARMS
-from autoeval.monitoring.watched import Watched
+from autoeval.monitoring.watched import BELOW, Watched
 from autoeval.runtime.files import write_json
 
 SENT = "alarms_sent.json"
@@ -28,6 +28,7 @@ SENT_COLUMNS = (
     "since_image",
     "alarm_at",
     "moved",
+    "below",
 )
 LEFT_OUT = {"digest"}
 TIMEOUT_S = 10.0
@@ -128,6 +129,7 @@ GAUGES = {
     "change_lower": ("change_lower", "Lower end of its interval."),
     "change_upper": ("change_upper", "Upper end of its interval."),
     "alarm": ("alarm", "1 where the site has changed: worse if change_upper is below 0."),
+    "below": ("below", "1 where the interval of the estimate is below --alarm-below."),
 }
 PREFIX = "autoeval_site_"
 
@@ -139,6 +141,8 @@ def prometheus_text(sites: pd.DataFrame, *, target: str, finished_s: float) -> s
         "# TYPE autoeval_monitor_finished_seconds gauge",
         f"autoeval_monitor_finished_seconds {finished_s:.3f}",
     ]
+    if BELOW in sites:
+        sites = sites.assign(below=sites[BELOW] != "")
     for column, (name, meaning) in GAUGES.items():
         if column in sites:
             lines += [f"# HELP {PREFIX}{name} {meaning}", f"# TYPE {PREFIX}{name} gauge"]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from autoeval.monitoring.order.site_table import FALSE_ALARMS
 from autoeval.monitoring.times.periods import FORMS
-from autoeval.monitoring.watched import ALARM, Watched
+from autoeval.monitoring.watched import ALARM, BELOW, Watched
 from autoeval.report.interactive import Board, BoardItem
 from autoeval.report.tables import counted
 from autoeval.targets import Target, find_target
@@ -54,11 +54,17 @@ def change_text(row: Mapping[str, Any], target: Target) -> str:
     return f"{size}{since}"
 
 
+def alarm_text(row: Mapping[str, Any], target: Target) -> str:
+    """Describe the alarms of a site: that it has changed, that its estimate is too low."""
+    changed = change_text(row, target) if row.get(ALARM) else ""
+    return "; ".join(filter(None, (row.get(BELOW), changed)))
+
+
 def at_threshold(row: Mapping[str, Any]) -> Iterator[str]:
     """Yield recall and false alarms, where they are estimated at a threshold."""
     for name in (name for name in row if name.startswith(FALSE_ALARMS)):
         recall = f"recall@{name.removeprefix(FALSE_ALARMS)}"
-        if not pd.isna(row[recall]):
+        if not pd.isna(row.get(recall)):
             ends = (row[f"{recall}{end}"] for end in ("_lower", "_upper"))
             text = find_target(recall).text
             yield f"{recall} {text(row[recall])}, interval {' to '.join(map(text, ends))}"
@@ -72,14 +78,13 @@ def _item(
     at, lower, upper = (target.scale * row[name] for name in ("estimate", "lower", "upper"))
     periods = watched.periods_of(str(row["group"])).tail(most)
     values = (target.scale * periods["estimate"]).tolist()
-    alarm = change_text(row, target) if row.get(ALARM) else ""
     return BoardItem(
         str(row["group"]),
         at,
         lower,
         upper,
         note=_note(row, watched.table.k),
-        alarm=alarm,
+        alarm=alarm_text(row, target),
         facts=list(_facts(row, watched, target)),
         series=list(zip(periods["period"], values, strict=True)),
         marks=_marks(row, watched.by, periods),

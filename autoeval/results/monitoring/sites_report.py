@@ -11,14 +11,14 @@ import pandas as pd
 
 from autoeval.data.wording import listed
 from autoeval.monitoring.order.site_table import FALSE_ALARMS
-from autoeval.monitoring.watched import Watched
+from autoeval.monitoring.watched import ALARM, BELOW, Watched
 from autoeval.report.interactive import Board
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.report.tables import counted, format_cells, to_terminal
 from autoeval.results.estimate.about import About
 from autoeval.results.monitoring.new_alarms import plain_rows
-from autoeval.results.monitoring.site_board import change_text
+from autoeval.results.monitoring.site_board import alarm_text, change_text
 from autoeval.targets import find_target
 
 SHOWN = 12
@@ -108,7 +108,7 @@ class CandidateAtSites(Section):
 
 @dataclass(frozen=True)
 class Alarms(Section):
-    """Sites that have changed, for the worse or not known to be."""
+    """Sites that have changed, for the worse or not known to be, or are below a threshold."""
 
     watched: Watched
 
@@ -116,16 +116,21 @@ class Alarms(Section):
         """Return one sentence an alarm."""
         target = find_target(self.watched.target)
         return [
-            f"{row['group']} {change_text(row, target)}"
+            f"{row['group']} {alarm_text(row, target)}"
             + (f"; moved: {row['moved']}" if row.get("moved") else "")
             for row in self.watched.alarms.to_dict("records")
         ]
 
     def show(self, page: Page) -> None:
         """Add a box that lists them; nothing where there are none."""
-        worse = int((self.watched.alarms["change_upper"] < 0).sum()) if self.lines() else 0
-        title = f"Changed: {len(self.lines())}, known to be worse: {worse}"
-        page.add_warnings(self.lines(), title)
+        alarms, title = self.watched.alarms, []
+        if BELOW in alarms:
+            title.append(f"Below the threshold for alarms: {(alarms[BELOW] != '').sum()}")
+        if ALARM in alarms:
+            changed = alarms[alarms[ALARM].astype(bool)]
+            worse = (changed["change_upper"] < 0).sum()
+            title.append(f"Changed: {len(changed)}, known to be worse: {worse}")
+        page.add_warnings(self.lines(), "; ".join(title))
 
     def text(self) -> str:
         """Return one line an alarm."""
@@ -270,8 +275,9 @@ def _at_threshold(row: Mapping[str, Any]) -> dict[str, str]:
     shown = {}
     for name in (name for name in row if name.startswith(FALSE_ALARMS)):
         recall = f"recall@{name.removeprefix(FALSE_ALARMS)}"
-        known = not pd.isna(row[recall])
-        shown[recall] = find_target(recall).text(row[recall]) if known else "–"
+        if recall in row:
+            known = not pd.isna(row[recall])
+            shown[recall] = find_target(recall).text(row[recall]) if known else "–"
         shown["false alarms an image"] = "–" if pd.isna(row[name]) else f"{row[name]:.2f}"
     return shown
 
