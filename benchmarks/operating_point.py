@@ -6,7 +6,8 @@
     python -m benchmarks.operating_point thresholds DATA NAME=PREDICTIONS ...
 
 `table` takes true and expected values of the panel's labelled sets at several thresholds (DATA and
-PREDICTIONS as in ``benchmarks/panel.py``) and writes ``meta_sets/panel/operating_points.csv``.
+PREDICTIONS as in ``benchmarks/panel.py``) and puts them into
+``meta_sets/panel/operating_points.csv``.
 `prior` fits ``configs/operating_point_prior.json`` on them. `evaluate` fits it for each detector on
 the others, without a quarter of the families in turn, and prints the errors there. `thresholds`
 compares the score threshold that is chosen at each site, without labels and with 20, with that of
@@ -82,7 +83,9 @@ def main() -> None:
     if args.command == "table":
         named = [of.partition("=") for of in args.detectors]
         parts = [pairs_of(name, args.data, Path(folder)) for name, _, folder in tqdm(named)]
-        pd.concat(parts).to_csv(TABLE, index=False, float_format="%.4f")
+        known = pd.read_csv(TABLE)
+        known = known[~known["detector"].isin([name for name, _, _ in named])]
+        pd.concat([known, *parts]).to_csv(TABLE, index=False, float_format="%.4f")
     elif args.command == "prior":
         rows = pd.read_csv(TABLE)
         content = [

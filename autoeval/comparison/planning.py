@@ -59,7 +59,7 @@ def plan_difference(
     common, warnings = on_common_ground(fits, sites)
     (first, one), (second, other) = fits.items()
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
-    against = other.plan_labels(estimates[second], n=n, seed=seed, frames=frames)
+    against = other.plan_labels(estimates[second], n=n, seed=seed, frames=frames, everywhere=True)
 
     def spread(plan: LabelPlan) -> LabelPlan:
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
@@ -73,6 +73,7 @@ def plan_difference(
         change=spread,
         seed=seed,
         frames=frames,
+        everywhere=True,
     )
     a, b = (Side.of(name, fits[name], site) for name, site in common.items())
     return plan, written, outlook_of(a, b, one.target, one.level, plan)

@@ -342,6 +342,7 @@ class AccuracyEstimator(EstimatorPasses):
         frames: int | None = None,
         pseudo_labels: PathLike | None = None,
         pseudo_words: Mapping[str, str] | None = None,
+        everywhere: bool = False,
     ) -> LabelPlan:
         """Draw images to label, of those that were estimated; see `plan_site`.
 
@@ -349,7 +350,7 @@ class AccuracyEstimator(EstimatorPasses):
         ----------
         estimate : Estimate
             From `predict`, with its site.
-        n, seed, frames, pseudo_labels, pseudo_words
+        n, seed, frames, pseudo_labels, pseudo_words, everywhere
             See `autoeval.estimation.labelling.plan_site`.
 
         Raises
@@ -372,6 +373,7 @@ class AccuracyEstimator(EstimatorPasses):
             frames=frames,
             pseudo_labels=pseudo_labels,
             pseudo_words=pseudo_words,
+            everywhere=everywhere,
             detector=estimate.site.detector,
             point=points[0] if points else None,
         )

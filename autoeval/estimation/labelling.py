@@ -171,8 +171,9 @@ def plan_site(
     pseudo_words: Mapping[str, str] | None = None,
     detector: str = "",
     point: OperatingPoint | None = None,
+    everywhere: bool = False,
 ) -> LabelPlan:
-    """Draw images of a site to label.
+    """Draw images of a site to label; for precision of those with a box over the threshold.
 
     Parameters
     ----------
@@ -201,6 +202,8 @@ def plan_site(
         Fingerprint; by default one of the boxes.
     point : OperatingPoint, optional
         Threshold at which precision, recall and F1 are wanted, too.
+    everywhere : bool
+        For precision, too, draw from all images.
 
     Raises
     ------
@@ -217,7 +220,10 @@ def plan_site(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
             "20 labelled images with 10 boxes of a category, or more."
         )
-    pool = _pool(site, assistance, priors, target)
+    pool, own = _pool(site, assistance, priors, target), OperatingPoint.of(target)
+    if own and own.measure == "precision" and not everywhere:
+        pool = pool.with_boxes_over(own.score_thr)
+        n = min(n, len(pool))
     known = {image.image_id for image in pool.found.images}
     images: Sequence[Any] = [image for image in site.images if image.image_id in known]
     named: Sequence[Any] = images or pool.found.images

@@ -66,7 +66,18 @@ def labelled_curve(
     words: Mapping[str, str] | None = None,
     planned: bool = True,
 ) -> pd.DataFrame:
-    """Estimate the curve of a site from the labels of a plan, by the difference estimator."""
+    """Estimate the curve of a site from the labels of a plan, by the difference estimator.
+
+    Raises
+    ------
+    InputError
+        If the plan is for precision, as such do not measure recall.
+    """
+    if not plan.measures("recall"):
+        raise InputError(
+            f"This plan is for {plan.target}, which does not depend on all images: plan for recall "
+            "or F1 to choose a threshold."
+        )
     points = [of for of in _points(plan.iou) if (plan.found.scores > of.score_thr).any()]
     found = estimate_targets(plan, labels, [str(of) for of in points], words=words, planned=planned)
 

@@ -96,6 +96,17 @@ class LabelPlan:
         """Images to label, (n,)."""
         return self.sequence[: self.n]
 
+    def measures(self, target: str) -> bool:
+        """Whether labels of its images measure a target.
+
+        A plan for precision draws images with a box over its threshold alone, by which no recall is
+        known.
+        """
+        point, own = OperatingPoint.of(target), OperatingPoint.of(self.target)
+        if own is None or own.measure != "precision" or target == self.target:
+            return True
+        return bool(point and point.measure == own.measure and point.score_thr >= own.score_thr)
+
     def larger(self, n: int) -> Self:
         """Return the plan with more images; those that were drawn are kept.
 

@@ -180,6 +180,20 @@ class Pool:
         """Names of the images."""
         return tuple(image.image_id for image in self.found.images)
 
+    def with_boxes_over(self, score_thr: float) -> Pool:
+        """Keep the images with a box over a threshold: precision there depends on no other."""
+        over = self.found.scores > self.found.scores.dtype.type(score_thr)
+        images = np.unique(self.found.image[over])
+        if len(images) == len(self):
+            return self
+        note = (
+            f"{len(self) - len(images)} of {len(self)} images have no box over {score_thr:g}, and "
+            "precision does not depend on them: none of them is drawn"
+        )
+        kept = np.isin(self.found.image, images)
+        found = self.found.on_images(images)
+        return Pool(found, self.features[kept], self.names, (*self.warnings, note))
+
     def columns(self, names: Sequence[str]) -> np.ndarray:
         """Return some features of all boxes, (N, len(names))."""
         return self.features[:, [self.names.index(name) for name in names]]

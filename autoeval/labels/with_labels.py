@@ -10,6 +10,7 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
+from autoeval.errors import InputError
 from autoeval.labels.estimators import (
     FEWEST_HOLDING,
     LEVELS,
@@ -173,6 +174,11 @@ def estimate_with_labels(
     """
     score_thr = plan.score_thr if score_thr is None else score_thr
     points = () if score_thr is None else points_at(score_thr, plan.iou)
+    if points and not any(map(plan.measures, points)):
+        raise InputError(
+            f"This plan drew the images that {plan.target} depends on, which measure nothing at "
+            f"{score_thr:g}: choose a higher threshold, or plan for that one."
+        )
     subset = match_labels(labels, plan.found, words)
     subset = _by_plan(subset, plan) if planned else _as_random(subset)
     order = np.argsort(np.argsort(plan.sequence)[subset.images], kind="stable")
@@ -180,7 +186,7 @@ def estimate_with_labels(
     others = {
         target: _estimate_all(plan, subset, np.arange(len(subset.images)), target)[0]
         for target in (*LEVELS, *points)
-        if target != plan.target
+        if target != plan.target and plan.measures(target)
     }
     k, prior = len(subset.images), whole.prior
     outlook = outlook_after(

@@ -91,3 +91,30 @@ def test_all_labels_of_a_plan_for_recall_give_what_is_counted_exactly(fitted, tm
 def test_bad_thresholds(fitted, tmp_path, options, message, capsys):
     assert run("estimate", "--estimator", fitted, *SITE, *options, "--work-dir", tmp_path) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_plan_for_precision_measures_it_from_images_with_a_box(fitted, tmp_path, capsys):
+    """All of these are labelled: what is counted on the whole site, exactly."""
+    plan, exact = tmp_path / "plan", tmp_path / "exact"
+    target = ("--target", "precision", "--score-thr", ".9", "--n", 30)
+    assert run("label", "plan", "--estimator", fitted, *SITE, *target, "--work-dir", plan) == 0
+    boxes = json.loads((SAMPLE / "new_predictions.json").read_text())
+    holding = {box["image_id"] for box in boxes if box["score"] > 0.9}
+    drawn = json.loads((plan / "plan.json").read_text())["drawn"]
+    assert len(drawn) == min(len(holding), 30) < 30
+    assert "have no box over 0.9" in capsys.readouterr().out
+    shutil.copy(SAMPLE / "new_labels.json", plan / "annotations.json")
+    labels = ("--plan", plan, "--labels", plan / "annotations.json")
+    assert run("label", "estimate", *labels, "--json") == 0
+    whole = json.loads(capsys.readouterr().out)["labelled_estimate"]["whole"]
+    files = ("--labels", SAMPLE / "new_labels.json")
+    files += ("--predictions", SAMPLE / "new_predictions.json")
+    assert run("threshold", *files, "--work-dir", exact) == 0
+    curve = json.loads((exact / "result.json").read_text())["curve"]
+    counted = {(row["measure"], row["threshold"]): row["value"] for row in curve}
+    assert list(whole) == ["precision@0.9"]
+    value = whole["precision@0.9"]["combined"]["estimate"]["value"]
+    assert value == pytest.approx(counted["precision", 0.9])
+    capsys.readouterr()
+    assert run("threshold", *labels, "--recall", ".5") == 2
+    assert "plan for recall or F1" in capsys.readouterr().err

@@ -319,3 +319,27 @@ class TestAtAThreshold:
             estimate_with_labels(old, labels, score_thr=0.4)
         with pytest.raises(InputError, match=r"IoU of 0\.5, not 0\.75"):
             plan.predicted("recall@0.4:0.75")
+
+    def test_a_plan_for_precision_draws_images_with_a_box_alone(self, assistance, two):
+        over = 0.7
+        holding = {int(of) for of in two.pool.found.image[two.pool.found.scores > over]}
+        pool = two.pool.with_boxes_over(over)
+        assert set(pool.image_ids) == {f"{k}.jpg" for k in holding}
+        assert 3 < len(holding) < len(two.pool)
+        assert f"{120 - len(holding)} of 120 images have no box over 0.7" in pool.warnings[-1]
+        own = np.isin(two.pool.found.image, sorted(holding))
+        assert (pool.features == two.pool.features[own]).all()
+
+        plan = make_plan(pool, assistance, n=len(pool), priors={}, target=f"precision@{over}")
+        for threshold in (over, 0.8):
+            counts = np.sum([image_counts(ranking, threshold) for ranking in two.rankings], axis=0)
+            found = estimate_with_labels(plan, label_set(two, range(120)), score_thr=threshold)
+            estimate = found.whole[f"precision@{threshold}"].combined.estimate
+            assert estimate.value == pytest.approx(value_of("precision", counts))
+            assert estimate.error == 0
+        assert set(found.whole) == {f"precision@{over}", "precision@0.8"}
+        with pytest.raises(InputError, match=r"measure nothing at 0\.4"):
+            estimate_with_labels(plan, label_set(two, range(120)), score_thr=0.4)
+
+    def test_where_every_image_has_a_box_nothing_is_left_out(self, two):
+        assert two.pool.with_boxes_over(0.001) is two.pool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -75,6 +75,15 @@ class EvaluatedPair:
         if self._counts is None:
             return measure_sample(self.ranking.take(images), self.target)
         return measure_counts(self.target.partition("@")[0], self._counts[:, images])
+
+    @cached_property
+    def drawn_from(self) -> EvaluatedPair:
+        """The pair on the images that a plan draws from: for precision those with a box."""
+        if self._counts is None or not self.target.startswith("precision"):
+            return self
+        chosen = np.flatnonzero(self._counts[1])
+        predicted = self.predicted[chosen] * len(chosen) / len(self.ranking)  # the mean is of these
+        return replace(self, ranking=self.ranking.take(chosen), predicted=predicted)
 
     @cached_property
     def _counts(self) -> np.ndarray | None:
@@ -239,7 +248,7 @@ def effective_labels(evaluated: pd.DataFrame) -> pd.DataFrame:
 def _draw(one: EvaluatedPair, k: int, seed: int, order: np.ndarray) -> dict[str, ValueWithError]:
     rng, n_pool = np.random.default_rng([seed, k]), len(one.ranking)
     simple = _estimate(one, np.sort(rng.choice(n_pool, k, replace=False)))
-    planned = _estimate(one, order[:k])
+    planned = _estimate(one.drawn_from, order[:k])
     return {
         "sample": simple.sample,
         "sample, drawn by plan": planned.sample,
@@ -250,7 +259,7 @@ def _draw(one: EvaluatedPair, k: int, seed: int, order: np.ndarray) -> dict[str,
 
 
 def _planned(one: EvaluatedPair, seed: int) -> np.ndarray:
-    return balanced_order(np.argsort(one.predicted, kind="stable"), seed=seed)
+    return balanced_order(np.argsort(one.drawn_from.predicted, kind="stable"), seed=seed)
 
 
 def _estimate(one: EvaluatedPair, images: np.ndarray) -> LabelEstimates:
@@ -285,14 +294,15 @@ def _evaluate(
             "error": np.abs(errors).mean(),
             "rmse": np.sqrt(np.mean(errors**2)),
             "bias": errors.mean(),
-            "coverage": np.mean(np.abs(errors) <= halves),
+            "coverage": np.mean(np.abs(errors) <= halves + 1e-9),
             "half_width": halves.mean(),
             "dropped": dropped if name == "combined" else np.nan,
         }
 
 
 def _stop(one: EvaluatedPair, wanted: float, seed: int, *, correct: bool) -> tuple[int, bool]:
-    order, n_pool = _planned(one, seed), len(one.ranking)
+    one, order = one.drawn_from, _planned(one, seed)
+    n_pool = len(one.ranking)
     for k in [*range(BATCH, n_pool, BATCH), n_pool]:
         measured = _estimate(one, order[:k]).combined.estimate
         measured = stretched(measured) if correct else measured
