@@ -1,5 +1,6 @@
 import json
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -199,8 +200,9 @@ def test_a_fit_of_recall(detector, task, tmp_path):
     ours, constant = fitted.fit_result_.cross_validation
     assert ours.target == constant.target == "recall@0.3" and len(ours.per_source) == 4
     loaded = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
-    images = load_image_folder(task.seed_sets[0].img_dir)
+    images = [path for of in task.seed_sets for path in sorted(Path(of.img_dir).iterdir())]
     estimate = loaded.predict(images=images, detector=detector)
-    assert estimate.target == "recall@0.3" and 0.5 < estimate.value <= 1
+    assert estimate.n_images == len(images) and estimate.target == "recall@0.3"
+    assert 0.5 < estimate.value <= 1
     with pytest.raises(InputError, match="by 'bayes' alone, not by bos"):
         fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])

@@ -11,9 +11,14 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.recording import LABELLED
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import training_set
+from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.labelled_site import pack_site, with_pseudo_labels
+from autoeval.labels.value_with_error import NOTHING
+from autoeval.labels.variance_prior import VariancePrior
+from autoeval.metrics.average_precision import RankedDetections
+from autoeval.metrics.operating_point import influence_on
 from autoeval.research.reports.few_labels import labels_from_files_report, labels_report
-from autoeval.research.studies.label_backtest import effective_labels
+from autoeval.research.studies.label_backtest import EvaluatedPair, effective_labels
 
 NAMES = ("a", "b", "c", "d")
 
@@ -112,3 +117,20 @@ def test_pseudo_labels_are_read_from_files(tmp_path):
     assert np.sort(helped.pseudo_labels.scores) == pytest.approx(np.sort(found.scores), abs=1e-6)
     with pytest.raises(InputError, match="found 0"):
         with_pseudo_labels(make_site(3, name="there"), tmp_path, {"van": "car"})
+
+
+def test_for_precision_a_plan_draws_from_the_images_with_a_box():
+    """Of four images the second and the last have a box over .3; the mean over those two counts."""
+    scores, image = np.array([0.9, 0.8, 0.6, 0.2]), np.array([1, 3, 3, 0])
+    hits = np.array([[1, 0, 1, 1]])
+    ranking = RankedDetections.of(scores, image, hits, np.array([1, 1, 2, 2]))
+    expected = np.array([[0, 0.8, 0, 1.1], [0, 1, 0, 2], [1, 1, 2, 2]], float)
+    mixing = MixingWeights({"model": 1.0}, VariancePrior(1.0, 4.0), 0.5)
+    for target, images in (("precision@0.3", [1, 3]), ("recall@0.3", [0, 1, 2, 3])):
+        predicted = influence_on(target.partition("@")[0], expected)
+        pair = EvaluatedPair("s", "car", "t", ranking, predicted, mixing, 0.0, NOTHING, target)
+        own = influence_on(target.partition("@")[0], expected[:, images])
+        assert pair.drawn_from.predicted == pytest.approx(own)
+        assert pair.drawn_from.truth == pair.truth
+        assert pair.drawn_from.ranking.n_true.tolist() == [[1, 1, 2, 2][k] for k in images]
+    assert pair.truth == pytest.approx(2 / 6)
