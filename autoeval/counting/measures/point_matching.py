@@ -22,22 +22,10 @@ def match_points(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Match points one to one within a distance: as many as possible, then as near as possible.
 
-    Points that no chain of candidate pairs connects are matched apart from each other, so that time
-    and memory grow with the largest such group instead of with all points.
-
+    Points (N, 2), (M, 2) are xy in pixels, like the largest distance of a pair; (K,) int64 indices
+    into both are returned. Points that no chain of candidate pairs connects are matched apart from
+    each other, so that time and memory grow with the largest such group instead of with all points.
     Raises `InputError` if the distance is not positive.
-
-    Parameters
-    ----------
-    target, pred : ndarray of shape (N, 2), (M, 2)
-        Points as xy, pixels.
-    max_distance : float
-        Largest distance of a pair, pixels.
-
-    Returns
-    -------
-    rows, columns : ndarray of shape (K,), int64
-        Indices into ``target`` and ``pred`` of each pair.
 
     Examples
     --------
@@ -64,12 +52,7 @@ def match_points(
 
 @dataclass
 class PointMatchScore:
-    """Precision, recall and F1 of points over a data set.
-
-    Parameters
-    ----------
-    max_distance : float
-        Largest distance of a true positive, pixels.
+    """Precision, recall and F1 of points over a data set; `max_distance` is in pixels.
 
     Examples
     --------
@@ -147,14 +130,7 @@ def neighbour_distance(points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return the mean distance (N,) of each true point (N, 2) to its three nearest others.
 
     With fewer others, the mean is over those there are; a point alone in its image gets the
-    image's diagonal.
-
-    Parameters
-    ----------
-    points : ndarray of shape (N, 2)
-        As xy, pixels.
-    size : tuple of int
-        Height and width of the image in pixels.
+    diagonal of the image, whose `size` is height and width in pixels.
     """
     points = np.asarray(points, np.float64).reshape(-1, 2)
     if len(points) < 2:
@@ -194,11 +170,6 @@ class NormalisedAveragePrecision:
     prediction took is below delta times the mean distance of that point to its three nearest
     neighbours. Average precision is the area under the precision-recall curve of all predictions of
     all images, precision made monotonous.
-
-    Parameters
-    ----------
-    deltas : sequence of float
-        The nAP of each, and their mean, are computed.
 
     Examples
     --------
