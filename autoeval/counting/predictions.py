@@ -151,10 +151,6 @@ class CountPredictions:
             self.name, ids, self.target[index], self.pred[index], self.notes + notes
         )
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return ``id``, ``target`` and ``pred``."""
-        return pd.DataFrame({"id": list(self.ids), "target": self.target, "pred": self.pred})
-
 
 def read_predictions(
     path: str | os.PathLike[str], truth: Mapping[str, float] | None = None, name: str | None = None

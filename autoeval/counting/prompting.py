@@ -194,10 +194,7 @@ def count_images(
 
 
 def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
-    """Write ``predictions.csv`` and, of a counter that says where, ``points.json``.
-
-    Both are what ``autoeval count evaluate`` reads.
-    """
+    """Write ``predictions.csv`` and, of a counter that says where, ``points.json``."""
     columns = ["id", "pred", "status"]
     written = [write_table(folder / "predictions.csv", table[columns])]
     if "points" in table:

@@ -47,10 +47,7 @@ class CountBins:
         return len(self.edges) - 1
 
     def assign(self, counts: Any) -> np.ndarray:
-        """Return the bin of each count: int64, -1 below the first edge, len(self) above the last.
-
-        Raises `InputError` if a count is NaN.
-        """
+        """Return the bin of each count, -1 below and len(self) above all; none may be NaN."""
         counts = np.asarray(counts, np.float64)
         if np.isnan(counts).any():
             raise InputError("A count that is NaN lies in no bin: leave such items out first.")
@@ -104,10 +101,7 @@ def _named(path: Path, content: dict[str, Any], name: str | None) -> Any:
 
 
 def whole_counts(counts: Any) -> np.ndarray:
-    """Return counts (N,) for binning as int64.
-
-    Raises `InputError` if there are none, or any is NaN, infinite, negative or not whole.
-    """
+    """Return counts (N,) as int64, or raise `InputError` if none, or one is no natural number."""
     values = np.asarray(counts, np.float64).ravel()
     if not len(values):
         raise InputError("Expected at least one count to bin but got none.")

@@ -82,10 +82,7 @@ def draw_occluder(
 
 
 def on_canvas(points: np.ndarray, radius: float, size: int | tuple[int, int]) -> np.ndarray:
-    """Say which objects (N, 2) have any part inside the canvas; (N,) bool.
-
-    ``size`` is the side of a square canvas, or width and height.
-    """
+    """Say which objects (N, 2) show on a canvas of ``size``, its side, or width and height."""
     return np.all((points > -radius) & (points < np.array(size) + radius), axis=1)
 
 

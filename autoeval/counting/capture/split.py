@@ -90,10 +90,7 @@ def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def to_items(records: Iterable[Mapping[str, Any]]) -> list[CaptureItem]:
-    """Turn metadata records into items.
-
-    Raises `InputError` if a record lacks what every item needs; the message names it.
-    """
+    """Turn metadata records into items, or raise `InputError` if one lacks what all items need."""
     return [_item(record) for record in records]
 
 
@@ -192,10 +189,7 @@ class CaptureSplit:
         return self.folder / variant / item.image_file
 
     def read_image(self, item: CaptureItem, variant: str) -> np.ndarray:
-        """Read an image (H, W, 3), uint8, BGR.
-
-        Raises `UnreadableImageError` if the file is missing or is no image.
-        """
+        """Read an image (H, W, 3), uint8, BGR, or raise `UnreadableImageError`."""
         return read_image(self.image_path(item, variant))
 
 

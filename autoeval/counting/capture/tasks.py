@@ -168,10 +168,7 @@ def coordinates(points: list[list[float]]) -> str:
 
 
 def get_task(name: str) -> CaptureTask:
-    """Return a task by its name.
-
-    Raises `InputError` if there is none; the message lists all.
-    """
+    """Return a task by its name, or raise `InputError` with all there are."""
     if name not in TASKS:
         raise InputError(f"No task '{name}'. There are {', '.join(TASKS)}.")
     return TASKS[name]
@@ -180,10 +177,7 @@ def get_task(name: str) -> CaptureTask:
 def load_prompts(
     path: str | os.PathLike[str] | None = None, *, model: str = "default"
 ) -> PromptBook:
-    """Read prompts from a Python configuration file, the shipped one by default.
-
-    Raises `InputError` if the file is missing or broken.
-    """
+    """Read prompts from a Python file, by default the shipped one, or raise `InputError`."""
     return PromptBook(read_config(path or SHIPPED), model=model)
 
 

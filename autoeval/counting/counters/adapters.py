@@ -213,10 +213,7 @@ class FileCounter:
     def count(
         self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
     ) -> CountResult:
-        """Return the count on file.
-
-        Raises `InputError` if the context names no image, or one that the file lacks.
-        """
+        """Return the count on file, or raise `InputError` if it lacks the image of the context."""
         context = context or {}
         image_id = context.get("image_id")
         if image_id not in self.counts:

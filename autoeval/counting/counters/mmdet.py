@@ -110,10 +110,7 @@ class DetectorCounter:
     def count_prompts(
         self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
     ) -> list[CountResult]:
-        """Count what each prompt names.
-
-        Raises `InputError` if a prompt names no category of the detector.
-        """
+        """Count what each prompt names, or raise `InputError` if it is no category."""
         return self.count_batch([image], [prompts], [context or {}])[0]
 
     def count_batch(

@@ -109,16 +109,6 @@ class GameScore:
             game(target, pred, level, size=size, rule=self.rule) for level in self.levels
         ]
 
-    def merge(self, other: GameScore) -> None:
-        """Add the images of another score of the same levels and rule."""
-        twice = self.by_image.keys() & other.by_image.keys()
-        if twice or (tuple(other.levels), other.rule) != (tuple(self.levels), self.rule):
-            raise InputError(
-                f"Cannot merge GAME of {len(twice)} common images, levels {self.levels} and "
-                f"{other.levels}, tile rules '{self.rule}' and '{other.rule}'."
-            )
-        self.by_image.update(other.by_image)
-
     def compute(self) -> pd.DataFrame:
         """Return ``level``, ``mean`` and population ``std`` over images; the order has no effect.
 

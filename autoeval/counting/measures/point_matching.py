@@ -73,16 +73,6 @@ class PointMatchScore:
         self.n_target += len(_points(target))
         self.n_pred += len(_points(pred))
 
-    def merge(self, other: PointMatchScore) -> None:
-        """Add the images of another score of the same distance."""
-        if other.max_distance != self.max_distance:
-            raise InputError(
-                f"Cannot merge matches within {self.max_distance} and {other.max_distance} pixels."
-            )
-        self.true_positives += other.true_positives
-        self.n_target += other.n_target
-        self.n_pred += other.n_pred
-
     def compute(self) -> dict[str, float]:
         """Return ``precision``, ``recall`` and ``F1``; NaN where there was nothing to divide by."""
         return {
@@ -196,14 +186,6 @@ class NormalisedAveragePrecision:
         self.hits.append(
             np.stack([true_positives(target, pred, scores, d * reach) for d in self.deltas])
         )
-
-    def merge(self, other: NormalisedAveragePrecision) -> None:
-        """Add the images of another score of the same deltas."""
-        if tuple(other.deltas) != tuple(self.deltas):
-            raise ValueError(f"Cannot merge nAP at {self.deltas} and {other.deltas}.")
-        self.n_target += other.n_target
-        self.scores += other.scores
-        self.hits += other.hits
 
     def compute(self) -> dict[str, float]:
         """Return ``nAP@delta`` for each delta and their mean ``nAP``; NaN without true points."""

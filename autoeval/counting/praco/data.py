@@ -155,10 +155,7 @@ def single_class(counting_set: CountingSet) -> CountingSet:
 
 
 def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
-    """Read a list of image ids, one a line; ``#`` starts a comment.
-
-    Raises `InputError` if the file cannot be read.
-    """
+    """Read image ids, one a line, ``#`` starts a comment, or raise `InputError`."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

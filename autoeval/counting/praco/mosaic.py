@@ -144,7 +144,7 @@ def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
     """
     c, g = np.asarray(predicted, np.float64), np.asarray(true, np.float64)
     right, wrong = np.minimum(c, g).sum(1), (c - g).clip(0).sum(1)
-    precision, recall = _ratio(right, right + wrong), _ratio(right, g.sum(1))
+    precision, recall = quotient(right, right + wrong), quotient(right, g.sum(1))
     return pd.DataFrame(
         {
             "TP": right,
@@ -152,7 +152,7 @@ def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
             "MAE": np.abs(c - g).sum(1),
             "precision": precision,
             "recall": recall,
-            "f1": _ratio(2 * precision * recall, precision + recall),
+            "f1": quotient(2 * precision * recall, precision + recall),
         }
     )
 
@@ -166,5 +166,6 @@ def _tiles_of_map(result: CountResult, divisions: int) -> list[float]:
     return np.add.reduceat(by_rows, columns[:-1], axis=1).ravel().tolist()
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+def quotient(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    """Divide (N,) by (N,), with `fill` where there is nothing to divide by."""
+    return np.divide(part, whole, out=np.full(len(part), fill), where=whole > 0)

@@ -72,10 +72,7 @@ def evaluate_multi_class_file(
 
 
 def with_objects(counting_set: CountingSet) -> CountingSet:
-    """Leave out the images without objects.
-
-    Raises `InputError` if no image is left.
-    """
+    """Leave out the images without objects, or raise `InputError` if none is left."""
     empty = [image.image_id for image in counting_set.images if not image.count]
     found = counting_set.exclude(empty, NO_OBJECT)
     if not found.kept:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.count_errors import check_mode
+from autoeval.counting.praco.mosaic import quotient
 from autoeval.counting.praco.praco_measures import aligned
 from autoeval.counting.praco.result import Columns, Measured
 
@@ -81,7 +82,7 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
         "PCCN average GT": 100 * _average(_filled(v["near_average"], fill)),
         "MAE macro": _macro(v["absolute"], p),
         "MAE micro": _micro(v["absolute"], p),
-        "RMSE macro": _average(np.sqrt(_ratio(v["squared"], p))),
+        "RMSE macro": _average(np.sqrt(quotient(v["squared"], p))),
         "RMSE micro": float(np.sqrt(_micro(v["squared"], p))),
     }
     for name in LOCALISED:
@@ -108,11 +109,7 @@ def _distances(
 
 
 def _mean(values: np.ndarray, n: np.ndarray) -> np.ndarray:
-    return _ratio(values.sum(1), n)
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), fill), where=whole > 0)
+    return quotient(values.sum(1), n)
 
 
 def _filled(values: np.ndarray, fill: float) -> np.ndarray:
@@ -125,7 +122,7 @@ def _average(values: np.ndarray) -> float:
 
 
 def _macro(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> float:
-    return _average(_ratio(part, whole, fill))
+    return _average(quotient(part, whole, fill))
 
 
 def _micro(part: np.ndarray, whole: np.ndarray) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.count_errors import check_mode
-from autoeval.counting.praco.mosaic import localised
+from autoeval.counting.praco.mosaic import localised, quotient
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -46,8 +46,8 @@ def negative_by_image(
     negative = np.where(is_own, np.nan, values)
     n_negative = (~np.isnan(negative)).sum(1)
     total = np.nansum(negative, axis=1)
-    mean = _divide(total, n_negative)
-    size = mean if mode == "released" else _divide(np.nansum(np.abs(negative), axis=1), n_negative)
+    mean = quotient(total, n_negative)
+    size = mean if mode == "released" else quotient(np.nansum(np.abs(negative), axis=1), n_negative)
     compared = (
         mean if mode == "released" else np.where(n_negative > 0, total / (n_negative + 1), np.nan)
     )
@@ -119,10 +119,6 @@ def aligned(counts: pd.DataFrame, truth: pd.DataFrame) -> np.ndarray:
     return counts.loc[truth.index].to_numpy(np.float64)
 
 
-def _divide(total: np.ndarray, n: np.ndarray) -> np.ndarray:
-    return np.divide(total, n, out=np.full(len(total), np.nan), where=n > 0)
-
-
 def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     """Measure each mosaic whose upper image (``positive``) has a true ``count``.
 
@@ -146,10 +142,10 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     upper, lower = (table[part].to_numpy(np.float64).clip(0) for part in ("upper", "lower"))
     undefined = np.isnan(upper) | np.isnan(lower)
     right = np.minimum(upper, g)
-    table["precision"] = _ratio(right, upper + lower)
+    table["precision"] = quotient(right, upper + lower)
     table["recall"] = np.where(undefined, np.nan, right / g)
     p, r = table["precision"].to_numpy(), table["recall"].to_numpy()
-    table["f1"] = _ratio(2 * p * r, p + r)
+    table["f1"] = quotient(2 * p * r, p + r)
     return _localise(table)
 
 
@@ -215,7 +211,3 @@ def _localise(table: pd.DataFrame) -> pd.DataFrame:
     renamed = {of_tiles: name for name, of_tiles in LOCALISED.items()}
     named = found[list(renamed)].rename(columns=renamed).set_index(placed.index)
     return table.join(named)
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

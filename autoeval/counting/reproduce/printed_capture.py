@@ -277,10 +277,7 @@ def _marks(printed: Mapping[str, int], data: CaptureData, answered: bool) -> str
 
 
 def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
-    """Read the answers in folders, sorted by split, model, task and back-off.
-
-    Raises `InputError` if a file does not hold answers.
-    """
+    """Read answers in folders, sorted by split, model, task, back-off, or raise `InputError`."""
     found: dict[Key, Rows] = {}
     for folder in map(Path, folders):
         for split in SPLITS.values():

@@ -139,10 +139,7 @@ def _in_folders(folders: Sequence[PathLike], model: str, split: str) -> list[tup
 def drift_figure(
     name: str, entry: Mapping[str, Any], models: PracoModels, *, mode: str = "paper"
 ) -> DrawnFigure:
-    """Draw the drift of the count of the upper image in mosaics (figure 4), model by model.
-
-    ``"released"`` drops drifts of 50 and more.
-    """
+    """Draw the drift of the upper count, model by model (figure 4); released drops 50 and more."""
     values, rows = {}, []
     for model, result in models.results.items():
         if result.measured is None:
