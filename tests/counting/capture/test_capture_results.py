@@ -33,24 +33,13 @@ TRUTH, HIDDEN = (6, 8, 10, 10), (1, 1, 2, 3)
 SHAPES = ("circle", "circle", "rectangle", "triangle")
 
 
-def make_split(tmp_path):
-    records = [
-        {
-            "image_file": name,
-            "ground_truth": truth,
-            "shape": shape,
-            "dot_shape": "circle",
-            "num_occluded": hidden,
-            "positions": [[10, 10]],
-        }
-        for name, truth, shape, hidden in zip(NAMES, TRUTH, SHAPES, HIDDEN, strict=True)
-    ]
-    return CaptureSplit(tmp_path, tuple(to_items(records)))
-
-
 @pytest.fixture
 def split(tmp_path):
-    return make_split(tmp_path)
+    names = ("image_file", "ground_truth", "shape", "num_occluded")
+    rows = zip(NAMES, TRUTH, SHAPES, HIDDEN, strict=True)
+    of_all = {"dot_shape": "circle", "positions": [[10, 10]]}
+    records = [dict(zip(names, row, strict=True)) | of_all for row in rows]
+    return CaptureSplit(tmp_path, tuple(to_items(records)))
 
 
 def row(name, value, status="ok", task="total-occluded", **more):
@@ -75,21 +64,16 @@ def test_measures_by_hand(split):
 def test_errors_by_factor_by_hand(split):
     result = result_of(split, ROWS)
     by_shape = by_factor(result, "shape").set_index("shape")
-    assert by_shape["sMAPE"].to_dict() == {
-        "circle": pytest.approx(10),
-        "rectangle": 100,
-        "triangle": pytest.approx(20),
-    }
+    expected = pytest.approx({"circle": 10, "rectangle": 100, "triangle": 20})
+    assert by_shape["sMAPE"].to_dict() == expected
     assert by_factor(result, "num_occluded")["n"].tolist() == [2, 1, 1]
     assert by_factor(result, "ground_truth")["sMAPE"].tolist() == pytest.approx([0, 20, 60])
 
 
 def test_paired_difference_by_hand(split):
-    original = result_of(
-        split,
-        [row(n, v, task="total-original") for n, v in zip(NAMES, (6, 8, 10, 15), strict=True)],
-        "total-original",
-    )
+    values = zip(NAMES, (6, 8, 10, 15), strict=True)
+    rows = [row(n, v, task="total-original") for n, v in values]
+    original = result_of(split, rows, "total-original")
     found = paired_difference(original, result_of(split, ROWS))
     assert found["original"] == pytest.approx(5) and found["occluded"] == pytest.approx(35)
     assert found["difference"] == pytest.approx(30) and found["n"] == 4
@@ -188,12 +172,7 @@ def test_json_of_the_authors_scripts_is_read(split, tmp_path):
     assert frame["value"].tolist()[:2] == [6, 8]
 
 
-BROKEN = [
-    ("a.json", "{"),
-    ("a.json", "[1]"),
-    ("a.jsonl", '{"image_file": "a"}\n'),
-    ("a.jsonl", "x"),
-]
+BROKEN = [("a.json", "{"), ("a.json", "[1]"), ("a.jsonl", '{"image_file": "a"}'), ("a.jsonl", "x")]
 
 
 @pytest.mark.parametrize(("name", "content"), BROKEN)
