@@ -27,16 +27,10 @@ from autoeval.errors import InputError
 # (https://github.com/bdd100k/bdd100k, ``bdd100k/configs/det.toml``).
 
 _BDD100K_SPLITS = ("train", "val", "test")
-_BDD100K_PEOPLE = ("pedestrian", "rider")
 _BDD100K_VEHICLES = ("car", "truck", "bus", "train", "motorcycle", "bicycle")
-_BDD100K = (*_BDD100K_PEOPLE, *_BDD100K_VEHICLES, "traffic light", "traffic sign")
-_BDD100K_NAMES = {
-    "bike": "bicycle",
-    "caravan": "car",
-    "motor": "motorcycle",
-    "person": "pedestrian",
-    "van": "car",
-}
+_BDD100K = ("pedestrian", "rider", *_BDD100K_VEHICLES, "traffic light", "traffic sign")
+_BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
+_BDD100K_NAMES |= {"caravan": "car", "van": "car"}
 _BDD100K_IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
 
 
@@ -137,18 +131,10 @@ BOX_CSV = LabelFormat("box_csv", "CSV of boxes (Kaggle's self-driving cars, Udac
 # Source: https://github.com/mcordts/cityscapesScripts (README and ``helpers/labels.py``): classes
 # with instances, and ``...group`` where single objects could not be separated.
 
-_CITYSCAPES_PEOPLE = ("person", "rider")
-_CITYSCAPES_VEHICLES = (
-    "car",
-    "truck",
-    "bus",
-    "caravan",
-    "trailer",
-    "train",
-    "motorcycle",
-    "bicycle",
+_CITYSCAPES = (
+    *("person", "rider", "car", "truck", "bus", "caravan", "trailer", "train"),
+    *("motorcycle", "bicycle"),
 )
-_CITYSCAPES = _CITYSCAPES_PEOPLE + _CITYSCAPES_VEHICLES
 _ENDING, _GROUP = "_gtFine_polygons.json", "group"
 
 
