@@ -78,13 +78,9 @@ class Trial:
         r2, errors = compare_with_leader(sums, counts, accuracy, stops[usable], sizes[usable])
         scores = scores_of(sums, counts)
         undefined, r = np.isnan(scores).sum(0), correlation(scores, accuracy)
+        share = stops.sum() / sizes.sum()
         for i, spec in enumerate(specs):
-            self.found[spec] = {
-                "r2": r2[i],
-                "r": r[i],
-                "share": stops.sum() / sizes.sum(),
-                "undefined": undefined[i],
-            }
+            self.found[spec] = dict(r2=r2[i], r=r[i], share=share, undefined=undefined[i])
         return Standings(tuple(specs), r2, errors)
 
     def _count(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:

@@ -31,12 +31,8 @@ def box_level_report(observations: Observations, *, seed: int = 0) -> StudyRepor
     shown = shown[
         ["source", "measure", "boxes", R2, "spearman", "auroc", "boxes_over_half", "r2_over_half"]
     ]
-    names = {
-        "spearman": "ρ",
-        "auroc": "AUROC",
-        "boxes_over_half": "boxes over .5",
-        "r2_over_half": "R² over .5",
-    }
+    names = {"spearman": "ρ", "auroc": "AUROC"}
+    names |= {"boxes_over_half": "boxes over .5", "r2_over_half": "R² over .5"}
     pooled = result[result["source"] == "all"].set_index("measure")
     titles = {
         measure: f"R² {pooled.loc[measure, 'r2']:.2f}, ρ {pooled.loc[measure, 'spearman']:.2f}, "

@@ -181,11 +181,8 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
     for (k, method), own in found.groupby(["k", "method"], sort=False):
         truth = own["truth"]
         right = np.sign(own["value"]) == np.sign(truth)
-        row = {
-            "labels": k,
-            "method": method,
-            "pairs": own.groupby(["a", "b", "site", "category"]).ngroups,
-        }
+        n_pairs = own.groupby(["a", "b", "site", "category"]).ngroups
+        row = {"labels": k, "method": method, "pairs": n_pairs}
         row["MAE"] = 100 * own["error"].mean()
         for least in SIGNS:
             row[f"sign right over {100 * least:.0f}"] = 100 * right[truth.abs() > least].mean()

@@ -211,11 +211,8 @@ def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:
     >>> weighted_interval_score(evaluated.assign(estimate=[.5, .65], constant=.5)).round(4)
     array([0.0067, 0.12  ])
     """
-    low, high, true = (
-        evaluated["lower"].fillna(0.0),
-        evaluated["upper"].fillna(1.0),
-        evaluated["true"],
-    )
+    low, high = evaluated["lower"].fillna(0.0), evaluated["upper"].fillna(1.0)
+    true = evaluated["true"]
     off = (evaluated["estimate"].fillna(evaluated["constant"]) - true).abs()
     outside = (low - true).clip(lower=0) + (true - high).clip(lower=0)
     interval = high - low + 2 / MISSED * outside

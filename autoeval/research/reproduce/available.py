@@ -91,12 +91,8 @@ def _thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
     if most is None or n <= most:
         return seed_set
     kept = np.linspace(0, n - 1, most).round().astype(int)
-    note = f"{most} of {n} images, at equal distances"
-    return replace(
-        seed_set,
-        images=tuple(seed_set.images[k] for k in kept),
-        problems=(*seed_set.problems, note),
-    )
+    problems = (*seed_set.problems, f"{most} of {n} images, at equal distances")
+    return replace(seed_set, images=tuple(seed_set.images[k] for k in kept), problems=problems)
 
 
 @dataclass(frozen=True)
