@@ -202,9 +202,6 @@ def side_by_side(
 ) -> pd.DataFrame:
     """Turn one row for each pair into one row for each `index`, one column for each `columns`."""
     keys, names = (list(dict.fromkeys(table[name])) for name in (index, columns))
-    wide = (
-        table[[index, columns]]
-        .assign(cell=list(values))
-        .pivot(index=index, columns=columns, values="cell")
-    )
+    cells = table[[index, columns]].assign(cell=list(values))
+    wide = cells.pivot(index=index, columns=columns, values="cell")
     return wide.reindex(index=keys, columns=names).rename_axis(columns=None).reset_index()

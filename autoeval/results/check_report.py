@@ -136,10 +136,8 @@ class Sources(Section):
 
     def to_dict(self) -> dict[str, Any]:
         rows = self.table().astype(object)
-        return {
-            "sources": rows.where(rows.notna(), None).to_dict("records"),
-            "findings": self.findings(),
-        }
+        sources = rows.where(rows.notna(), None).to_dict("records")
+        return {"sources": sources, "findings": self.findings()}
 
 
 def _row(source: Examined) -> dict[str, Any]:

@@ -81,11 +81,8 @@ def _sampling(estimate: Estimate, target: Target) -> str:
     low, high = estimate.source_lower, estimate.source_upper
     if estimate.sampling_std != estimate.sampling_std:
         return ""
-    alone = (
-        f"; without the sampling error {target.text(low)} to {target.text(high)}"
-        if low == low
-        else ""
-    )
+    alone = f"; without the sampling error {target.text(low)} to {target.text(high)}"
+    alone = alone if low == low else ""
     return f", ± {target.text(estimate.sampling_std)} over the choice of images{alone}"
 
 

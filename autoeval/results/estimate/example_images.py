@@ -58,11 +58,8 @@ class LeastCertainExamples(Section):
         files = {image.image_id: image for image in self.site.images if _has_opencv()}
         found = self.site.boxes.clean
         at = {image.image_id: k for k, image in enumerate(found.images)}
-        return [
-            _picture(files[name], found.detections(at[name]), (), name)
-            for name in names
-            if name in files
-        ]
+        there = [name for name in names if name in files]
+        return [_picture(files[name], found.detections(at[name]), (), name) for name in there]
 
 
 @dataclass(frozen=True)

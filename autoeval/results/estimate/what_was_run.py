@@ -129,11 +129,8 @@ def _of_pass(made_with: Mapping[str, Any]) -> dict[str, str]:
 
 def _repeats(estimator: AccuracyEstimator, estimate: Estimate | None) -> str:
     fitted = estimator.table_["repeat"].nunique()
-    seen = (
-        len(estimate.site.evidence[0].perturbed)
-        if estimate and estimate.site and estimate.site.evidence
-        else 0
-    )
+    evidence = estimate.site.evidence if estimate and estimate.site else None
+    seen = len(evidence[0].perturbed) if evidence else 0
     if not seen or seen == fitted:
         return str(fitted)
     return f"{fitted} fitted, {seen} on the unlabelled images"
