@@ -253,11 +253,8 @@ def _check(task: CaptureTask, counter: Counter, options: RunOptions) -> None:
 
 
 def _plain(task: CaptureTask) -> bool:
-    return (
-        task.oracle_fact is None
-        and task.samples == 1
-        and task.name.startswith(("total", INPAINTED))
-    )
+    named = task.name.startswith(("total", INPAINTED))
+    return task.oracle_fact is None and task.samples == 1 and named
 
 
 def _answers(

@@ -206,11 +206,8 @@ class MergedCategories:
         self.categories = tuple(dict.fromkeys(names))
         self._lookup = np.array([self.categories.index(name) for name in names])
         self._merged = np.bincount(self._lookup) > 1
-        self.settings: dict[str, Any] = {
-            **detector.settings,
-            "merged": dict(mapping),
-            "merged_iou_thr": iou_thr,
-        }
+        merging = {"merged": dict(mapping), "merged_iou_thr": iou_thr}
+        self.settings: dict[str, Any] = {**detector.settings, **merging}
 
     @property
     def fingerprint(self) -> str | None:

@@ -192,11 +192,8 @@ def load_mucca(
     unknown = [name for name in chosen if name not in counts or name not in points]
     missing = [n for n in chosen if need_images and not (root / "images" / n).is_file()]
     left_out = {*unknown, *missing}
-    images = tuple(
-        _image(root, name, points[name], counts[name], names)
-        for name in chosen
-        if name not in left_out
-    )
+    kept = [name for name in chosen if name not in left_out]
+    images = tuple(_image(root, name, points[name], counts[name], names) for name in kept)
     if not images:
         raise InputError(
             f"No image of {root} is complete: of {len(chosen)}, {len(unknown)} have no points or "

@@ -51,11 +51,8 @@ def praco_table(
 
 
 def _marks(entry: Mapping[str, Any], results: Mapping[str, PracoResult], mode: str) -> str:
-    counts = {
-        model: len(result.images)
-        for model, result in results.items()
-        if len(result.images) != entry["images"]
-    }
+    counts = {model: len(result.images) for model, result in results.items()}
+    counts = {model: n for model, n in counts.items() if n != entry["images"]}
     return not_as_printed(
         *(f"{model} on {n} images ({entry['images']} in print)" for model, n in counts.items()),
         "measures as the paper defines them, not as its figures were made"

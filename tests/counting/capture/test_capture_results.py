@@ -91,10 +91,8 @@ def test_confusion_by_hand(split):
 
 def test_sampled_answers_give_the_commonest_and_its_share(split):
     values = [7, 7, 7, 8, None]
-    rows = [
-        row("a.png", v, "ok" if v else "skipped", "sampled-occluded", sample=k)
-        for k, v in enumerate(values)
-    ]
+    answers = [(v, "ok" if v else "skipped", "sampled-occluded") for v in values]
+    rows = [row("a.png", *answer, sample=k) for k, answer in enumerate(answers)]
     frame = result_of(split, rows, "sampled-occluded").frame.set_index("image_file")
     assert frame.loc["a.png", "value"] == 7 and frame.loc["a.png", "confidence"] == 3 / 5
     warnings = result_of(split, rows, "sampled-occluded").warnings
@@ -113,10 +111,8 @@ def test_reliability_by_hand(split):
 
 def test_patterns_are_measured_by_accuracy(split):
     answers = ("circle", "rectangle", None, "triangle")
-    rows = [
-        row(n, v, "ok" if v else "skipped", "pattern-occluded")
-        for n, v in zip(NAMES, answers, strict=True)
-    ]
+    given = zip(NAMES, answers, strict=True)
+    rows = [row(n, v, "ok" if v else "skipped", "pattern-occluded") for n, v in given]
     result = result_of(split, rows, "pattern-occluded")
     assert measure(result)["accuracy"] == 50 and "sMAPE" not in measure(result)
     table = confusion(result)
@@ -216,10 +212,8 @@ def test_charts_are_drawn_for_one_and_for_several_models(split):
 
 def test_harness_scores_are_the_measures(split):
     answers = ["6", "There are 12.", "I cannot tell.", "a total of 15"]
-    items = [
-        process_count({"target": str(i.ground_truth)}, [text])
-        for i, text in zip(split.items, answers, strict=True)
-    ]
+    docs = [{"target": str(item.ground_truth)} for item in split.items]
+    items = [process_count(doc, [text]) for doc, text in zip(docs, answers, strict=True)]
     mean = pd.DataFrame(items).mean()
     found = measure(result_of(split, ROWS))
     assert mean["smape"] == pytest.approx(found["sMAPE"])
