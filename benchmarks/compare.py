@@ -1,9 +1,9 @@
 """Fit the prior of differences between detectors, and measure it on detectors and sites left out.
 
-    python -m benchmarks.compare table DATA NAME=PREDICTIONS ...
+    python -m benchmarks.compare table DATA NAME=PREDICTIONS ... [--held-out NAME=DATA]
     python -m benchmarks.compare prior
     python -m benchmarks.compare evaluate [--out DIR]
-    python -m benchmarks.compare labels DATA NAME=PREDICTIONS ... [--draws N] [--out DIR]
+    python -m benchmarks.compare labels DATA NAME=PREDICTIONS ... [--held-out NAME=DATA] [--draws N]
 
 `table` compares every two detectors at the labelled sites under DATA, each estimated by a prior
 that has seen neither the detector nor the site's family (`benchmarks/panel.py`), and writes
@@ -12,7 +12,10 @@ for each pair of detectors on pairs of others, without a quarter of the families
 the errors there without labels; `labels` does so with 5 to 50 labelled images. Detectors whose
 names begin alike up to ``_`` are kin: left out together. Of a detector whose name ends in ``_root``
 the square roots of the scores are taken, which changes no average precision; it is compared with
-the one without that ending alone, and tabulated by itself.
+the one without that ending alone, and tabulated by itself. A detector whose name ends in ``_e``
+and a number is a checkpoint before the last, compared with those of its training run alone.
+A detector that was trained on part of DATA is compared with all others on the data root of
+``--held-out``, which leaves that part out; its labelled set is there, too.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -64,6 +68,7 @@ from benchmarks.panel import (
 
 PAIRS, PRIOR = FOLDER / "pairs.csv", ROOT / "configs/compare_prior.json"
 ROOTS = "_root"
+EPOCH = r"_e\d+\b"
 FEWEST_IMAGES = 60  # of a site with labels drawn
 USUAL = PairPrior()
 RIDGE = 0.2  # standard deviation of slopes around the usual ones
@@ -102,6 +107,7 @@ def parse_args() -> argparse.Namespace:
         if name in ("table", "labels"):
             own.add_argument("data", type=Path)
             own.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+            own.add_argument("--held-out", default="", metavar="NAME=DATA")
         if name in ("evaluate", "labels"):
             own.add_argument("--out", type=Path, help="folder for CSV files of every pair")
         if name == "labels":
@@ -113,7 +119,7 @@ def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "table":
-        pairs = pairs_of(read_detectors(args))
+        pairs = read_pairs(args)
         table = pd.concat([pair_rows(a, b) for a, b in tqdm(pairs, "pairs")], ignore_index=True)
         table.to_csv(PAIRS, index=False, float_format="%.6g")
     elif args.command == "prior":
@@ -124,8 +130,8 @@ def main() -> None:
         if args.command == "evaluate":
             found = backtest([*without_labels(rows, predicted)], sizes=(0,))
         else:
-            pairs = with_labels(rows, predicted, read_detectors(args))
-            found = backtest([*tqdm(pairs, "pairs")], draws=args.draws)
+            labelled = with_labels(rows, predicted, read_pairs(args))
+            found = backtest([*tqdm(labelled, "pairs")], draws=args.draws)
         if args.out:
             args.out.mkdir(parents=True, exist_ok=True)
             found.to_csv(args.out / f"compare_{args.command}.csv", index=False)
@@ -139,10 +145,12 @@ def print_tables(found: pd.DataFrame) -> None:
     other = (found[["site", "category"]].agg(tuple, axis=1).map(of_pair) == "other").to_numpy()
     same = found["b"].str.endswith(ROOTS)
     related = (found["a"].map(kin) == found["b"].map(kin)) & ~same
+    run = related & (found["a"] + " " + found["b"]).str.contains(EPOCH)
     kinds = {
         "All": ~same,
         "Different detectors": ~same & ~related,
-        "One detector at several input sizes": related,
+        "Checkpoints of one training run": run,
+        "One detector at several input sizes": related & ~run,
         "One detector with other scores": same,
         "Persons and vehicles": ~same & ~other,
         "Other categories": ~same & other,
@@ -159,11 +167,17 @@ def kin(name: str) -> str:
     return name.split("_")[0]
 
 
-def read_detectors(args: argparse.Namespace) -> list[Scored]:
-    """Score and estimate all sites by each detector."""
-    panel = panel_rows()
-    named = [of.partition("=") for of in args.detectors]
-    return [read_detector(name, args.data, Path(folder), panel) for name, _, folder in tqdm(named)]
+def read_pairs(args: argparse.Namespace) -> list[tuple[Scored, Scored]]:
+    """Score and estimate all sites by each detector; see the module."""
+    panel, (trained, _, held_out) = panel_rows(), args.held_out.partition("=")
+    named = [(name, Path(path)) for name, _, path in (of.partition("=") for of in args.detectors)]
+    untrained = [of for of in named if kin(of[0]) != trained]
+    pairs = pairs_of([read_detector(name, args.data, of, panel) for name, of in tqdm(untrained)])
+    if not trained:
+        return pairs
+    known = [of for of in named if not of[0].endswith(ROOTS)]
+    held = [read_detector(name, Path(held_out), of, panel) for name, of in tqdm(known)]
+    return pairs + [(a, b) for a, b in pairs_of(held) if trained in (kin(a.name), kin(b.name))]
 
 
 def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame) -> Scored:
@@ -199,12 +213,15 @@ def with_roots(of: TrainingSet) -> TrainingSet:
 
 
 def pairs_of(detectors: Sequence[Scored]) -> list[tuple[Scored, Scored]]:
-    """Return every two detectors; one with other scores is compared with itself alone."""
-    return [
-        (a, b)
-        for a, b in itertools.combinations(detectors, 2)
-        if b.name == f"{a.name}{ROOTS}" or not (a.name + b.name).count(ROOTS)
-    ]
+    """Return every two detectors that are compared; see the module."""
+    return [(a, b) for a, b in itertools.combinations(detectors, 2) if compared(a.name, b.name)]
+
+
+def compared(a: str, b: str) -> bool:
+    """Whether two detectors are compared."""
+    if ROOTS in a + b:
+        return b == a + ROOTS
+    return kin(a) == kin(b) or not re.search(EPOCH, f"{a} {b}")
 
 
 def folds(rows: pd.DataFrame) -> list[list[str]]:
@@ -418,15 +435,15 @@ def without_labels(rows: pd.DataFrame, predicted: Sequence) -> Iterator[Compared
 
 
 def with_labels(
-    rows: pd.DataFrame, predicted: Sequence, detectors: Sequence[Scored]
+    rows: pd.DataFrame, predicted: Sequence, pairs: Sequence[tuple[Scored, Scored]]
 ) -> Iterator[ComparedPair]:
     """Yield the pairs of the large sites with their boxes and labels."""
-    by_name = {of.name: of for of in detectors}
+    by_name = {(a.name, b.name): (a, b) for a, b in pairs}
     every = zip(rows.to_dict("records"), without_labels(rows, predicted), predicted, strict=True)
     for row, one, (_, _, prior) in every:
-        if one.a not in by_name or one.b not in by_name:
+        if (one.a, one.b) not in by_name:
             continue
-        a, b = by_name[one.a], by_name[one.b]
+        a, b = by_name[one.a, one.b]
         sites = a.sites[one.site], b.sites[one.site]
         if len(sites[0].boxes) >= FEWEST_IMAGES:
             k = sites[0].truth.categories.index(one.category)
