@@ -5,7 +5,7 @@
 DATA and PREDICTIONS are those of `benchmarks.foreign_predictions`. Confidences are put through a
 function that keeps their order, so that average precision stays what it is, or boxes are left out,
 so that it falls; accuracies are always those of the boxes that are left. Fitted on 164 images of
-``all/coco_mini``, or on some families of places; asked about all places of other families.
+``all/coco_mini``, or on some groups of sites; evaluated at all sites of other groups.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from benchmarks.foreign_predictions import TASKS, WORDS, family, read, split
 
 Change = Callable[[Predictions], Predictions]
 DRAWS, FEW, MORE = 10, 3, 8
-ALIKE = "The labelled set alone, changed as the places are"
-UNLIKE = "The labelled set as it is, the places changed"
-OF_LABELS = "coco"  # family of the labelled set, whose places are never judged
+ALIKE = "The labelled set alone, changed as the sites are"
+UNLIKE = "The labelled set as it is, the sites changed"
+OF_LABELS = "coco"  # family of the labelled set, whose sites are never evaluated
 CALIBRATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "as they are": lambda s: s,
     "squared": lambda s: s**2,
@@ -117,7 +117,7 @@ class Place:
 
 
 def places(data: Path, predictions: Path) -> Iterator[Place]:
-    """Read all places."""
+    """Read all sites."""
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
             content = read_coco(data / task / path.stem / "annotations.json")
@@ -141,7 +141,7 @@ def told(training: pd.DataFrame, asked: pd.DataFrame, *, widened: bool) -> pd.Da
 
 
 def by_families(table: pd.DataFrame, n_families: int, *, widened: bool) -> pd.DataFrame:
-    """Estimate by some families of places all pairs of the others, drawn again and again."""
+    """Estimate by some groups of sites all pairs of the others, drawn again and again."""
     rng = np.random.default_rng(0)
     names = table["family"].unique()
     parts = []
@@ -181,7 +181,7 @@ def doubts_of_fit(val: Place, change: Change) -> dict[str, object]:
 
 
 def noticed(full: Predictions, changed: Sequence[Predictions]) -> dict[str, object]:
-    """Return how many places a fit on a full list doubts, and how many it refuses to compare."""
+    """Return how many sites a fit on a full list doubts, and how many it refuses to compare."""
     doubted, refused = 0, 0
     for found in changed:
         statistics = replace(ReferenceStatistics.of(full), categories=found.categories)
@@ -217,8 +217,8 @@ def main() -> None:
                 partial(told, known, asked),
                 doubts_of_fit(val, change),
             ),
-            f"{FEW} families of places, all changed": (partial(by_families, asked, FEW), {}),
-            f"{MORE} families of places, all changed": (partial(by_families, asked, MORE), {}),
+            f"{FEW} groups of sites, all changed": (partial(by_families, asked, FEW), {}),
+            f"{MORE} groups of sites, all changed": (partial(by_families, asked, MORE), {}),
             UNLIKE: (partial(told, full, unlike), noticed(labelled, found)),
         }
         for title, (ask, more) in ways.items():

@@ -69,6 +69,12 @@ def test_the_study_starts_from_what_was_observed(world, capsys):
     } <= names
 
 
+def test_alarms_need_images_beside_the_changed_ones(world, tmp_path, capsys):
+    options = [*world[2], "--work-dir", str(tmp_path), "--untouched", "8"]
+    assert main(["study", "changes", *options]) == 2
+    assert "12 untouched images" in capsys.readouterr().err
+
+
 def test_a_name_is_each_severity_and_all_each_corruption_on_the_same_images(world, tmp_path):
     _, _, options = world
     options = [*options, "--n-sets", "0", "--work-dir", str(tmp_path)]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from autoeval.errors import InputError
 from autoeval.metasets.seed_set import named_rng
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting import change_errors as errors
@@ -59,6 +60,11 @@ def changes_report(
 ) -> StudyReport:
     """Evaluate estimated changes and alarms on what was observed of labelled sites."""
     changes, levels = known_changes(observed, categories)
+    if not any(True for _ in alarms.stretches(changes)):
+        raise InputError(
+            f"Expected sites with {alarms.FEWEST} untouched images beside those that were changed, "
+            "but there is none: raise --untouched or lower --n-images."
+        )
     runs = {
         name: _run(observed, changes, levels, categories, inputs, orders, alpha, seed)
         for name, inputs in ROUTES.items()
