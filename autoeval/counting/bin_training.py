@@ -22,21 +22,11 @@ class BinSampler(Sampler[int]):
     """Draws items bin by bin; a subclass says in which order the bins are served.
 
     Within a bin the items come in random order, each once before any comes again: small bins wrap
-    around, large ones are seen in part. An epoch has as many draws as there are items. Processes
-    get consecutive shares of one epoch, so that the minibatches of each are balanced; the share of
-    one holds none of the draws of another, but a small bin that wraps around serves them all.
-
-    Raises `InputError` if there are no items, or `rank` is not in [0, num_replicas).
-
-    Parameters
-    ----------
-    bin_of_item : sequence of int of length N
-        Bin of each item of the training set, such as `CountBins.assign_nearest` gives; bins
-        without items are passed over.
-    seed : int
-        Of all draws, with the epoch.
-    num_replicas, rank : int
-        Number of processes, and which this one is. An epoch is rounded up to equal shares.
+    around, large ones are seen in part. An epoch has as many draws as there are items, rounded up
+    to equal shares of `num_replicas` processes, which are consecutive, so that the minibatches of
+    each are balanced; a small bin that wraps around serves them all. `bin_of_item` (N,) is such as
+    `CountBins.assign_nearest` gives; bins without items are passed over. Raises `InputError` if
+    there are no items, or `rank` is not in [0, num_replicas).
     """
 
     def __init__(
@@ -114,11 +104,8 @@ class RandomBinSampler(BinSampler):
 def dataset_counts(dataset: Any) -> list[float]:
     """Return the true count of each item of a data set.
 
-    Parameters
-    ----------
-    dataset : Any
-        Has either ``counts``, a sequence, or mmengine's ``get_data_info(index)`` whose
-        ``instances`` are counted, ignored ones left out.
+    It has either ``counts``, a sequence, or mmengine's ``get_data_info(index)`` whose ``instances``
+    are counted, ignored ones left out.
     """
     if hasattr(dataset, "counts"):
         return [float(count) for count in dataset.counts]
@@ -142,14 +129,8 @@ def _arguments(dataset: Any, edges: Sequence[float], seed: int | None) -> dict[s
 class RoundRobinDatasetSampler(RoundRobinSampler):
     """One item from each bin in turn.
 
-    Parameters
-    ----------
-    dataset : Any
-        See `dataset_counts`; the runner passes it.
-    edges : sequence of float
-        Bins of the true count; counts outside them belong to the nearest.
-    seed : int, optional
-        Of all draws; None takes one that all processes share.
+    The runner passes `dataset` (see `dataset_counts`); true counts outside the `edges` of the bins
+    belong to the nearest; seed None takes one that all processes share.
     """
 
     def __init__(self, dataset: Any, edges: Sequence[float], seed: int | None = None) -> None:
@@ -169,22 +150,12 @@ def bin_loss(
 ) -> Tensor:
     """Penalty of each count.
 
-    With e = pred - target and [lo, hi] the bin of the target, ``"paper"`` is
-    ``log_weight * ln(1 + |e|)`` where lo <= pred <= hi and |e| elsewhere, as printed.
-    ``"released"`` is the greater of ``log_weight * ln(1 + |e|)`` and the distance of pred beyond
-    the edge of the bin, as the authors' code; unlike there, the logarithm has a gradient.
-
-    Parameters
-    ----------
-    pred, target : Tensor of shape (B,)
-        Counts.
-    edges : Tensor of shape (K + 1,)
-        Bins are (lo, hi], the first closed on both sides. A target outside all of them widens the
-        nearest one to hold it.
-    mode : {"paper", "released"}
-        Which formula.
-    log_weight : float
-        lambda 1.
+    With e = pred - target and [lo, hi] the bin of the target, ``"paper"`` is ``log_weight * ln(1 +
+    |e|)`` where lo <= pred <= hi and |e| elsewhere, as printed. ``"released"`` is the greater of
+    ``log_weight * ln(1 + |e|)`` and the distance of pred beyond the edge of the bin, as the
+    authors' code; unlike there, the logarithm has a gradient. `pred` and `target` are (B,), `edges`
+    (K + 1,): bins are (lo, hi], the first closed on both sides, and a target outside all of them
+    widens the nearest one to hold it. `log_weight` is lambda 1.
 
     Examples
     --------
@@ -205,20 +176,10 @@ def bin_loss(
 
 @MODELS.register_module()
 class BinLoss(nn.Module):
-    """Mean bin loss of a batch of counts or of density maps.
+    """Mean bin loss of a batch of counts or of density maps, to add to that of the network.
 
-    Add it to the loss of the network itself.
-
-    Parameters
-    ----------
-    edges : sequence of float or CountBins
-        Bins of the true count.
-    mode : {"paper", "released"}
-        See `bin_loss`.
-    log_weight : float
-        lambda 1, the weight of the logarithm.
-    loss_weight : float
-        lambda 2, the weight of the whole.
+    `edges` are the bins of the true count; `log_weight` is lambda 1, the weight of the logarithm,
+    `loss_weight` lambda 2, that of the whole; `mode` as in `bin_loss`.
 
     Examples
     --------
@@ -245,14 +206,9 @@ class BinLoss(nn.Module):
         self.loss_weight = loss_weight
 
     def forward(self, pred: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted mean penalty.
+        """Return the weighted mean penalty of counts (B,) or density maps (B, ...), which it sums.
 
         Raises `InputError` if the two hold different numbers of images.
-
-        Parameters
-        ----------
-        pred, target : Tensor of shape (B,) or (B, ...)
-            Counts, or density maps, which are summed to counts; each on its own terms.
         """
         pred, target = _counts(pred), _counts(target)
         if pred.shape != target.shape:

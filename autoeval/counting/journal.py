@@ -19,15 +19,8 @@ Cell = dict[str, Any]
 class CellJournal:
     """A file of JSON lines, one a cell, that is only ever appended to.
 
-    A line that a kill cut short is dropped when the journal is next opened. Of several lines with
-    one key the last holds.
-
-    Parameters
-    ----------
-    path : path-like
-        Made on the first write.
-    key : sequence of str
-        Fields that identify a cell.
+    A line that a kill cut short is dropped when the journal is next opened. The fields `key`
+    identify a cell: of several lines with one key the last holds.
 
     Examples
     --------

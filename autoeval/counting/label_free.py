@@ -18,13 +18,8 @@ EDGES = released_bins(0, 1000).edges
 class CountingErrorSettings:
     """How a detector counts, and how its error is pooled.
 
-    Parameters
-    ----------
-    score_thr : float
-        A box counts where its score exceeds this.
-    edges : tuple of float
-        Edges of the bins of the true count; by default those of the published algorithm for counts
-        from 0 to 1000.
+    A box counts where its score exceeds `score_thr`; the `edges` of the bins of the true count are
+    by default those of the published algorithm for counts from 0 to 1000.
     """
 
     score_thr: float = 0.3

@@ -35,19 +35,11 @@ ABOUT = (
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """The models of one run, the best first.
+    """The models of one run, the best first, ranked by `measure`.
 
-    Parameters
-    ----------
-    run : str
-        Name of the run, with the task where it has several.
-    measure : str
-        What ranks the models.
-    table : DataFrame
-        One row for each model: ``model``, ``rank`` (from 1, equal ones share the mean of theirs;
-        NaN without a value), ``value``, ``low`` and ``high`` (NaN where the run gives no interval).
-    measures : DataFrame
-        All measures of the run by ``model``, in the same order.
+    `table` has one row for each model: ``model``, ``rank`` (from 1, equal ones share the mean of
+    theirs; NaN without a value), ``value``, ``low`` and ``high`` (NaN where the run gives no
+    interval). `measures` has all measures of the run by ``model``, in the same order.
     """
 
     run: str
@@ -90,11 +82,9 @@ def read_runs(
 def overall(standings: Sequence[Standing]) -> pd.DataFrame:
     """Put the ranks of every run side by side.
 
-    Returns
-    -------
-    DataFrame
-        ``model``, ``runs`` (in how many it has a value), ``mean rank`` over these, and its rank in
-        each run (NaN where it has no value); who is in most runs first, then by mean rank.
+    The table has ``model``, ``runs`` (in how many it has a value), ``mean rank`` over these, and
+    its rank in each run, NaN where it has no value; who is in most runs comes first, then by mean
+    rank.
     """
     ranks = {s.run: s.table.set_index("model")["rank"] for s in standings}
     table = pd.DataFrame(ranks).reindex(

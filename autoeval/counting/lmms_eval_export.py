@@ -63,22 +63,9 @@ def write_task(
 ) -> None:
     """Write ``NAME.parquet``, ``NAME.yaml`` and ``utils.py``, which has the functions of a task.
 
-    Parameters
-    ----------
-    folder : Path
-        The YAML file names the Parquet file by its path in this folder.
-    name : str
-        Of the task.
-    rows : sequence of mapping
-        One for each question; ``image``, where they have it, holds ``bytes`` and ``path``.
-    columns : mapping of str to type
-        The other fields: str, int or bool.
-    process : str
-        Function of ``utils.py`` that scores an answer.
-    metrics : mapping of str to (str, bool)
-        How lmms-eval aggregates each metric, and whether a larger value is better.
-    max_tokens : int
-        Most tokens of an answer.
+    There is one row for each question, whose ``image``, where it has one, holds ``bytes`` and
+    ``path``; `columns` are the other fields. `process` is the function of ``utils.py`` that scores
+    an answer; `metrics` say how lmms-eval aggregates each, and whether a larger value is better.
     """
     data = folder / f"{name}.parquet"
     _write_parquet(data, rows, columns)
@@ -199,19 +186,10 @@ def export_praco(
 ) -> str:
     """Write the task, for ``lmms-eval --include_path FOLDER --tasks NAME``.
 
-    Raises `InputError` if the question has no place for the class.
-
-    Parameters
-    ----------
-    counting_set : CountingSet
-        Of images of one class each. Every measured image is asked about with every class.
-    folder : path-like
-        The YAML file names its data, and the data the images, by absolute paths: export again
-        after moving either.
-    question : str
-        Template, with ``{}`` for the class.
-    max_tokens : int
-        Most tokens of an answer.
+    Every measured image, of one class each, is asked about with every class, by `question` with
+    ``{}`` for the class. The YAML file names its data, and the data the images, by absolute paths:
+    export again after moving either. Raises `InputError` if the question has no place for the
+    class.
     """
     if "{}" not in question:
         raise InputError(f"The question needs {{}} where the class goes, but got {question!r}.")

@@ -28,20 +28,10 @@ def read_columns(
 ) -> pd.DataFrame:
     """Read a table whose columns are known by name or, without a header, by position.
 
-    Raises `InputError` if the file is missing, empty or malformed, or has other columns.
-
-    Parameters
-    ----------
-    path : path-like
-        Parquet where its suffix is ``.parquet``, otherwise text separated by commas. A first row
-        whose last field is no number is a header; its names are those of `ALIASES`.
-    by_position : mapping of int to tuple of str
-        Names of the columns of a file without header, by their number.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``id`` (text) and whichever others there are, as text or numbers.
+    It is Parquet where its suffix is ``.parquet``, otherwise text separated by commas. A first row
+    whose last field is no number is a header; its names are those of `ALIASES`. Returns ``id``
+    (text) and whichever other columns there are, as text or numbers. Raises `InputError` if the
+    file is missing, empty or malformed, or has other columns.
     """
     path = Path(path)
     frame = _read(path)
@@ -135,18 +125,8 @@ FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "tar
 class CountPredictions:
     """The predictions of one model on one data set.
 
-    Parameters
-    ----------
-    name : str
-        Name of the model.
-    ids : tuple of str
-        Image ids, each once.
-    target : ndarray of shape (N,), float64
-        True counts, finite and not negative.
-    pred : ndarray of shape (N,), float64
-        Predicted counts; NaN where the model gave none.
-    notes : tuple of str
-        What is odd about them or was left out, one sentence each.
+    `target` (N,) float64 are true counts, finite and not negative; `pred` (N,) is NaN where the
+    model gave none; `notes` say what is odd about them or was left out.
     """
 
     name: str
@@ -171,34 +151,18 @@ class CountPredictions:
             self.name, ids, self.target[index], self.pred[index], self.notes + notes
         )
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return ``id``, ``target`` and ``pred``."""
-        return pd.DataFrame({"id": list(self.ids), "target": self.target, "pred": self.pred})
-
 
 def read_predictions(
     path: str | os.PathLike[str], truth: Mapping[str, float] | None = None, name: str | None = None
 ) -> CountPredictions:
-    """Read a file of predictions.
+    """Read a file of predictions, CSV or Parquet.
 
-    Raises `InputError` if the file is missing, empty or malformed, an id appears twice, a true
-    count is missing, negative or not finite, or the file contradicts itself or the truth.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV or Parquet. Without a header ``id,target,pred`` or ``id,target-pred,target,pred``, or
-        ``id,pred`` where `truth` is given; with one, the same columns in any order.
-    truth : mapping of str to float, optional
-        True count of each image id.
-    name : str, optional
-        Name of the model, by default that of the file.
-
-    Returns
-    -------
-    CountPredictions
-        A blank prediction is NaN; its notes count skipped and negative predictions and the ids that
-        one side lacks.
+    Without a header it has ``id,target,pred`` or ``id,target-pred,target,pred``, or ``id,pred``
+    where `truth`, true counts by image id, is given; with one, the same columns in any order. The
+    model's name is by default that of the file. A blank prediction is NaN; notes count skipped and
+    negative predictions and the ids that one side lacks. Raises `InputError` if the file is
+    missing, empty or malformed, an id appears twice, a true count is missing, negative or not
+    finite, or the file contradicts itself or the truth.
     """
     frame = read_columns(path, FORMS)
     if "pred" not in frame:
@@ -229,17 +193,8 @@ def predicted_ids(path: str | os.PathLike[str]) -> tuple[str, ...]:
 def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
     """Restrict several models to the images that all their files hold, in one order.
 
-    Raises `InputError` if no image is common, or the true count of one differs between files.
-
-    Parameters
-    ----------
-    models : sequence of CountPredictions
-        Of the same data set.
-
-    Returns
-    -------
-    list of CountPredictions
-        With notes on what was left out.
+    Notes say what was left out. Raises `InputError` if no image is common, or the true count of one
+    differs between files.
     """
     if len(models) == 1:
         return list(models)

@@ -34,13 +34,7 @@ BATCH_SIZE = 8
 
 @dataclass(frozen=True, eq=False)
 class CountRequest:
-    """Classes to count in one image.
-
-    Parameters
-    ----------
-    true_class : str
-        Of the (upper) image.
-    """
+    """Classes to count in one image, and the true class of the (upper) image."""
 
     image: np.ndarray
     classes: Sequence[str]
@@ -50,21 +44,13 @@ class CountRequest:
 
 @dataclass(frozen=True)
 class PromptedCounter:
-    """A counter, its prompt, and how images are handed to it.
+    """A counter, its prompt with ``{}`` for the class, and how images are handed to it.
 
-    Parameters
-    ----------
-    prompt : str
-        Template of a prompt, with ``{}`` for the class.
-    reference : bool
-        Whether the counter gets the true class of the (upper) image in its context, as
-        ``positive_class``, which is then recorded with every result. DAVE's published figures need
-        it.
-    workers : int
-        Threads that read images and count. A counter that does not say that it is ``concurrent``
-        is called by one thread at a time, so that no result depends on their number.
-    batch_size : int
-        Images that a counter with ``count_batch`` gets at once; others get one.
+    With `reference` the counter gets the true class of the (upper) image in its context, as
+    ``positive_class``, which is then recorded with every result; DAVE's published figures need it.
+    `workers` threads read images and count; a counter that does not say that it is ``concurrent``
+    is called by one thread at a time, so that no result depends on their number. A counter with
+    ``count_batch`` gets `batch_size` images at once, others one.
     """
 
     counter: Counter
@@ -87,14 +73,8 @@ class PromptedCounter:
         """Count the classes of each request; an error becomes a status.
 
         Where a batch fails, its images are counted one by one, so that only the image with the
-        error fails.
-
-        Raises
-        ------
-        InputError
-            As raised by the counter, for instance because it knows no such class.
-        ImportError
-            If the counter needs a package that is not installed.
+        error fails. `InputError`, for instance because the counter knows no such class, and
+        ImportError, if it needs a package that is not installed, are raised on.
         """
         batched = getattr(self.counter, "count_batch", None)
         if batched is not None and len(requests) > 1:
@@ -186,24 +166,11 @@ def count_images(
 ) -> pd.DataFrame:
     """Count in every image, without the results in the journal.
 
-    Raises `InputError` if ten images in a row fail for another reason than being unreadable, or all
-    do.
-
-    Parameters
-    ----------
-    images : sequence of UnlabelledImage
-        Each is read when it is its turn.
-    prompt : str
-        What to count.
-    journal : CellJournal
-        With the key ``image``; receives each result as soon as it is there.
-
-    Returns
-    -------
-    DataFrame
-        ``id``, ``pred`` (NaN where there is no count), ``status`` (``ok``, ``skipped`` or
-        ``failed: <reason>``), and of counters that say where: ``points`` (N, 2) as xy, pixels,
-        ``scores`` and ``size`` (height, width).
+    Each image is read when it is its turn; the journal, with the key ``image``, receives each
+    result as soon as it is there. The table has ``id``, ``pred`` (NaN where there is no count),
+    ``status`` (``ok``, ``skipped`` or ``failed: <reason>``), and of counters that say where:
+    ``points`` (N, 2) as xy, pixels, ``scores`` and ``size`` (height, width). Raises `InputError` if
+    ten images in a row fail for another reason than being unreadable, or all do.
     """
     cells = {key[0]: cell for key, cell in journal.read().items()}
     waiting = [im for im in images if not is_done(cells.get(im.image_id, {"status": FAILED}))]
@@ -227,10 +194,7 @@ def count_images(
 
 
 def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
-    """Write ``predictions.csv`` and, of a counter that says where, ``points.json``.
-
-    Both are what ``autoeval count evaluate`` reads.
-    """
+    """Write ``predictions.csv`` and, of a counter that says where, ``points.json``."""
     columns = ["id", "pred", "status"]
     written = [write_table(folder / "predictions.csv", table[columns])]
     if "points" in table:

@@ -27,17 +27,7 @@ POINT_NAMES = ("annPoints", "points", "gt")
 
 @dataclass(frozen=True, eq=False)
 class ImageTruth:
-    """The truth about one image.
-
-    Parameters
-    ----------
-    count : float
-        Number of objects.
-    points : ndarray of shape (count, 2), float64, optional
-        Objects as xy, pixels.
-    size : tuple of int, optional
-        Height and width of the image in pixels.
-    """
+    """The count of one image, its objects (count, 2) as xy in pixels, and its height and width."""
 
     count: float
     points: np.ndarray | None = None
@@ -46,17 +36,7 @@ class ImageTruth:
 
 @dataclass(frozen=True, eq=False)
 class GroundTruth:
-    """The truth about a data set.
-
-    Parameters
-    ----------
-    images : Mapping of str to ImageTruth
-        By image id.
-    notes : tuple of str
-        What is odd about it or was left out, one sentence each.
-    file_names : Mapping of str to str
-        File name of each image id, where the two differ.
-    """
+    """The truth about a data set by image id, and the file names of images called otherwise."""
 
     images: Mapping[str, ImageTruth]
     notes: tuple[str, ...] = ()
@@ -101,14 +81,10 @@ def truth_of_points(points: object, size: tuple[int, int] | None = None) -> Imag
 def read_mat(path: Path) -> ImageTruth:
     """Read the points of one image.
 
-    Raises `InputError` if the file cannot be read, holds no such points, or contradicts itself.
-
-    Parameters
-    ----------
-    path : Path
-        Version 5 or 7 file with ``image_info`` (ShanghaiTech: a struct with ``location`` and
-        ``number``), ``annPoints`` (UCF-QNRF, NWPU-Crowd), ``points`` or ``gt``; or, whatever its
-        name, one table of numbers with two or more columns, x and y first.
+    The file, of version 5 or 7, has ``image_info`` (ShanghaiTech: a struct with ``location`` and
+    ``number``), ``annPoints`` (UCF-QNRF, NWPU-Crowd), ``points`` or ``gt``; or, whatever its name,
+    one table of numbers with two or more columns, x and y first. Raises `InputError` if it cannot
+    be read, holds no such points, or contradicts itself.
     """
     if not path.is_file():
         raise InputError(f"No file {path}: check the path.")
@@ -156,18 +132,12 @@ def _points(content: dict[str, Any]) -> tuple[Any, int | None]:
 
 
 def truth_of_json(content: Any, path: Path) -> GroundTruth:
-    """Read the points of one or many images.
+    """Read the points of one or many images from the content of the file `path`.
 
-    Raises `InputError` if the content is none of these, or holds no image.
-
-    Parameters
-    ----------
-    content : Any
-        One of: an object of lists of [x, y] by image id; an object of objects with ``points`` by
-        image id, as FSC-147 (whose points are in pixels of its images of height 384); or
-        NWPU-Crowd's object of one image, with ``img_id``, ``human_num`` and ``points``.
-    path : Path
-        Named in messages.
+    It is one of: an object of lists of [x, y] by image id; an object of objects with ``points`` by
+    image id, as FSC-147 (whose points are in pixels of its images of height 384); or NWPU-Crowd's
+    object of one image, with ``img_id``, ``human_num`` and ``points``. Raises `InputError` if the
+    content is none of these, or holds no image.
     """
     if isinstance(content, Mapping) and "points" in content:
         image_id = str(content.get("img_id", path.stem))
@@ -199,14 +169,8 @@ def _image(path: Path, image_id: str, entry: Any) -> ImageTruth:
 def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
     """Count the boxes of each image; their centres are the points.
 
-    Raises `InputError` if the file is malformed, or has no such category.
-
-    Parameters
-    ----------
-    path : Path
-        Annotation file.
-    category : str, optional
-        Counts this one, singular or plural; all categories together by default.
+    `category`, singular or plural, is counted alone, by default all together. Raises `InputError`
+    if the file is malformed, or has no such category.
     """
     content = read_coco(path)
     wanted = {*content.categories} if category is None else {_category(path, category, content)}
@@ -250,17 +214,11 @@ FORMS = {2: ("id", "target"), 3: ("id", "target", "stratum")}
 def read_truth(path: str | os.PathLike[str], category: str | None = None) -> GroundTruth:
     """Read true counts; the file's suffix and content show the format.
 
-    Raises `InputError` if there is nothing to read, it is malformed, or `category` is given for a
-    format without categories.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV or Parquet of ``id,count[,stratum]``; JSON of points (by image id, FSC-147, NWPU-Crowd)
-        or of COCO boxes; a ``.mat`` file (ShanghaiTech, UCF-QNRF, NWPU-Crowd); or a folder with one
-        ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++: lines of ``x y w h o b``) an image.
-    category : str, optional
-        Category to count, for COCO boxes; all by default.
+    It is CSV or Parquet of ``id,count[,stratum]``; JSON of points (by image id, FSC-147,
+    NWPU-Crowd) or of COCO boxes; a ``.mat`` file (ShanghaiTech, UCF-QNRF, NWPU-Crowd); or a folder
+    with one ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++: lines of ``x y w h o b``) an image.
+    `category` chooses among COCO boxes, by default all count. Raises `InputError` if there is
+    nothing to read, it is malformed, or `category` is given for a format without categories.
 
     Examples
     --------

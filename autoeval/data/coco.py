@@ -23,17 +23,10 @@ TIMES = ("date_captured", "datetime")
 def read_coco(path: str | os.PathLike[str]) -> LabelSet:
     """Read an annotation file in COCO's object detection format.
 
-    Parameters
-    ----------
-    path : path-like
-        JSON file with ``images`` and, where it is labelled, ``annotations`` and ``categories``.
-        What is malformed in these lists, and an annotation of an image or a category that they do
-        not hold, is left out and counted in the problems.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, no JSON, repeats an image id, or most of one list is malformed.
+    It is JSON with ``images`` and, where it is labelled, ``annotations`` and ``categories``. What
+    is malformed in these lists, and an annotation of an image or a category that they do not hold,
+    is left out and counted in the problems. Raises `InputError` if the file is missing, no JSON,
+    repeats an image id, or most of one list is malformed.
     """
     path, problems = Path(path), list[str]()
     document = _read_json(path)
@@ -58,11 +51,7 @@ def read_coco_images(
 ) -> tuple[LabelledImage, ...]:
     """Read the list of images of an annotation file, whatever else it holds.
 
-    Parameters
-    ----------
-    path : path-like
-    problems : list of str, optional
-        Takes what is malformed and left out; without it that is refused.
+    `problems` takes what is malformed and left out; without it that is refused.
     """
     path, found = Path(path), list[str]()
     images = tuple(_each(path, _read_json(path), "images", _image, found))
@@ -76,17 +65,8 @@ def read_coco_images(
 def image_path(img_dir: Path, file_name: str) -> Path:
     """Find the file of an image, refusing to leave its folder.
 
-    Parameters
-    ----------
-    img_dir : Path
-        Image folder.
-    file_name : str
-        Path relative to it, from an annotation file.
-
-    Raises
-    ------
-    InputError
-        If ``file_name`` is absolute, climbs out with ``..`` or is a link to the outside.
+    Raises `InputError` if ``file_name`` is absolute, climbs out with ``..`` or is a link to the
+    outside.
     """
     root = Path(os.path.realpath(img_dir))
     path = root / file_name

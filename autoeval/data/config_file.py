@@ -16,10 +16,7 @@ CONFIGS = next((f for f in (PACKAGE / "configs", PACKAGE.parent / "configs") if 
 def shipped_config(*parts: str) -> Path:
     """Return the path of a shipped configuration file, or of a folder of them.
 
-    Raises
-    ------
-    FileNotFoundError
-        If the package was taken apart: it lies neither in a checkout nor as installed.
+    Raises FileNotFoundError if the package lies neither in a checkout nor as installed.
 
     Examples
     --------
@@ -52,17 +49,9 @@ def or_shipped(path: str | os.PathLike[str]) -> Path:
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read an mmengine configuration file as plain dictionaries.
+    """Read an mmengine configuration file, maybe a shipped ``configs/...``, as plain dictionaries.
 
-    Parameters
-    ----------
-    path : path-like
-        A file, or the ``configs/...`` of one that comes with the package.
-
-    Raises
-    ------
-    InputError
-        If it is missing or cannot be run.
+    Raises `InputError` if it is missing or cannot be run.
     """
     from mmengine.config import Config
 
@@ -78,27 +67,10 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
 def read_paper(
     paper: str, names: Sequence[str] = (), *, kind: str = "table"
 ) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, str]]:
-    """Read what a paper prints.
+    """Read what a file in ``configs/papers`` prints: tables or figures by name, all by default.
 
-    Parameters
-    ----------
-    paper : str
-        Name of a file in ``configs/papers``.
-    names : sequence of str
-        Tables to read, such as ``"1"``; all by default.
-    kind : {"table", "figure"}
-
-    Returns
-    -------
-    tables : dict of str to mapping
-        By name, in the order asked for.
-    downloads : mapping of str to str
-        Where people get each thing that the tables need.
-
-    Raises
-    ------
-    InputError
-        If there is no such table.
+    Also returned is where people get each thing that they need. Raises `InputError` if there is no
+    such table.
     """
     content = read_config(shipped_config("papers", f"{paper}.py"))
     start = f"{kind}_"

@@ -34,17 +34,10 @@ STANDARD_INPUT = "-"
 def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
     """Read a list of paths.
 
-    Parameters
-    ----------
-    source : path-like
-        A text file with a path on each line (those that begin with # are comments), relative to the
-        file's folder or else to the current one; ``-`` for the same on standard input; or a pattern
-        such as ``site/**/*.jpg``.
-
-    Raises
-    ------
-    InputError
-        If the file is no text, or nothing is listed.
+    The source is a text file with a path on each line (those that begin with # are comments),
+    relative to the file's folder or else to the current one; ``-`` for the same on standard input;
+    or a pattern such as ``site/**/*.jpg``. Raises `InputError` if the file is no text, or nothing
+    is listed.
     """
     if os.fspath(source) == STANDARD_INPUT:
         paths = [Path(line) for line in _lines(sys.stdin)]
@@ -85,14 +78,7 @@ VIDEOS_SKIPPED = "videos passed over"
 
 @dataclass(frozen=True)
 class FoundImages:
-    """Images without labels, and what lay beside them.
-
-    Parameters
-    ----------
-    images : tuple of ImageFile or VideoFrame
-    skipped : tuple of str
-        What was passed over, one sentence for each kind, counted and named.
-    """
+    """Images without labels, and sentences, one for each kind, on what was passed over."""
 
     images: tuple[ImageFile | VideoFrame, ...]
     skipped: tuple[str, ...] = ()
@@ -106,22 +92,12 @@ def find_images(
 ) -> FoundImages:
     """Find images; none is opened, but videos are.
 
-    Parameters
-    ----------
-    source : path-like
-        A folder, searched with its subfolders; a COCO JSON file; an image; a video; a text file
-        with a path on each line (``.txt`` or ``.lst``), or ``-`` for one on standard input; or a
-        pattern such as ``site/**/*.jpg``.
-    img_dir : path-like, optional
-        For a COCO JSON file; see `load_image_folder`.
-    every : str, optional
-        Which frames of videos are taken: ``"2s"``, or ``"10"`` for every tenth. Needed for a video;
-        without it the videos of a folder are passed over.
-
-    Raises
-    ------
-    InputError
-        If there is no image, or `every` is missing or malformed.
+    The source is a folder, searched with its subfolders; a COCO JSON file (for its `img_dir` see
+    `load_image_folder`); an image; a video; a text file with a path on each line (``.txt`` or
+    ``.lst``), or ``-`` for one on standard input; or a pattern such as ``site/**/*.jpg``. `every`
+    says which frames of videos are taken: ``"2s"``, or ``"10"`` for every tenth; without it the
+    videos of a folder are passed over. Raises `InputError` if there is no image, or `every` is
+    malformed, or missing for a video.
     """
     if os.fspath(source) == STANDARD_INPUT or is_pattern(source):
         return _of_paths(listed_paths(source), every)
@@ -218,14 +194,7 @@ class UnlabelledImage(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ImageArray:
-    """An image that is decoded already.
-
-    Parameters
-    ----------
-    image_id : str
-        Its name within its set.
-    pixels : ndarray of shape (H, W, 3), uint8, BGR
-    """
+    """An image (H, W, 3), uint8, BGR, that is decoded already."""
 
     image_id: str
     pixels: np.ndarray
@@ -241,28 +210,12 @@ Images = str | os.PathLike[str] | Sequence[str | os.PathLike[str] | np.ndarray |
 def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     """List images that are given in any of several ways.
 
-    Parameters
-    ----------
-    images : path-like or sequence
-        What `find_images` takes, such as a folder; or a sequence of paths of files, of arrays of
-        shape (H, W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and
-        the frames of a video (``find_images("video.mp4", every="2s").images``).
-
-    Returns
-    -------
-    tuple of UnlabelledImage
-        Paths are named relative to the deepest folder that holds them all, as those of a folder
-        are; arrays are named by their positions.
-
-    Raises
-    ------
-    InputError
-        If there is no image, one is of another kind, or kinds are mixed.
-
-    Warns
-    -----
-    UserWarning
-        Naming what was passed over in a folder.
+    They are what `find_images` takes, such as a folder; or a sequence of paths of files, of arrays
+    (H, W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and the frames of
+    a video (``find_images("video.mp4", every="2s").images``). Paths are named relative to the
+    deepest folder that holds them all, as those of a folder are; arrays by their positions. Warns
+    of what was passed over in a folder. Raises `InputError` if there is no image, one is of another
+    kind, or kinds are mixed.
 
     Examples
     --------

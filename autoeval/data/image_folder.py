@@ -52,12 +52,9 @@ def former_name(name: str) -> str:
 
 
 class FormerNames:
-    """Images by what a tool may have made of their names; for names that are not there as they are.
+    """Images by what a tool may have made of their names, for names that are not there as they are.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Paths of images. Those that cannot be distinguished are not found.
+    Of `names`, paths of images, those that cannot be distinguished are not found.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -75,12 +72,7 @@ def walk(folder: Path) -> Iterator[str]:
 
     Linked subfolders are entered as others are, each folder once: a link to a folder further up
     does not loop. Links that lead nowhere or around in a circle are yielded as the files that they
-    stand for, and reading them says what is wrong.
-
-    Raises
-    ------
-    InputError
-        If a folder cannot be read.
+    stand for, and reading them says what is wrong. Raises `InputError` if a folder cannot be read.
     """
     entered = {os.path.realpath(folder)}
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
@@ -102,18 +94,7 @@ def _is_new(folder: str, entered: set[str]) -> bool:
 
 
 def refuse_archive(path: Path) -> None:
-    """Refuse a zip archive, and name what it holds.
-
-    Parameters
-    ----------
-    path : Path
-        Anything; what is no archive is not refused.
-
-    Raises
-    ------
-    InputError
-        If it is a zip archive.
-    """
+    """Raise `InputError`, naming what it holds, if a path is that of a zip archive."""
     if not (path.is_file() and zipfile.is_zipfile(path)):
         return
     with zipfile.ZipFile(path) as archive:
@@ -132,15 +113,7 @@ SUFFIXES = frozenset(
 
 @dataclass(frozen=True)
 class ImageFile:
-    """An image without labels.
-
-    Parameters
-    ----------
-    image_id : str
-        Its name within its set.
-    path : Path
-        The file.
-    """
+    """An image without labels, and its name within its set."""
 
     image_id: str
     path: Path
@@ -159,28 +132,13 @@ def load_image_folder(
 ) -> tuple[ImageFile, ...]:
     """List the images of a folder or of an annotation file; no image is opened.
 
-    Parameters
-    ----------
-    path : path-like
-        A folder, searched with its subfolders for files with the suffix of an image (hidden ones
-        are passed over), or a COCO JSON file, whose annotations, if any, are not used.
-    img_dir : path-like, optional
-        For a JSON file: the folder that its file names are relative to. By default ``images``
-        beside the file where there is one, else the file's own folder.
-    problems : list of str, optional
-        Takes which entries of a JSON file are malformed and left out; without it they are refused.
-
-    Returns
-    -------
-    tuple of ImageFile
-        For a folder, ids are paths relative to it with forward slashes, and files come in natural
-        order (``2.jpg`` before ``10.jpg``). For a JSON file, its image ids in its order; files
-        missing on disk stay in the list, and reading them says so.
-
-    Raises
-    ------
-    InputError
-        If the path does not exist, holds no image, or a file name leaves its folder.
+    A folder is searched with its subfolders for files with the suffix of an image (hidden ones are
+    passed over); ids are paths relative to it with forward slashes, in natural order (``2.jpg``
+    before ``10.jpg``). Of a COCO JSON file the annotations, if any, are not used; its file names
+    are relative to `img_dir`, by default ``images`` beside the file where there is one, else its
+    own folder; files missing on disk stay in the list, and reading them says so. `problems` takes
+    which of its entries are malformed and left out; without it they are refused. Raises
+    `InputError` if the path does not exist, holds no image, or a file name leaves its folder.
     """
     path = Path(path)
     if path.is_dir():

@@ -27,15 +27,7 @@ _FOREIGN = {
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """What a header says.
-
-    Parameters
-    ----------
-    height, width : int
-        In pixels, as `read_image` gives them: turned by the EXIF orientation.
-    turned : bool
-        Whether the orientation swaps height and width.
-    """
+    """Height and width in pixels, turned by the EXIF orientation, as `read_image` gives them."""
 
     height: int
     width: int
@@ -43,13 +35,7 @@ class ImageHeader:
 
 
 class TooLargeError(ValueError):
-    """More pixels than Pillow agrees to look at (`PIL.Image.MAX_IMAGE_PIXELS`, twice).
-
-    Attributes
-    ----------
-    n_pixels : int
-        As far as Pillow says.
-    """
+    """More pixels, as far as Pillow says, than it agrees to look at (`MAX_IMAGE_PIXELS`, twice)."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -58,21 +44,9 @@ class TooLargeError(ValueError):
 
 
 def read_header(source: str | os.PathLike[str] | bytes) -> ImageHeader | None:
-    """Read the size of an image without decoding it.
+    """Read the size of an image, a file or its content, without decoding it.
 
-    Parameters
-    ----------
-    source : path-like or bytes
-        The file or its content.
-
-    Returns
-    -------
-    ImageHeader or None
-        None where there is no file or Pillow does not know the format.
-
-    Raises
-    ------
-    TooLargeError
+    It is None where there is no file or Pillow does not know the format. Raises `TooLargeError`.
     """
     try:
         if isinstance(source, bytes):
@@ -115,11 +89,8 @@ _FORM = "%Y:%m:%d %H:%M:%S"
 def exif_time(path: str | os.PathLike[str]) -> datetime | None:
     """Return the time in the EXIF of an image: when it was taken, else when it was written.
 
-    Returns
-    -------
-    datetime or None
-        By the camera's own clock, without a time zone. None where there is no EXIF, no time in it,
-        or nothing that can be read.
+    It is by the camera's own clock, without a time zone; None where there is no EXIF, no time in
+    it, or nothing that can be read.
     """
     try:
         with Image.open(path) as image:

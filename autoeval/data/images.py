@@ -20,15 +20,7 @@ _JPEG_START, _JPEG_SCAN, _JPEG_END = b"\xff\xd8", 0xDA, b"\xff\xd9"
 
 
 class UnreadableImageError(InputError):
-    """One image that cannot be used.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    reason : str
-        What is wrong with it, as the end of a sentence that starts with the path.
-    """
+    """One image that cannot be used; `reason` ends a sentence that starts with the path."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         super().__init__(path, reason)
@@ -39,31 +31,15 @@ class UnreadableImageError(InputError):
 
 
 def read_image(path: str | os.PathLike[str], *, max_megapixels: float | None = None) -> np.ndarray:
-    """Decode an image file.
+    """Decode an image file of any format that OpenCV reads, to (H, W, 3), uint8, BGR.
 
     The same call as mmdet's default loader: OpenCV, three channels, the EXIF orientation obeyed, so
-    a photograph taken upright comes out upright and its pixels are the ones mmdet would see.
-
-    Parameters
-    ----------
-    path : path-like
-        Any format OpenCV reads.
-    max_megapixels : float, optional
-        Larger images are refused before they are decoded, which takes three bytes a pixel and more.
-        By default the environment variable ``AUTOEVAL_MAX_MEGAPIXELS``, else 100.
-
-    Returns
-    -------
-    ndarray of shape (H, W, 3), uint8
-        Channels in the order blue, green, red.
-
-    Raises
-    ------
-    UnreadableImageError
-        If the file is missing, empty, cut short, no image or too large, or stores 14 bits or fewer
-        in 16, which come out nearly black.
-    InputError
-        If the environment variable is no positive number.
+    a photograph taken upright comes out upright and its pixels are the ones mmdet would see. Images
+    larger than `max_megapixels` are refused before they are decoded, which takes three bytes a
+    pixel and more; by default it is the environment variable ``AUTOEVAL_MAX_MEGAPIXELS``, else 100.
+    Raises `UnreadableImageError` if the file is missing, empty, cut short, no image or too large,
+    or stores 14 bits or fewer in 16, which come out nearly black, and `InputError` if the
+    environment variable is no positive number.
     """
     return _image(path, _content(path, _limit(max_megapixels)))
 

@@ -15,18 +15,10 @@ from autoeval.errors import InputError
 
 
 def read_json(path: str | os.PathLike[str], what: str = "file") -> Any:
-    """Read a JSON file.
+    """Read a JSON file; `what` is expected there, such as ``"annotation file"``, for messages.
 
-    Parameters
-    ----------
-    path : path-like
-    what : str
-        What is expected there, for the messages, such as ``"annotation file"``.
-
-    Raises
-    ------
-    InputError
-        If it is missing, cannot be opened, is no JSON, or is nested too deeply to be read.
+    Raises `InputError` if it is missing, cannot be opened, is no JSON, or is nested too deeply to
+    be read.
     """
     path, name = Path(path), printable(path)
     try:
@@ -62,14 +54,9 @@ MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeErr
 class BadItems:
     """The items of one kind that could not be read.
 
-    Parameters
-    ----------
-    path : str
-        File or folder that they are in, for messages; empty where items are named by their file.
-    what : str
-        What they are, such as ``"annotations"``.
-    form : str
-        How a fault is described, of ``{item}`` and ``{fault}``.
+    `path` is the file or folder that they are in, for messages, empty where items are named by
+    their file; `what` they are, such as ``"annotations"``; `form` describes a fault by ``{item}``
+    and ``{fault}``.
 
     Examples
     --------
@@ -107,15 +94,8 @@ class BadItems:
     def problems(self, before: Iterable[str] = ()) -> tuple[str, ...]:
         """Return what was left out, in one sentence, where anything was.
 
-        Parameters
-        ----------
-        before : iterable of str
-            What was left out of other lists, which may be the reason.
-
-        Raises
-        ------
-        InputError
-            If that is more than half of the items.
+        `before` is what was left out of other lists, which may be the reason. Raises `InputError`
+        if it is more than half of the items.
         """
         n_bad = len(self._faults)
         if n_bad > MOST_BAD * self._n:

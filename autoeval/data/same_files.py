@@ -14,10 +14,7 @@ from autoeval.data.wording import listed
 
 
 def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
-    """Return those of ``files`` whose content is, byte by byte, that of one of ``others``.
-
-    Files that cannot be read are like no other.
-    """
+    """Return those of ``files`` whose bytes are those of one of ``others``; none unreadable."""
     by_size: defaultdict[int, list[Path]] = defaultdict(list)
     for path in others:
         by_size[_size(path)].append(path)
@@ -65,10 +62,7 @@ def _digest(path: Path) -> bytes:
 def file_stamp(path: str | os.PathLike[str]) -> str:
     """Return size and time of the last change: another one means other content.
 
-    Raises
-    ------
-    OSError
-        If there is no such file.
+    Raises OSError without such a file.
 
     Examples
     --------
@@ -95,16 +89,7 @@ def without_copies(
 ) -> tuple[tuple[UnlabelledImage, ...], tuple[str, ...]]:
     """Leave out files that are byte by byte an earlier one: a copy adds no information.
 
-    Parameters
-    ----------
-    images : sequence of UnlabelledImage
-        Frames of videos and arrays are all kept.
-
-    Returns
-    -------
-    kept : tuple of UnlabelledImage
-    warnings : tuple of str
-        Which files were left out, in one sentence, if any.
+    Frames of videos and arrays are all kept; a warning names the files that were left out.
     """
     copies = _copies(images)
     kept = tuple(image for k, image in enumerate(images) if k not in copies)

@@ -23,16 +23,8 @@ VIDEOS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".w
 class Video:
     """A video, decoded from its beginning, frame after frame, never by a seek that may miss.
 
-    Attributes
-    ----------
-    n_frames : int
-    fps : float
-        Frames a second; NaN where the file does not say.
-
-    Raises
-    ------
-    InputError
-        If it cannot be opened.
+    `fps` are frames a second, NaN where the file does not say. Raises `InputError` if it cannot be
+    opened.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -46,16 +38,9 @@ class Video:
         self.n_frames = said if said > 0 else self._count()
 
     def read(self, index: int) -> np.ndarray:
-        """Decode one frame; forward is cheap, backward starts again.
+        """Decode one frame (H, W, 3), uint8, BGR; forward is cheap, backward starts again.
 
-        Returns
-        -------
-        ndarray of shape (H, W, 3), uint8, BGR
-
-        Raises
-        ------
-        UnreadableImageError
-            If the video ends or is damaged before it.
+        Raises `UnreadableImageError` if the video ends or is damaged before it.
         """
         with self._lock:
             if index < self._next:
@@ -106,15 +91,8 @@ class Video:
 class VideoFrame:
     """One frame of a video, an image without labels.
 
-    Parameters
-    ----------
-    image_id : str
-        Name of the video, ``#``, and the number of the frame from 0.
-    video : Video
-    index : int
-        Number of the frame from 0.
-    time_s : float
-        Seconds from the beginning; NaN where the video does not say how fast it runs.
+    `image_id` is the name of the video, ``#``, and the number `index` of the frame from 0; `time_s`
+    are seconds from the beginning, NaN where the video does not say how fast it runs.
     """
 
     image_id: str
@@ -137,19 +115,10 @@ def video_frames(
 ) -> tuple[VideoFrame, ...]:
     """Take frames of a video at equal distances, the first one first.
 
-    Parameters
-    ----------
-    path : path-like
-    every : str or None
-        ``"2s"`` or ``"0.5s"`` for seconds, ``"10"`` for every tenth frame.
-    name : str, optional
-        What image ids begin with; by default the file's name.
-
-    Raises
-    ------
-    InputError
-        If the video cannot be opened or has no frame, `every` is missing or malformed, or it is in
-        seconds and the video does not say how fast it runs.
+    `every` is ``"2s"`` or ``"0.5s"`` for seconds, ``"10"`` for every tenth frame; image ids begin
+    with `name`, by default the file's. Raises `InputError` if the video cannot be opened or has no
+    frame, `every` is missing or malformed, or it is in seconds and the video does not say how fast
+    it runs.
     """
     if every is None:
         raise InputError(
@@ -193,25 +162,14 @@ SECONDS = 30.0
 
 
 def time_blocks(images: Iterable[object], *, seconds: float = SECONDS) -> np.ndarray:
-    """Return the number of the block of time that each image belongs to.
+    """Return the number of the block of time (N,) that each image belongs to, in order from 0.
 
-    Neighbouring frames of a video show the same things, so a set of them tells less than as many
-    independent images would. Drawing whole blocks again in place of images accounts for that, where
-    a block lasts longer than what is seen stays in view (Künsch 1989, the block bootstrap).
-
-    Parameters
-    ----------
-    images : iterable
-        Frames of videos (`VideoFrame`) and other images; each of the others is a block of its own.
-        A video that does not say how fast it runs is one block.
-    seconds : float
-        Length of a block. The default is a convention: longer than traffic or passers-by stay in
-        view of most cameras.
-
-    Returns
-    -------
-    ndarray of shape (N,), int64
-        Equal for images of one block, counted from 0 in order of appearance.
+    Neighbouring frames of a video show the same things, so a set of them carries less information
+    than as many independent images would. Drawing whole blocks again in place of images accounts
+    for that, where a block lasts longer than what is seen stays in view (Künsch 1989, the block
+    bootstrap). Images that are no `VideoFrame` are blocks of their own, and a video that does not
+    say how fast it runs is one. The default length is a convention: longer than traffic or
+    passers-by stay in view of most cameras.
     """
     numbers: dict[object, int] = {}
     return np.array(

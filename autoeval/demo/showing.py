@@ -43,16 +43,8 @@ PUBLISHED = ("fused", "ac", "bos")
 class DemoSizes:
     """How much there is of everything.
 
-    Parameters
-    ----------
-    images : int
-        Rendered in each environment.
-    sample_sets, sample_images : int
-        Sample sets of each environment, and images of each, for the published scores.
-    repeats : int
-        Dropout seeds, for the published scores.
-    labels : int
-        Images of the environment held back that are labelled.
+    `images` are rendered in each environment, `labels` given to those of the one held back; the
+    rest is for the published scores.
     """
 
     images: int = 60
@@ -68,14 +60,9 @@ def show_method(
     """Render, fit, estimate an environment held back, label some of it, compare with the truth.
 
     Writes into `folder` the estimator, the page, the tables as text (``tables.txt``) and the plan
-    of the labels. `published` scores are compared with the default in the tables.
-
-    Raises `InputError` if there is no such environment.
-
-    Returns
-    -------
-    str
-        The files, and one paragraph: both estimates with their intervals, and the truth.
+    of the labels. `published` scores are compared with the default in the tables. Returns the
+    files, and one paragraph: both estimates with their intervals, and the truth. Raises
+    `InputError` if there is no such environment.
     """
     if held_back not in ENVIRONMENTS:
         raise InputError(f"--held-back is one of {', '.join(ENVIRONMENTS)}, got {held_back}.")
@@ -176,16 +163,9 @@ N_IMAGES, SAMPLE_SEED, FLOOR = 30, 7, 0.03
 def write_sample(folder: Path, *, n_images: int = N_IMAGES) -> list[Path]:
     """Write what the road world's detector finds in rendered pictures of two sites, and the labels.
 
-    Parameters
-    ----------
-    n_images : int
-        Of each site.
-
-    Returns
-    -------
-    list of Path
-        ``val.json`` and ``val_predictions.json``; ``new_predictions.json``, ``new_site.json`` (its
-        images without labels), and ``new_labels.json`` (what an estimate should come near to).
+    The files are ``val.json`` and ``val_predictions.json``; ``new_predictions.json``,
+    ``new_site.json`` (its images without labels), and ``new_labels.json`` (what an estimate should
+    come near to).
     """
     detector, written = DetectorSpec(DETECTOR)(), []
     for name, environment in SITES.items():

@@ -38,21 +38,11 @@ TRAINING_SEED = 1000
 
 
 def train_detector(config: Config, work_dir: str | os.PathLike[str]) -> tuple[Path, dict[str, Any]]:
-    """Render the training images and train.
+    """Render the training images and train, as configs/demo/train_roadworld_nano.py.
 
-    Parameters
-    ----------
-    config : Config
-        As configs/demo/train_roadworld_nano.py.
-    work_dir : path
-        Logs and checkpoints; an interrupted training goes on from its last epoch.
-
-    Returns
-    -------
-    Path
-        mmengine's last checkpoint.
-    dict
-        Plain summary: images, epochs, batch size, seconds, threads, the losses of every epoch.
+    An interrupted training goes on from its last epoch in `work_dir`. Returns mmengine's last
+    checkpoint and a plain summary: images, epochs, batch size, seconds, threads, the losses of
+    every epoch.
     """
     started = time.monotonic()
     _render_training_images(config)
@@ -121,16 +111,7 @@ def export_checkpoint(
 ) -> None:
     """Save weights in half precision, classes and training log; loads with ``weights_only=True``.
 
-    Parameters
-    ----------
-    trained : path
-        A checkpoint of mmengine's runner.
-    log : mapping
-        As `train_detector` returns it.
-    target : path
-        File to write.
-    classes : tuple of str
-        What the detector's labels stand for.
+    ``trained`` is a checkpoint of mmengine's runner, ``log`` what `train_detector` returns.
     """
     state = torch.load(trained, map_location="cpu", weights_only=False)["state_dict"]
     half = {name: t.half() if t.is_floating_point() else t for name, t in state.items()}
@@ -167,23 +148,9 @@ class Pictures:
 
 
 def measure(detector: Detector, environment: str, n_images: int, *, seed: int = 0) -> dict:
-    """Measure a detector on pictures of one environment, rendered in memory.
+    """Measure a detector of ``vehicle`` on pictures of one environment, rendered in memory.
 
-    Parameters
-    ----------
-    detector : Detector
-        Its one category is ``vehicle``.
-    environment : str
-        A key of `ENVIRONMENTS`.
-    n_images : int
-        Number of images.
-    seed : int, default 0
-        Seed of the images.
-
-    Returns
-    -------
-    dict
-        ``environment``, ``images``, ``vehicles``, ``mAP``, ``mAP50``, ``mAP75`` in [0, 1].
+    ``mAP``, ``mAP50`` and ``mAP75`` are in [0, 1].
     """
     metric = measure_samples(detector, Pictures(environment, n_images, seed), environment)
     counts = {"images": n_images, "vehicles": metric.n_boxes}

@@ -12,8 +12,10 @@ import pandas as pd
 from autoeval.data.predictions import Predictions
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.site_boxes import HIGH_FLOOR, LOW_FLOOR
+from autoeval.estimation.site_boxes import LOW_FLOOR
 from autoeval.estimation.warnings import ENOUGH_BOXES, another_scale, unseen_share
+
+MOST_ABOVE = 0.05  # that lists may begin above those of the fit
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ class ReferenceStatistics:
         Raises
         ------
         InputError
-            If they have none of the words, or hold nothing but the boxes over .3 where those of the
-            fit held others.
+            If they have none of the words, or begin at a score so much higher than those of the fit
+            that calibrated scores do not compare (docs/results/odd_predictions.md).
         """
         unknown = [word for word in _used(found) if word not in self.categories]
         if len(unknown) == len(_used(found)) > 0:
@@ -94,10 +96,11 @@ class ReferenceStatistics:
                 f"These predictions are of another detector: it knows {listed(unknown, 10)}, the "
                 f"one that the estimator was fitted for {listed(self.categories, 10)}."
             )
-        if found.floor > HIGH_FLOOR >= self.floor and len(found) >= ENOUGH_BOXES:
+        if found.floor > self.floor + MOST_ABOVE and len(found) >= ENOUGH_BOXES:
             raise InputError(
                 f"The lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: the "
-                "scores do not compare. Export both from .01 on (Ultralytics: conf=0.01)."
+                "scores do not compare. Export both from .01 on (Ultralytics: conf=0.01), or leave "
+                f"out boxes below {found.floor:.2g} of the labelled images, too, and fit again."
             )
         return tuple(self._differences(found, unknown))
 

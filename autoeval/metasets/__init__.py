@@ -16,42 +16,24 @@ if TYPE_CHECKING:
         own_images,
         save_recipes,
     )
-    from autoeval.metasets.sample_set import Sample, SampleSet
-    from autoeval.metasets.seed_set import ImageRecord, SeedSet, load_seed_set
+    from autoeval.metasets.sample_set import SampleSet
+    from autoeval.metasets.seed_set import SeedSet, load_seed_set
     from autoeval.metasets.task import Task, load_task
-    from autoeval.metasets.transforms import CORRUPTIONS, MILD, TransformStep
 
 _HOMES = {
-    "CORRUPTIONS": "transforms",
-    "ImageRecord": "seed_set",
-    "MILD": "transforms",
-    "MetaSetConfig": "recipe",
-    "Recipe": "recipe",
-    "Sample": "sample_set",
+    **dict.fromkeys(("MetaSetConfig", "Recipe", "draw_recipes", "load_metaset_config"), "recipe"),
+    **dict.fromkeys(("load_recipes", "own_images", "save_recipes"), "recipe"),
+    **dict.fromkeys(("SeedSet", "load_seed_set"), "seed_set"),
+    **dict.fromkeys(("Task", "load_task"), "task"),
     "SampleSet": "sample_set",
-    "SeedSet": "seed_set",
-    "Task": "task",
-    "TransformStep": "transforms",
-    "draw_recipes": "recipe",
-    "load_metaset_config": "recipe",
-    "load_recipes": "recipe",
-    "load_seed_set": "seed_set",
-    "load_task": "task",
-    "own_images": "recipe",
-    "save_recipes": "recipe",
 }
 
 __all__ = [
-    "CORRUPTIONS",
-    "MILD",
-    "ImageRecord",
     "MetaSetConfig",
     "Recipe",
-    "Sample",
     "SampleSet",
     "SeedSet",
     "Task",
-    "TransformStep",
     "draw_recipes",
     "load_metaset_config",
     "load_recipes",

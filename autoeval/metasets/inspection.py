@@ -26,20 +26,12 @@ MAX_DISTANCE = 4
 
 
 def perceptual_hash(image: np.ndarray) -> int | None:
-    """Return the DCT hash of an image: 64 bits, of which few differ between copies.
+    """Return the DCT hash of an image (H, W, 3): 64 bits, of which few differ between copies.
 
     Which of the 8 x 8 lowest frequencies, the constant rows left out, of the image at 32 x 32
-    pixels lie above their median. Source: Zauner 2010, Implementation and Benchmarking of
-    Perceptual Image Hash Functions, section 3.2.1.
-
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8, BGR
-
-    Returns
-    -------
-    int or None
-        None for a flat image, which is like every other flat one.
+    pixels lie above their median; None for a flat image, which is like every other flat one.
+    Source: Zauner 2010, Implementation and Benchmarking of Perceptual Image Hash Functions, section
+    3.2.1.
     """
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     small = cv2.resize(grey, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
@@ -52,20 +44,10 @@ def perceptual_hash(image: np.ndarray) -> int | None:
 def alike(
     hashes: np.ndarray, others: np.ndarray | None = None, *, max_distance: int = MAX_DISTANCE
 ) -> np.ndarray:
-    """Find the images that have a near copy.
+    """Find the images, by their hashes (N,), that have a near copy; -1 where there is none.
 
-    Parameters
-    ----------
-    hashes : ndarray of shape (N,), uint64
-    others : ndarray of shape (M,), uint64, optional
-        Where copies are looked for; by default among the other images of `hashes`.
-    max_distance : int
-        Bits that may differ.
-
-    Returns
-    -------
-    ndarray of shape (N,), int64
-        Position of the first near copy, -1 where there is none.
+    Copies, of which at most `max_distance` bits differ, are looked for among `others` (M,), by
+    default among the other images. The position of the first is returned.
 
     Examples
     --------
@@ -92,20 +74,9 @@ SMALL_AREA = 32**2
 class Look:
     """What was seen of one set of images.
 
-    Parameters
-    ----------
-    name : str
-        Of the set.
-    image_ids : tuple of str
-        Images that can be read.
-    hashes : ndarray of shape (N,), uint64
-        Perceptual hash of each; 0 where `hashed` is not set.
-    hashed : ndarray of shape (N,), bool
-        Whether it has one: flat images do not.
-    brightness : ndarray of shape (N,), float64
-        Mean of its pixels, 0 to 255.
-    unreadable : tuple of str
-        Names and reasons of the others.
+    Of the N that can be read there are `hashes`, 0 where `hashed` is not set, since flat images
+    have none, and `brightness`, the mean of the pixels, 0 to 255; `unreadable` has names and
+    reasons of the others.
     """
 
     name: str
@@ -124,16 +95,7 @@ class Look:
 def look_at(
     name: str, samples: Samples, *, advance: Callable[[int], object] = lambda n: None
 ) -> Look:
-    """Read every image of a set once.
-
-    Parameters
-    ----------
-    name : str
-    samples : Samples
-        Such as a `SampleSet`.
-    advance : callable
-        Called with 1 after each image.
-    """
+    """Read every image of a set once; `advance` is called with 1 after each."""
     names, hashes, brightness, unreadable = [], [], [], []
     for k in range(len(samples)):
         try:
@@ -181,15 +143,8 @@ def _names(look: Look) -> list[str]:
 class Examined:
     """A source as it was found.
 
-    Parameters
-    ----------
-    name : str
-    seed_set : SeedSet, optional
-        None where its labels cannot be used.
-    look : Look, optional
-        None where its images were not read.
-    why_not : str
-        Why it cannot be used.
+    `seed_set` is None where its labels cannot be used, and `why_not` says why; `look` is None where
+    its images were not read.
     """
 
     name: str

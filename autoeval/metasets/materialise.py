@@ -30,26 +30,9 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
     """Write the images (PNG, so that no pixel changes) and ``annotations.json``.
 
     The annotations come last: where they exist the sample set is complete and nothing is done;
-    where they do not, images that are there already are not written again.
-
-    Parameters
-    ----------
-    sample_set : SampleSet
-        What to write.
-    folder : Path
-        Where to, made as needed. Images get the name of their image id.
-    bar : tqdm, optional
-        Progress bar to move on by one for every image.
-
-    Returns
-    -------
-    tuple of str
-        Images that could not be read and are left out, and why.
-
-    Raises
-    ------
-    InputError
-        If no image can be read.
+    where they do not, images that are there already are not written again. Images get the name of
+    their image id. Returns which could not be read and are left out, and why. Raises `InputError`
+    if no image can be read.
     """
     ann_file = folder / "annotations.json"
     if ann_file.exists():
@@ -132,22 +115,8 @@ def contact_sheet(
 ) -> Figure:
     """Draw one image of each seed set beside what its first sample sets make of such images.
 
-    Parameters
-    ----------
-    seed_sets : sequence of SeedSet
-        One row each.
-    recipes : sequence of sequence of Recipe
-        The recipes of each seed set.
-    n_columns : int, default=4
-        Sample sets shown for each seed set.
-    bar : tqdm, optional
-        Progress bar to move on by one for every image.
-
-    Returns
-    -------
-    Figure
-        Boxes are drawn in a colour for each category, crowds with thin lines; the transforms stand
-        above each image.
+    Boxes are drawn in a colour for each category, crowds with thin lines; the transforms stand
+    above each image.
     """
     n_columns = 1 + min(n_columns, max(map(len, recipes)))
     grid = _grid(len(seed_sets), n_columns)

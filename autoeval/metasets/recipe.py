@@ -23,18 +23,9 @@ from autoeval.runtime.files import write_text
 class Recipe:
     """How to make a sample set from a seed set.
 
-    Parameters
-    ----------
-    seed_set : str
-        Name of the seed set.
-    image_ids : tuple of str
-        Images to take, in this order.
-    steps : tuple of TransformStep
-        Transforms, applied in this order; none gives the seed set's own images.
-    seed : int
-        Seed of everything drawn while the images are made.
-    min_visibility : float, default=0.25
-        Boxes with less than this share of their area left in the image are dropped.
+    The images are taken in this order, and the transforms applied in theirs; none gives the seed
+    set's own images. `seed` is that of everything drawn while the images are made. Boxes with less
+    than `min_visibility` of their area left in the image are dropped.
     """
 
     seed_set: str
@@ -60,13 +51,7 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Recipe:
-        """Make a recipe from what `to_dict` returned.
-
-        Raises
-        ------
-        InputError
-            If a field is missing or malformed, or a transform is unknown.
-        """
+        """Make a recipe from what `to_dict` returned, or raise `InputError`."""
         try:
             steps = tuple(
                 TransformStep(str(name), None if magnitude is None else float(magnitude))
@@ -102,37 +87,13 @@ def draw_recipes(
 ) -> list[Recipe]:
     """Draw the recipes of a seed set's sample sets (BoS, section 5.4).
 
-    Parameters
-    ----------
-    seed_set : SeedSet
-        Where images come from.
-    n_sets : int, default=50
-        Number of sample sets. The first ones do not depend on how many follow.
-    n_images : int, default=250
-        Images for each, drawn without replacement; all of them where the seed set has fewer.
-    n_transforms : int, default=3
-        Different transforms for each.
-    seed : int, default=0
-        Every draw derives from it, the seed set's name and the number of the sample set.
-    transforms : sequence of str, default=MILD
-        Names to draw from.
-    per_image : bool, default=False
-        Draw magnitudes for each image instead of once for the sample set.
-    in_turn : bool, default=False
-        Instead of drawing, give each sample set one transform, in turn and in a random order; each
-        time that a transform comes round, it takes its next magnitude. So any n sample sets in a
-        row hold each of n transforms once, and n times m of them hold each of its m magnitudes.
-    same_images : bool, default=False
-        Draw the images once, for all sample sets.
-    with_objects : bool, default=False
-        Draw from the images that hold a labelled object only.
-    min_visibility : float, default=0.25
-        See `Recipe`.
-
-    Raises
-    ------
-    InputError
-        If a number is out of its range, a transform is unknown, or no image holds an object.
+    The first sample sets do not depend on how many follow: every draw derives from `seed`, the seed
+    set's name and the number of the sample set. Images are drawn without replacement, all of them
+    where there are fewer than `n_images`. With `in_turn`, each sample set gets one transform, in
+    turn and in a random order; each time that a transform comes round, it takes its next magnitude.
+    So any n sample sets in a row hold each of n transforms once, and n times m of them hold each of
+    its m magnitudes. The other options are those of `MetaSetConfig`. Raises `InputError` if a
+    number is out of its range, a transform is unknown, or no image holds an object.
     """
     _check_numbers(n_sets, n_images, n_transforms, transforms, min_visibility)
     if in_turn and n_transforms != 1:
@@ -158,14 +119,7 @@ def draw_recipes(
 def own_images(seed_set: SeedSet, *, n_images: int = 5000, seed: int = 0) -> Recipe:
     """Make the recipe of a seed set's own, untransformed images (BoS, section 4.1).
 
-    Parameters
-    ----------
-    seed_set : SeedSet
-        The seed set.
-    n_images : int, default=5000
-        Where the seed set has more, so many are drawn without replacement.
-    seed : int, default=0
-        Seed of that draw.
+    Where it has more than `n_images`, so many are drawn without replacement.
     """
     rng = named_rng(seed, seed_set.name, "own images")
     image_ids = _draw_images(seed_set.images, n_images, rng)
@@ -179,13 +133,7 @@ def save_recipes(path: str | os.PathLike[str], recipes: Iterable[Recipe]) -> Non
 
 
 def load_recipes(path: str | os.PathLike[str]) -> list[Recipe]:
-    """Read recipes that `save_recipes` wrote.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or holds no recipes.
-    """
+    """Read recipes that `save_recipes` wrote, or raise `InputError` if there are none."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))["recipes"]
     except OSError as error:
@@ -254,22 +202,10 @@ def _line(recipe: Recipe) -> str:
 class MetaSetConfig:
     """The options of `draw_recipes` that define a kind of meta-set; the paper's by default.
 
-    Parameters
-    ----------
-    transforms : tuple of str
-        Names of the transforms to draw from.
-    n_sets, n_images, n_transforms : int
-        Sample sets for each seed set, images for each sample set, transforms for each.
-    per_image : bool
-        Whether magnitudes are drawn for each image.
-    in_turn : bool
-        Whether sample sets take one transform each, in turn, with one magnitude after the other.
-    same_images : bool
-        Whether all sample sets have the same images, drawn once.
-    with_objects : bool
-        Whether only images that hold a labelled object are drawn.
-    min_visibility : float
-        Boxes with less than this share of their area left in the image are dropped.
+    There are `n_sets` sample sets for each seed set, of `n_images` and with `n_transforms`
+    different ones of `transforms`. `per_image` draws magnitudes for each image instead of once,
+    `in_turn` takes one transform each in turn, `same_images` draws the images once for all sample
+    sets, `with_objects` only those that hold a labelled object. For `min_visibility` see `Recipe`.
     """
 
     transforms: tuple[str, ...] = MILD
@@ -286,20 +222,10 @@ class MetaSetConfig:
 def load_metaset_config(
     path: str | os.PathLike[str] | None = None, **changes: Any
 ) -> MetaSetConfig:
-    """Read a meta-set's configuration.
+    """Read a meta-set's configuration, such as `configs/metasets/mild.py`; by default the paper's.
 
-    Parameters
-    ----------
-    path : path-like, optional
-        mmengine configuration file such as `configs/metasets/mild.py`; the paper's meta-set by
-        default.
-    **changes
-        Fields of `MetaSetConfig` that override the file, unless they are None.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or holds something else.
+    `changes` are fields of `MetaSetConfig` that override the file, unless they are None. Raises
+    `InputError` if the file is missing or holds something else.
     """
     options = {} if path is None else read_config(path)
     known = {field.name for field in fields(MetaSetConfig)}

@@ -23,20 +23,10 @@ NO_PIXELS = np.zeros((0, 0, 3), np.uint8)
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One image of a sample set with its labels.
+    """One image (H, W, 3), uint8, BGR, of a sample set with its labels.
 
-    Parameters
-    ----------
-    image_id : str
-        Id of the image in the seed set.
-    image : ndarray of shape (H, W, 3), uint8
-        BGR.
-    boxes : ndarray of shape (N, 4), float64
-        Boxes as xyxy, pixels, inside the image.
-    labels : ndarray of shape (N,), int64
-        Index into the categories of the seed set.
-    iscrowd : ndarray of shape (N,), bool
-        Boxes that mark a crowd.
+    `boxes` (N, 4) float64 are xyxy, pixels, inside the image; `labels` (N,) index into the
+    categories of the seed set; `iscrowd` (N,) marks crowds.
     """
 
     image_id: str
@@ -72,22 +62,8 @@ class FileSamples(Samples, Protocol):
 class SampleSet:
     """The images and labels a recipe makes; each is made when asked for, always the same.
 
-    Parameters
-    ----------
-    seed_set : SeedSet
-        The seed set the recipe names.
-    recipe : Recipe
-        What to make.
-
-    Attributes
-    ----------
-    records : tuple of ImageRecord
-        The images before they are transformed, in the recipe's order.
-
-    Raises
-    ------
-    InputError
-        If the recipe is of another seed set or names images that this one lacks.
+    `records` are the images before they are transformed, in the recipe's order. Raises `InputError`
+    if the recipe is of another seed set or names images that this one lacks.
     """
 
     def __init__(self, seed_set: SeedSet, recipe: Recipe) -> None:
@@ -112,13 +88,7 @@ class SampleSet:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: int) -> Sample:
-        """Make one image and its labels.
-
-        Raises
-        ------
-        UnreadableImageError
-            If the image file cannot be used; the other images still can.
-        """
+        """Make one image with its labels, or raise `UnreadableImageError` of it alone."""
         record = self.records[index]
         image, boxes = _read(record), record.boxes
         kept = np.arange(len(boxes))
@@ -139,10 +109,7 @@ class SampleSet:
     def unread(self, index: int) -> Sample:
         """Return the labels of an image of a recipe without steps, and no pixels.
 
-        Raises
-        ------
-        ValueError
-            If there are steps: where labels go depends on the pixels.
+        Raises ValueError if there are steps: where labels go depends on the pixels.
         """
         if self.recipe.steps:
             raise ValueError(f"Recipe {self.recipe.recipe_id} changes its images: read them.")

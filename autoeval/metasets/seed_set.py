@@ -28,22 +28,10 @@ _FAULTS = {
 
 @dataclass(frozen=True, eq=False)
 class ImageRecord:
-    """One labelled image.
+    """One labelled image, its size in pixels.
 
-    Parameters
-    ----------
-    image_id : str
-        Its id in the label files.
-    path : Path
-        The image file.
-    height, width : int
-        Size in pixels.
-    boxes : ndarray of shape (N, 4), float64
-        Boxes as xyxy, pixels, inside the image.
-    labels : ndarray of shape (N,), int64
-        Index into the categories of the seed set.
-    iscrowd : ndarray of shape (N,), bool
-        Boxes that mark a crowd, which evaluation ignores.
+    `boxes` (N, 4) float64 are xyxy, pixels, inside the image; `labels` (N,) int64 index into the
+    categories of the seed set; evaluation ignores boxes that mark a crowd, `iscrowd` (N,).
     """
 
     image_id: str
@@ -59,16 +47,8 @@ class ImageRecord:
 class SeedSet:
     """A labelled data set of one environment.
 
-    Parameters
-    ----------
-    name : str
-        Name of the environment.
-    categories : tuple of str
-        Categories of the task, which the labels index.
-    images : tuple of ImageRecord
-        Images that exist on disk, in the order of the label files.
-    problems : tuple of str
-        What was left out or repaired on the way, one sentence each.
+    Labels index into the `categories` of the task; `images` exist on disk, in the order of the
+    label files; `problems` say what was left out or repaired on the way.
     """
 
     name: str
@@ -93,39 +73,18 @@ def load_seed_set(
     layout: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> SeedSet:
-    """Read a labelled data set as a seed set.
+    """Read a labelled data set as a seed set; `labels`, `img_dir`, `layout` as in `load_labels`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the environment.
-    labels : path-like
-        File or folder with the labels; see `load_labels` for the formats.
-    img_dir : path-like or None
-        Folder of the images; None for where the format has them.
-    categories : sequence of str
-        Categories of the task.
-    mapping : mapping of str to str, optional
-        Category of the task for each category of the labels that counts, for example
-        ``{"car": "vehicle", "bus": "vehicle", "truck": "vehicle"}``. By default that of `words`.
-    words : mapping of str to str, optional
-        Category of the task for words that labels may use, whether these do or not; by default the
-        categories by their own names.
-    layout, options
-        As in `load_labels`.
+    `mapping` gives the category of the task for each category of the labels that counts, for
+    example ``{"car": "vehicle", "bus": "vehicle", "truck": "vehicle"}``. By default it follows from
+    `words`, the category of the task for words that labels may use, whether these do or not, and
+    from the categories' own names.
 
-    Returns
-    -------
-    SeedSet
-        Boxes of categories outside the mapping, boxes without area, boxes outside their image,
-        images without labels and images missing on disk are left out, and boxes partly outside are
-        clipped; its `problems` count and name them all, and what is there twice.
-
-    Raises
-    ------
-    InputError
-        If the labels are malformed, the mapping does not fit them, a file name leaves the image
-        folder, or no image is left.
+    Boxes of categories outside the mapping, boxes without area, boxes outside their image, images
+    without labels and images missing on disk are left out, and boxes partly outside are clipped;
+    the `problems` count and name them all, and what is there twice. Raises `InputError` if the
+    labels are malformed, the mapping does not fit them, a file name leaves the image folder, or no
+    image is left.
     """
     content = load_labels(labels, img_dir, layout=layout, **(options or {}))
     mapping = _mapping(content, categories, mapping, words)

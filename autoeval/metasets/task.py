@@ -20,26 +20,14 @@ ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
 
 @dataclass(frozen=True)
 class SeedSetFiles:
-    """Where a seed set lies and how its categories are read.
+    """Where a seed set lies and how its categories are read; for `labels` see `load_labels`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the environment.
-    labels : Path
-        File or folder with the labels; see `load_labels`.
-    img_dir : Path, optional
-        Image folder; by default where the format has it.
-    mapping : mapping of str to str, optional
-        Category of the task for each category of the labels that counts; by default the task's own
-        words and those it knows of detectors.
-    layout : str, optional
-        Name of the format, where it is not to be told by looking.
-    options : mapping
-        Of the format.
-    family : str, optional
-        Where it comes from, if other seed sets do too: one camera, one site, one data set cut in
-        parts. They are left out together and count once; by default it is its own family.
+    `img_dir` is by default where the format has it. `mapping` gives the category of the task for
+    each category of the labels that counts; by default the task's own words and those it knows of
+    detectors. `layout` names the format where it is not to be recognised by looking, `options` are
+    of the format. `family` is where the seed set comes from, if other ones do too: one camera, one
+    site, one data set cut in parts. They are left out together and count once; by default it is its
+    own family.
     """
 
     name: str
@@ -55,17 +43,9 @@ class SeedSetFiles:
 class Task:
     """A detection task.
 
-    Parameters
-    ----------
-    name : str
-        Name of the task.
-    categories : tuple of str
-        What is to be detected.
-    seed_sets : tuple of SeedSetFiles
-        Labelled data, one environment each.
-    detector_mapping : mapping of str to str
-        Category of the task for a detector's category of another name, for example
-        ``{"car": "vehicle", "bus": "vehicle", "truck": "vehicle"}``.
+    Each of `seed_sets` is labelled data of one environment. `detector_mapping` gives the category
+    of the task for a detector's category of another name, for example ``{"car": "vehicle", "bus":
+    "vehicle", "truck": "vehicle"}``.
 
     Examples
     --------
@@ -102,22 +82,9 @@ class Task:
         return {files.name: files.family or files.name for files in self.seed_sets}
 
     def lookup(self, detector_categories: Sequence[str]) -> np.ndarray:
-        """Translate a detector's categories into those of the task.
+        """Return the index into `categories` of each category of a detector, -1 for an unused one.
 
-        Parameters
-        ----------
-        detector_categories : sequence of str
-            The K categories the detector's labels index.
-
-        Returns
-        -------
-        ndarray of shape (K,), int64
-            Index into `categories`, -1 where the task has no use for the detector's category.
-
-        Raises
-        ------
-        InputError
-            If the detector has none of the categories.
+        Raises `InputError` if the detector has none of the categories.
         """
         words = {**{name: name for name in self.categories}, **self.detector_mapping}
         index = {name: i for i, name in enumerate(self.categories)}
@@ -169,23 +136,11 @@ def load_task(
 def find_data_root(
     config_path: Path, task: str, own: str | None, given: str | os.PathLike[str] | None
 ) -> Path:
-    """Find the folder with the data of a config file.
+    """Find the folder with the data of a config file, which describes `task`.
 
-    Parameters
-    ----------
-    config_path : Path
-        The file.
-    task : str
-        What it describes, for the message.
-    own : str or None
-        The file's ``data_root``, relative to the file.
-    given : path-like or None
-        What the user said; goes before the environment variable, which goes before ``own``.
-
-    Raises
-    ------
-    InputError
-        If none is given, or the folder does not exist.
+    `given` by the user goes before the environment variable, which goes before `own`, the file's
+    ``data_root``, relative to it. Raises `InputError` if none is given, or the folder does not
+    exist.
     """
     chosen = given or os.environ.get(ROOT_VARIABLE)
     root = Path(chosen) if chosen else config_path.parent / own if own else None
@@ -248,10 +203,7 @@ def _check_families(path: str | os.PathLike[str], seed_sets: tuple[SeedSetFiles,
 def merge_tasks(tasks: Sequence[Task]) -> Task:
     """Join tasks: all their categories, and each labelled set once with what it has of them.
 
-    Raises
-    ------
-    InputError
-        If two tasks mean different data, or different categories, by one name.
+    Raises `InputError` if two tasks mean different data, or different categories, by one name.
     """
     files: dict[str, SeedSetFiles] = {}
     words: dict[str, str] = {}

@@ -21,22 +21,11 @@ CELL = "own (printed, own less printed)"
 class ComparedWithPrint(Section):
     """A printed table, and what we get.
 
-    Parameters
-    ----------
-    name : str
-        Of its files, such as ``"table_1"``.
-    figures_of : DataFrame
-        One row a figure: what names its row (the first column), ``column``, ``printed`` and
-        ``own``; either is NaN where there is none. With ``decimals``, the digits in print; two
-        where it is not given.
-    unit : str
-        What the figures are, said after `CELL`.
-    marks : str
-        In what our side is not what was printed; empty where it is.
-    notes : sequence of str
-        Whatever else must be known.
-    only_own : bool
-        Show people the rows alone that have a figure of ours, where any has.
+    `figures_of` has one row a figure: what names its row (the first column), ``column``,
+    ``printed`` and ``own``, either NaN where there is none, and ``decimals``, the digits in print,
+    two where they are not given. `unit` is said after `CELL`; `marks` say in what our side is not
+    what was printed. With `only_own` people see the rows alone that have a figure of ours, where
+    any has.
     """
 
     name: str

@@ -16,18 +16,10 @@ COLUMNS = 4
 
 
 def figure_uri(figure: Figure, image_format: str = "svg") -> str:
-    """Draw a matplotlib figure into a data URI.
+    """Draw a matplotlib figure into a data URI of an SVG or PNG picture.
 
-    Equal figures give equal text: no date is stored, and the ids within an SVG are fixed.
-
-    Raises `KeyError` if the format is neither.
-
-    Parameters
-    ----------
-    figure : Figure
-        Figure to draw.
-    image_format : {"svg", "png"}
-        Format of the picture.
+    Equal figures give equal text: no date is stored, and the ids within an SVG are fixed. Raises
+    `KeyError` if the format is neither.
     """
     media_type = MEDIA_TYPES[image_format]
     buffer = io.BytesIO()

@@ -23,19 +23,11 @@ LEAST_SQUARES = "least squares over them"
 class ScatterChart:
     """Accuracy against scores, one at a time.
 
-    Parameters
-    ----------
-    points : DataFrame
-        One row a sample set: ``source``, ``sample_set``, ``kind`` (``"seed"`` for a source's own
-        images), ``transforms``, the target, and the scores.
-    scores : sequence of str
-        Columns to choose from; the first is shown. One without two different values is left out,
-        unless it is the first.
-    lines : mapping of str to RegressionBand
-        What to draw for a score; for the others it is a least-squares line over the sample sets.
-        The note of each score says which.
-    estimate : mapping, optional
-        One more point, drawn as a star: ``value`` and its scores.
+    `points` has one row a sample set: ``source``, ``sample_set``, ``kind`` (``"seed"`` for a
+    source's own images), ``transforms``, the target, and the scores. The first of `scores` is
+    shown; others without two different values are left out. `lines` are drawn for their scores, for
+    the others a least-squares line over the sample sets; the note of each score says which.
+    `estimate` is one more point, drawn as a star: ``value`` and its scores.
     """
 
     points: pd.DataFrame
@@ -131,22 +123,10 @@ def _shape(style: Mapping[str, Any]) -> dict[str, str]:
 class BoardItem:
     """One line of a `Board`.
 
-    Parameters
-    ----------
-    at, lower, upper : float
-        Value and interval, in the unit of the board; NaN where there is none.
-    note : str
-        Shown small beside the name.
-    alarm : str
-        Shown in red; empty for none.
-    facts : sequence of str
-        Shown when the line is opened.
-    series : sequence of tuple of (str, float)
-        Names of periods, in their order, and the value in each.
-    marks : sequence of str
-        Periods at which there was an alarm.
-    pictures : sequence of tuple of (str, str)
-        Data URIs with captions.
+    Value and interval are in the unit of the board, NaN where there is none; `note` is shown small
+    beside the name, `alarm` in red, `facts` when the line is opened. `series` has names of periods,
+    in their order, and the value in each; `marks` are periods at which there was an alarm;
+    `pictures` are data URIs with captions.
     """
 
     name: str
@@ -180,20 +160,10 @@ class BoardItem:
 
 @dataclass(frozen=True)
 class Board:
-    """Lines that a reader can search, sort and open.
+    """Lines that a reader can search, sort and open, in the order in which they are shown at first.
 
-    Parameters
-    ----------
-    items : sequence of BoardItem
-        In the order in which they are shown at first.
-    axis : str
-        What the values are, with their unit.
-    top : float
-        The largest possible value; the smallest is 0.
-    order : str
-        What the first order is, such as ``"worst first"``.
-    digits : int
-        Decimals of the values.
+    `axis` says what the values are, with their unit; they are from 0 to `top`; `order` is what the
+    first order is, such as ``"worst first"``.
     """
 
     items: Sequence[BoardItem] = field(repr=False)

@@ -27,17 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Block:
-    """One piece of a page.
-
-    Parameters
-    ----------
-    kind : str
-        Which part of the template shows it.
-    content : Any
-        What that part expects.
-    caption : str
-        Shown with it; empty for none.
-    """
+    """One piece of a page: which part of the template shows it, and what that part expects."""
 
     kind: str
     content: Any
@@ -47,11 +37,6 @@ class Block:
 @dataclass
 class Page:
     """A report that is built block by block, then written.
-
-    Parameters
-    ----------
-    title : str
-        Heading of the page and name of the browser's tab.
 
     Examples
     --------
@@ -88,18 +73,10 @@ class Page:
         *,
         on_scale: tuple[float, float, float] | None = None,
     ) -> None:
-        """Add a very large figure with its interval.
+        """Add a very large figure with its interval, in words, or why there is none.
 
-        Parameters
-        ----------
-        name : str
-            What it is.
-        interval : str
-            The interval in words, or why there is none.
-        note : str
-            Shown small.
-        on_scale : tuple of float, optional
-            Value, lower and upper bound to draw on a scale from 0 to 100; NaN where there is none.
+        `on_scale` draws value, lower and upper bound on a scale from 0 to 100; NaN where there is
+        none.
         """
         drawn = [None if math.isnan(v) else v for v in on_scale or (math.nan,) * 3]
         content: dict[str, Any] = dict(zip(("at", "lower", "upper"), drawn, strict=True))
@@ -121,76 +98,36 @@ class Page:
         n_footer: int = 0,
         folded: bool = False,
     ) -> None:
-        """Add a table.
+        """Add a table, with its index unless that is a plain unnamed range.
 
-        Parameters
-        ----------
-        frame : DataFrame
-            Shown with its index, unless that is a plain unnamed range.
-        caption : str
-            Shown above the table.
-        sortable : bool
-            Whether a click on a header sorts by that column, numbers as numbers.
-        formats : mapping of str to str, optional
-            Format of a column's numbers such as ``"{:.3f}"``; four significant digits otherwise.
-        n_footer : int
-            Last rows that stay below all others however the table is sorted.
-        folded : bool
-            Show the caption alone until it is clicked.
+        A click on a header of a `sortable` one sorts by that column, numbers as numbers, but for
+        the last `n_footer` rows. `formats` are of a column's numbers such as ``"{:.3f}"``; four
+        significant digits otherwise. A `folded` table is its caption alone until that is clicked.
         """
         table = Table.of(frame, formats or {}, sortable=sortable, n_footer=n_footer)
         self.blocks.append(Block("folded" if folded else "table", table, caption))
 
     def add_figure(self, figure: Figure, caption: str = "", *, image_format: str = "svg") -> None:
-        """Add a matplotlib figure.
+        """Add a matplotlib figure, drawn now; the caption is also read out in place of the picture.
 
-        Parameters
-        ----------
-        figure : Figure
-            Drawn now; later changes to it are not seen.
-        caption : str
-            Shown below, and read out in place of the picture.
-        image_format : {"svg", "png"}
-            ``"png"`` keeps a chart of many thousand marks small.
+        The format ``"png"`` keeps a chart of many thousand marks small.
         """
         from autoeval.report.embed import figure_uri
 
         self.blocks.append(Block("figure", figure_uri(figure, image_format), caption))
 
     def add_scatter(self, chart: ScatterChart, caption: str = "") -> None:
-        """Add a scatter plot that names each point, and lets the reader choose the score.
-
-        Parameters
-        ----------
-        caption : str
-            Shown below, and read out in place of the picture.
-        """
+        """Add a scatter plot that names each point, and lets the reader choose the score."""
         self.blocks.append(Block("scatter", chart.to_dict(), caption))
 
     def add_board(self, board: Board, caption: str = "") -> None:
-        """Add many things side by side that can be searched, sorted and opened.
-
-        Parameters
-        ----------
-        caption : str
-            Shown above.
-        """
+        """Add many things side by side that can be searched, sorted and opened."""
         self.blocks.append(Block("board", board.to_dict(), caption))
 
     def add_thumbnails(
         self, images: Iterable[tuple[np.ndarray, str]], caption: str = "", *, side: int = 320
     ) -> None:
-        """Add small pictures, each with its own caption.
-
-        Parameters
-        ----------
-        images : iterable of (ndarray of shape (H, W, 3) uint8 BGR, str)
-            Pictures and captions.
-        caption : str
-            Shown above all of them.
-        side : int
-            Longer side of a thumbnail in pixels; larger pictures are shrunk to it.
-        """
+        """Add pictures (H, W, 3) uint8 BGR with captions; larger ones are shrunk to `side`."""
         from autoeval.report.embed import thumbnail_uri
 
         listed = [(thumbnail_uri(image, side), text) for image, text in images]

@@ -57,19 +57,10 @@ def plot_scatter(
     highlight: tuple[float, float, str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw `target` against `x`.
+    """Draw `target` against the column `x`.
 
-    Parameters
-    ----------
-    points : DataFrame
-        Columns ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and that of
-        the target.
-    x : str
-        Column.
-    highlight : tuple of (x, y, label), optional
-        One more point, drawn as a star.
-    ax : Axes, optional
-        A new figure by default.
+    `points` has ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and the
+    column of the target; `highlight` is one more point (x, y, label), drawn as a star.
     """
     if ax is None:
         ax = Figure(figsize=(8, 5.2), layout="constrained").subplots()
@@ -111,16 +102,7 @@ def _legend(ax: Axes, names: list[str]) -> None:
 
 
 def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target: Target) -> Figure:
-    """Draw `target` against several columns, each with its straight line.
-
-    Parameters
-    ----------
-    points : DataFrame
-        Columns ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), that of the
-        target, and the keys of `titles`.
-    titles : mapping of column to text
-        What to draw, in this order, and what to write above it.
-    """
+    """Draw `target` against the columns of `titles`, each with its title and straight line."""
     columns = min(4, len(titles))
     rows = math.ceil(len(titles) / columns)
     figure = Figure(figsize=(2.9 * columns, 2.7 * rows + 0.6), layout="constrained")
@@ -175,20 +157,10 @@ def plot_curves(
     marks: Mapping[str, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw `y` against `x`, one line for each value of `group`.
+    """Draw `y`, times `scale`, against `x`, one line for each value of `group`.
 
-    Parameters
-    ----------
-    x, y, group : str
-        Columns.
-    band : tuple of str, optional
-        Columns of the lower and the upper end of an interval.
-    scale : float
-        What `y` and the band are multiplied by.
-    marks : mapping of group to x, optional
-        Points to be ringed.
-    ax : Axes, optional
-        A new figure by default.
+    `band` are the columns of the lower and the upper end of an interval; `marks` are the x of
+    points to be ringed, by group.
     """
     if ax is None:
         ax = Figure(figsize=(7, 4.4), layout="constrained").subplots()

@@ -42,14 +42,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A result for people.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-        What matters most comes first: on top of the page, and last on the terminal, where the eye
-        is.
-    """
+    """A result for people, what matters most on top of a page and last on the terminal."""
 
     title: str
     sections: Sequence[Section]
@@ -72,18 +65,8 @@ class Report:
     def write(self, folder: Path, page: Path | None = None) -> list[Path]:
         """Write the page, its tables and pictures into a folder beside it, and ``result.json``.
 
-        Parameters
-        ----------
-        folder : Path
-            Where ``result.json`` goes.
-        page : Path, optional
-            By default ``report.html`` in `folder`. The folder of its parts has the same name
-            without the suffix.
-
-        Returns
-        -------
-        list of Path
-            The page, the folder of its parts, the JSON file.
+        The page is by default ``report.html`` in `folder`; the folder of its parts has the same
+        name without the suffix. Returns the page, the folder of its parts, the JSON file.
         """
         page = page or folder / "report.html"
         parts = page.with_suffix("")
@@ -110,18 +93,10 @@ def written_files(paths: Iterable[Path]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """One table of a report.
+    """One table of a report, written in full to CSV and JSON.
 
-    Parameters
-    ----------
-    name : str
-        Of its files.
-    table : DataFrame
-        Written in full to CSV and JSON.
-    shown : DataFrame, optional
-        What people see of it, on the page and in Markdown; `table` by default.
-    formats : mapping of str to str
-        How to print the columns of `shown`; see `autoeval.report.tables.format_cells`.
+    People see `shown`, on the page and in Markdown, by default all; for `formats` see
+    `autoeval.report.tables.format_cells`.
     """
 
     name: str
@@ -150,13 +125,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Remarks(Section):
-    """What a report says in words.
-
-    Parameters
-    ----------
-    name : str
-        Its key among the plain values.
-    """
+    """What a report says in words; `name` is its key among the plain values."""
 
     name: str
     heading: str
@@ -179,19 +148,7 @@ class Remarks(Section):
 
 @dataclass(frozen=True)
 class StudyReport:
-    """The result of one study.
-
-    Parameters
-    ----------
-    name : str
-        Of its files.
-    about : str
-        What was measured, and how to read it.
-    parts : sequence of Part
-        Its tables.
-    warnings : sequence of str
-        What was left out.
-    """
+    """The result of one study: what was measured and how to read it, tables, what was left out."""
 
     name: str
     title: str
@@ -245,9 +202,6 @@ def side_by_side(
 ) -> pd.DataFrame:
     """Turn one row for each pair into one row for each `index`, one column for each `columns`."""
     keys, names = (list(dict.fromkeys(table[name])) for name in (index, columns))
-    wide = (
-        table[[index, columns]]
-        .assign(cell=list(values))
-        .pivot(index=index, columns=columns, values="cell")
-    )
+    cells = table[[index, columns]].assign(cell=list(values))
+    wide = cells.pivot(index=index, columns=columns, values="cell")
     return wide.reindex(index=keys, columns=names).rename_axis(columns=None).reset_index()

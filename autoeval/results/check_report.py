@@ -25,16 +25,9 @@ FEW_IMAGES = 50
 class Plan(Section):
     """The size of a run.
 
-    Parameters
-    ----------
-    n_families : int
-        Families of the sources that can be used: what an interval counts.
-    n_sets, n_observed : int
-        Sample sets, and images to run the detector on, those of new images among them.
-    n_read, read_s : int, float
-        Images that were read here, and the seconds that took.
-    rate : float, optional
-        Images a second of a run with the detector.
+    `n_families` groups of the sources can be used, which an interval counts; the detector runs on
+    `n_observed` images, the new ones among them; `n_read` images were read here in `read_s`
+    seconds; `rate` is in images a second with the detector.
     """
 
     n_families: int
@@ -45,11 +38,9 @@ class Plan(Section):
     rate: float | None = None
 
     def text(self) -> str:
-        """Say it in sentences."""
         return "\n".join([self._size(), self._time(), _interval_at_best(self.n_families)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers."""
         return {
             "n_families": self.n_families,
             "n_sample_sets": self.n_sets,
@@ -112,13 +103,7 @@ def _duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Sources(Section):
-    """What was found in each source and in the new images.
-
-    Parameters
-    ----------
-    new : Look, optional
-        The new images.
-    """
+    """What was found in each source and in the new images."""
 
     sources: Sequence[Examined]
     new: Look | None = None
@@ -141,7 +126,6 @@ class Sources(Section):
         return [*wrong, *own, *seen, *copies_across(looks)]
 
     def text(self) -> str:
-        """Return the table with the findings below it."""
         formats = {"small": "{:.0%}", "brightness": "{:.0f}", "boxes": "{:.0f}", "empty": "{:.0f}"}
         table = self.table()
         usable = "no source can be used"
@@ -151,12 +135,9 @@ class Sources(Section):
         return "\n".join([usable, "", "found:", *(f"  {line}" for line in findings)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table and the findings."""
         rows = self.table().astype(object)
-        return {
-            "sources": rows.where(rows.notna(), None).to_dict("records"),
-            "findings": self.findings(),
-        }
+        sources = rows.where(rows.notna(), None).to_dict("records")
+        return {"sources": sources, "findings": self.findings()}
 
 
 def _row(source: Examined) -> dict[str, Any]:

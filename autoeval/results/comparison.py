@@ -30,7 +30,6 @@ class Ranking(Section):
     result: Comparison
 
     def show(self, page: Page) -> None:
-        """Add the first two as headlines, the dot plot and the warnings."""
         result = self.result
         for row in result.ranking.head(3).itertuples():
             note = f"best with probability {row.p_best:.0%}"
@@ -41,21 +40,17 @@ class Ranking(Section):
         page.add_warnings(result.warnings)
 
     def text(self) -> str:
-        """Return the whole comparison."""
         return str(self.result)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all figures."""
         return {"comparison": self.result.to_dict()}
 
     def figures(self) -> list[tuple[str, Figure]]:
-        """Draw the ranking."""
         figure = Figure(figsize=(7, 1.4 + 0.5 * len(self.result.ranking)), layout="constrained")
         self.result.plot(figure.subplots())
         return [("ranking", figure)]
 
     def parts(self) -> list[Part]:
-        """Return the ranking as a table."""
         return [Part("ranking", self.result.ranking)]
 
 
@@ -66,7 +61,6 @@ class Pairwise(Section):
     result: Comparison
 
     def show(self, page: Page) -> None:
-        """Add both tables."""
         page.add_heading("Each with each")
         matrix, differences = self.parts()
         if len(self.result.detectors) > 2:
@@ -74,7 +68,6 @@ class Pairwise(Section):
         differences.show(page, f"Differences of {self.result.target} in points of 100, a less b")
 
     def parts(self) -> list[Part]:
-        """Return both tables."""
         matrix = self.result.matrix().rename_axis("better").reset_index()
         percent = matrix.assign(**{name: 100 * matrix[name] for name in self.result.detectors})
         formats = dict.fromkeys(self.result.detectors, "{:.0f}")
@@ -122,7 +115,6 @@ class Disagreements(Section):
             part.show(page, "Likely boxes that one has and the other has not", folded=True)
 
     def parts(self) -> list[Part]:
-        """Return the images that differ most."""
         import pandas as pd
 
         order = [k for k in np.argsort(-self._counts, kind="stable") if self._counts[k] > 0]

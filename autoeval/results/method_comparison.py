@@ -18,15 +18,7 @@ from autoeval.targets import Target, find_target
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """Every method on every score table.
-
-    Parameters
-    ----------
-    text : str
-        Markdown: a part for each table and, of several, one for all together.
-    tables : mapping of str to DataFrame
-        The `_bench_table` of each score table.
-    """
+    """Every method on every score table, as Markdown and as the `_bench_table` of each."""
 
     text: str
     tables: Mapping[str, pd.DataFrame]
@@ -153,19 +145,8 @@ def source_table(
 def method_table(summaries: Sequence[Mapping[str, Any]], *, scale: float = 100.0) -> pd.DataFrame:
     """Lay out the summaries of methods, one row each; errors by default in points of 100.
 
-    Parameters
-    ----------
-    summaries : sequence of mapping
-        Keys ``method``, ``mean_absolute_error``, ``std``, ``pooled_rmse``, ``r2``, ``spearman``,
-        ``coverage``, ``width``, and ``missing``, ``score_r2``, ``score_spearman`` where they exist.
-    scale : float
-        Errors and widths are shown times this.
-
-    Returns
-    -------
-    DataFrame
-        `formats_of` says how to print it. Where a method has no estimate of some source, and the
-        constant's stands there, the last column counts those.
+    `formats_of` says how to print it. Where a method has no estimate of some source, and the
+    constant's stands there, the last column counts those.
     """
     table = pd.DataFrame(
         {

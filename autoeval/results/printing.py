@@ -21,18 +21,8 @@ def print_report(
 ) -> None:
     """Print a report, then write it: a full disk does not lose what was computed.
 
-    Parameters
-    ----------
-    folder : Path
-        Where ``result.json`` and the page go.
-    fit : FitResult, optional
-        Whose files are named first.
-    page : Path, optional
-        Where the page goes instead.
-    as_json : bool
-        Print the result as JSON.
-    more : callable
-        Writes further files and returns their paths.
+    ``result.json`` and the page, unless `page` is another place, go to `folder`; the files of `fit`
+    are named first; `more` writes further files and returns their paths.
     """
     print(json.dumps(report.to_dict(), indent=2) if as_json else report.text(), flush=True)
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,16 +19,8 @@ def draw_boxes(
 ) -> np.ndarray:
     """Shrink an image and draw both sets of boxes; those under a score of .3 are drawn fainter.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-        BGR; not changed.
-    clean : Detections
-        In pixels of `image`.
-    perturbed : sequence of Detections
-        One for each repeat.
-    side : int
-        Longer side of the result in pixels, at most.
+    The image (H, W, 3) uint8 BGR is not changed, and boxes are in its pixels, perturbed ones of
+    each repeat; `side` is the longer one of the result in pixels, at most.
     """
     scale = min(1.0, side / max(image.shape[:2]))
     size = [max(1, round(length * scale)) for length in image.shape[1::-1]]

@@ -68,15 +68,7 @@ def write_table(
 ) -> Path:
     """Write a table without its index, as Parquet where the suffix says so, else as CSV.
 
-    Parameters
-    ----------
-    float_format : str, optional
-        Such as ``"%.6g"``, for CSV; by default every digit.
-
-    Returns
-    -------
-    Path
-        The path.
+    `float_format` is one such as ``"%.6g"``, for CSV; by default every digit is written.
     """
     with atomic_path(path) as temporary:
         if temporary.suffix == ".parquet":

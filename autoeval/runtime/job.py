@@ -18,16 +18,8 @@ Advance = Callable[[int], object]
 class Job:
     """One unit of work whose rows stand or fall together.
 
-    Parameters
-    ----------
-    key : str
-        Names the result; equal keys mean equal results. Fit for a file name.
-    size : int
-        Number of items, for the progress bar.
-    payload : object
-        Whatever the work function needs.
-    columns : dict
-        Columns of the row that a failure leaves.
+    Equal keys, fit for a file name, mean equal results; `size` is the number of items, `payload`
+    whatever the work function needs; a row that a failure leaves has `columns`.
     """
 
     key: str
@@ -50,19 +42,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Its rows; empty where it failed.
-    seconds : float
-        Time it took.
-    error : str
-        Type and message of the error, empty where there was none.
-    detail : str
-        Where the error was raised.
-    """
+    """How a job ended: rows, none where it failed, and of an error its type, message and place."""
 
     rows: Rows
     seconds: float

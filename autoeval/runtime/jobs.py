@@ -28,27 +28,11 @@ def run_jobs(
     """Run the jobs that the store lacks.
 
     Several processes may run the same jobs into the same folder, and then share them: each job is
-    claimed before it begins, and all processes return when all jobs have ended.
-
-    Parameters
-    ----------
-    work : callable
-        ``work(job, advance) -> rows``; calls ``advance(n)`` after every n items.
-    store : RowStore
-        Receives the rows of each job as soon as it ends, and the list of jobs before they begin.
-    what : str
-        Shown before the progress bar.
-    executor : Executor, optional
-        Where jobs run; this process by default.
-
-    Raises
-    ------
-    InputError
-        As raised by ``work``: the user's input is wrong, so no other job can do better.
-    OSError
-        If rows cannot be written; what was written before stays.
-    KeyboardInterrupt
-        Saying how much is kept.
+    claimed before it begins, and all processes return when all jobs have ended. ``work(job,
+    advance) -> rows`` calls ``advance(n)`` after every n items; the store receives the list of jobs
+    before they begin and the rows of each as soon as it ends. Raises `InputError` as raised by
+    ``work``: the user's input is wrong, so no other job can do better; OSError if rows cannot be
+    written, where what was written before stays; and KeyboardInterrupt saying how much is kept.
     """
     store.write_manifest(jobs, what)
     finished = store.finished(job.key for job in jobs)

@@ -22,20 +22,8 @@ FEW, SOON_S = 8, 5.0
 class Forecast:
     """Says two lines: how many items there are, and how long they will take.
 
-    The first call of `update` starts the clock, so what is slow but once is not counted.
-
-    Parameters
-    ----------
-    what : str
-        What is being done.
-    items : str
-        Name of several items.
-    say : callable
-        Takes a line.
-    kept : int
-        How many of them are there already.
-    clock : callable
-        Seconds that never run backwards.
+    The first call of `update` starts the clock, so what is slow but once is not counted. `say`
+    takes a line; `kept` items are there already; `clock` returns seconds that never run backwards.
 
     Examples
     --------
@@ -98,18 +86,7 @@ def progress_bar(
 ) -> tqdm:
     """Make a bar on standard error that appears after two seconds and vanishes when done.
 
-    Parameters
-    ----------
-    total : int or None
-        Number of items, None when unknown.
-    what : str
-        What is being done, shown before the bar.
-    unit : str
-        Name of one item, shown in the rate.
-    disable : bool
-        Show nothing even where standard error is a terminal.
-    **options
-        Passed to `tqdm.tqdm`.
+    A `total` of None is unknown; options are passed to `tqdm.tqdm`.
     """
     return tqdm(total=total, desc=what, unit=unit, **_looks(disable), **options)
 
@@ -125,22 +102,7 @@ def announced_bar(
 ) -> tqdm:
     """Make such a bar for what may take long: two lines beside it stay, see `Forecast`.
 
-    The lines are written where standard error is no terminal, too.
-
-    Parameters
-    ----------
-    total : int
-        With none to do, nothing is said.
-    what : str
-        What is being done.
-    kept : int
-        How many of them are done already.
-    items : str
-        Name of several items.
-    unit : str
-        Name of one item, shown in the rate.
-    disable : bool
-        Show and say nothing.
+    The lines are written where standard error is no terminal, too, but not where all is `kept`.
     """
     options: dict[str, Any] = {"initial": kept, "unit": unit}
     if disable or kept == total:

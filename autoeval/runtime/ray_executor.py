@@ -24,21 +24,12 @@ class RayExecutor:
     this process, which alone writes them: workers need no access to its work dir. Needs the extra
     ``ray``.
 
-    Parameters
-    ----------
-    address : str, optional
-        Of a running cluster, ``"auto"`` for the one this machine belongs to; by default the
-        environment variable ``RAY_ADDRESS``, else a cluster of this machine alone, on its loopback
-        interface.
-    workers : int, optional
-        Number of workers; by default as many as the cluster has room for.
-    cpus : int, optional
-        Of each worker; also its number of OpenMP threads, unless the machine's environment has
-        another. By default 1 for workers with a GPU, ``cpus_without_gpu`` for others.
-    gpus : float, optional
-        Of each worker, 0.5 for two workers a GPU; by default 1 where there are any, else 0.
-    cpus_without_gpu : int
-        See ``cpus``: numbers may depend on the number of threads, in the last bits.
+    `address` is that of a running cluster, ``"auto"`` for the one this machine belongs to; by
+    default the environment variable ``RAY_ADDRESS``, else a cluster of this machine alone, on its
+    loopback interface. There are as many workers as the cluster has room for, or `workers`, each
+    with `gpus`, 0.5 for two workers a GPU, by default 1 where there are any, and `cpus`, by default
+    1 with a GPU and ``cpus_without_gpu`` without. The latter is also the number of OpenMP threads,
+    on which numbers may depend in the last bits, unless the machine's environment has another.
     """
 
     def __init__(

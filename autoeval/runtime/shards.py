@@ -17,10 +17,7 @@ SLOWEST = timedelta(days=2)
 class Shards(Protocol):
     """How a sequence is shared among processes, and how their results come together.
 
-    Attributes
-    ----------
-    leads : bool
-        True in the one process that prints the result.
+    `leads` is True in the one process that prints the result.
     """
 
     leads: bool
@@ -55,12 +52,7 @@ class Undivided:
 
 
 class TorchShards:
-    """One part for each rank of the process group that torch has set up.
-
-    Parameters
-    ----------
-    rank, size : int
-        This process and their number.
+    """One part for each rank, of `size` ranks, of the process group that torch has set up.
 
     Examples
     --------

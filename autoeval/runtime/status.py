@@ -16,23 +16,12 @@ RECENT = 50
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How far the jobs of a manifest are.
+    """How far the jobs of a manifest, which do `what`, are.
 
-    Parameters
-    ----------
-    folder : Path
-        Where manifest and rows lie.
-    what : str
-        What the jobs do.
-    jobs, done, running : int
-        Number of jobs; of those that ended well; of those that a living process works on.
-    failed : dict of str to str
-        First line of the error of each job that failed.
-    items, items_done : int
-        The same for the items of the jobs (images).
-    rate : float or None
-        Items a second over the last `RECENT` jobs that ended well, times without a job left out;
-        None before the first.
+    `done` jobs ended well, `running` ones are worked on by a living process, `failed` has the first
+    line of each error; items, such as images, are those of the jobs. `rate` is in items a second
+    over the last `RECENT` jobs that ended well, times without a job left out; None before the
+    first.
     """
 
     folder: Path
@@ -74,10 +63,7 @@ class RunStatus:
 
 
 def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
-    """Return the progress of the runs in a work dir, or in a folder of rows.
-
-    Raises `InputError` if there is no manifest.
-    """
+    """Return the progress of the runs in a work dir or folder of rows, or raise `InputError`."""
     root = Path(work_dir)
     manifests = sorted([*root.glob(MANIFEST), *root.glob(f"*/{MANIFEST}")])
     if not manifests:
@@ -88,10 +74,7 @@ def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
 
 
 def run_status(folder: Path) -> RunStatus:
-    """Return the progress of the run whose manifest and rows lie in ``folder``.
-
-    Raises `InputError` if the manifest is damaged.
-    """
+    """Return the progress of a run in its folder, or raise `InputError` for a damaged manifest."""
     store, tally = RowStore(folder), _Tally()
     manifest = store.read_manifest()
     if manifest is None:

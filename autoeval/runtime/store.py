@@ -26,12 +26,7 @@ class Claims:
 
     A lock belongs to an open file (``flock``): it ends with its owner, however that dies, also
     between machines on a network file system with locks. A file that a dead owner leaves behind
-    locks nothing.
-
-    Parameters
-    ----------
-    folder : path-like
-        Where the lock files lie; made on the first claim.
+    locks nothing. The folder is made on the first claim.
 
     Examples
     --------
@@ -153,15 +148,10 @@ MANIFEST = "jobs.json"
 
 
 class RowStore:
-    """Rows of finished jobs, keyed by job.
+    """Rows of finished jobs, keyed by job, in a folder that is made on the first write.
 
     Every row carries the columns ``job`` (its key), ``status`` (``"ok"`` or ``"failed"``) and
     ``error``. A job's file appears whole or not at all.
-
-    Parameters
-    ----------
-    folder : path-like
-        Made on the first write.
 
     Examples
     --------
@@ -183,10 +173,7 @@ class RowStore:
         write_text(self.folder / MANIFEST, json.dumps({"what": what, "jobs": listed}, indent=1))
 
     def read_manifest(self) -> dict[str, Any] | None:
-        """Return ``what`` and ``jobs`` as `write_manifest` left them; None where they are damaged.
-
-        Without a manifest there are no jobs.
-        """
+        """Return ``what`` and ``jobs``; None where they are damaged, no jobs without a file."""
         path = self.folder / MANIFEST
         if not path.exists():
             return {"what": "", "jobs": []}
@@ -225,10 +212,7 @@ class RowStore:
         return self.folder / f"{key}.parquet"
 
     def read(self, key: str) -> pd.DataFrame | None:
-        """Return the rows of a job; None without rows.
-
-        A file that is damaged, or of another job, counts as none, with a warning.
-        """
+        """Return the rows of a job; None without them or, with a warning, where damaged."""
         path = self.path(key)
         if not path.exists():
             return None

@@ -16,15 +16,9 @@ def as_done(
 ) -> Iterator[Result]:
     """Yield what becomes of each item, as soon as it is there.
 
-    Parameters
-    ----------
-    work : callable
-        Called in several threads at once where there is more than one worker.
-    items : iterable
-        One worker takes them in turn, in the thread of the caller; of several, whoever is done
-        first is first.
-    workers : int
-        Items in work at once. When the caller stops, or an item raises, no further one is begun.
+    One worker takes them in turn, in the thread of the caller; several call ``work`` at once, and
+    whoever is done first is first. When the caller stops, or an item raises, no further one is
+    begun.
 
     Examples
     --------
@@ -48,12 +42,8 @@ Key = TypeVar("Key")
 class Ahead(Generic[Key, Item]):
     """Makes items in another thread, in order and at most a few before they are asked for.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the item of a key. It is never called twice at once.
-    depth : int
-        Items made or being made that nobody has asked for yet, at most.
+    `make` is never called twice at once; at most `depth` items are made or being made that nobody
+    has asked for yet.
 
     Examples
     --------

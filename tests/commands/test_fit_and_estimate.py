@@ -165,7 +165,7 @@ def test_shifted_images_are_refused_although_their_ids_fit(world, tmp_path, caps
 
 def test_an_estimate_doubts_another_detector(world, tmp_path, capsys):
     estimator = world / "fit/estimator.parquet"
-    predictions = changed(world, tmp_path, only_over(0.12))
+    predictions = changed(world, tmp_path, only_over(0.055))
     assert main(["estimate", *words(tmp_path, estimator=estimator, predictions=predictions)]) == 0
     printed = capsys.readouterr().out
     assert "in the fit it was 0.01" in printed
@@ -178,23 +178,34 @@ def test_an_estimate_doubts_another_detector(world, tmp_path, capsys):
     assert "are of another detector" in capsys.readouterr().err
 
 
-def asked(world, tmp_path, predictions, *more):
+def asked(world, tmp_path, predictions, *more, images=None):
     options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
-    images = world / "val_labels.json"
+    images = images or world / "val_labels.json"
     assert main(["estimate", *words(tmp_path, images_list=images, **options), *more]) == 0
     return json.loads((tmp_path / "result.json").read_text())["estimate"]
 
 
 def test_what_a_threshold_hides_widens_the_interval(world, tmp_path, capsys):
-    """From a full list to one from .175 on, half of what scores read is gone."""
+    """With fit and site from .175 on, half of what scores read is gone."""
+    cut = changed(world, tmp_path, only_over(0.175))
+    files = {"labels": world / "val_labels.json", "predictions": cut}
+    assert main(["fit", *words(tmp_path / "fit", **files)]) == 0
     full = asked(world, tmp_path, world / "val_predictions.json")
-    cut = asked(world, tmp_path, changed(world, tmp_path, only_over(0.175)))
+    half = asked(tmp_path, tmp_path, cut, images=world / "val_labels.json")
     assert re.search(r"5\d% of the confidence that scores read", capsys.readouterr().out)
-    spread = AccuracyEstimator.load(world / "fit/estimator.parquet").regression_.accuracy_std_
-    reach = [(e["upper"] - e["lower"]) / 2 for e in (full, cut)]
+    spread = AccuracyEstimator.load(tmp_path / "fit/estimator.parquet").regression_.accuracy_std_
+    reach = [(e["upper"] - e["lower"]) / 2 for e in (full, half)]
     assert reach[1] == pytest.approx(np.hypot(reach[0], 1.645 * spread / 2), rel=0.15)
-    each = [e["per_category"]["thing 0"] for e in (full, cut)]
-    assert each[1]["upper"] - each[1]["lower"] > 1.2 * (each[0]["upper"] - each[0]["lower"])
+
+
+@pytest.mark.parametrize(("least", "compares"), [(0.055, True), (0.1, False), (0.25, False)])
+def test_a_list_that_begins_above_that_of_the_fit_is_refused(
+    world, tmp_path, capsys, least, compares
+):
+    options = {"estimator": world / "fit/estimator.parquet"}
+    options["predictions"] = changed(world, tmp_path, only_over(least))
+    assert main(["estimate", *words(tmp_path, **options)]) == (0 if compares else 2)
+    assert ("fit again" in capsys.readouterr().err) != compares
 
 
 def test_a_list_of_sure_boxes_does_not_compare_with_a_full_one(world, tmp_path, capsys):

@@ -39,9 +39,8 @@ def runs(tmp_path):
 
 def test_every_run_is_ranked_by_its_own_measure(runs):
     crowd, praco, total, pattern = read_runs(runs)
-    assert [s.run for s in (crowd, praco, total, pattern)] == [
-        *("crowd", "praco", "capture, total-occluded", "capture, pattern-occluded")
-    ]
+    names = ["crowd", "praco", "capture, total-occluded", "capture, pattern-occluded"]
+    assert [s.run for s in (crowd, praco, total, pattern)] == names
     assert crowd.measure == "pooled MAE" and not crowd.rises
     assert crowd.table["model"].tolist() == ["two", "one", "three"]
     assert crowd.table["rank"].tolist() == [1, 2.5, 2.5], "equal values share a rank"
@@ -59,9 +58,8 @@ def test_the_mean_rank_is_over_the_runs_of_a_model(runs):
     table = overall(read_runs(runs)).set_index("model")
     # one: 2.5, 1, 1, 2; two: 1, 2, none, 1; three: 2.5.
     assert table["runs"].to_dict() == {"one": 4, "two": 3, "three": 1}
-    assert table["mean rank"].to_dict() == pytest.approx(
-        {"one": 6.5 / 4, "two": 4 / 3, "three": 2.5}
-    )
+    expected = pytest.approx({"one": 6.5 / 4, "two": 4 / 3, "three": 2.5})
+    assert table["mean rank"].to_dict() == expected
     assert list(table.index) == ["one", "two", "three"], "who is in most runs comes first"
 
 
@@ -81,9 +79,8 @@ def test_the_command_writes_page_and_tables(runs, tmp_path, capsys):
     ranks = pd.read_csv(tmp_path / "out/ranks.csv", index_col="model")
     assert ranks.loc["two", "night"] == 1 and np.isnan(ranks.loc["three", "praco"])
     long = pd.read_csv(tmp_path / "out/leaderboard.csv")
-    assert len(long) == 3 + 2 + 2 + 2 and set(long["measure"]) == {
-        *("pooled MAE", "NMN", "sMAPE", "accuracy")
-    }
+    assert len(long) == 3 + 2 + 2 + 2
+    assert set(long["measure"]) == {"pooled MAE", "NMN", "sMAPE", "accuracy"}
     page = (tmp_path / "out/report.html").read_text()
     assert "night: pooled MAE, lower is better" in page
     assert "capture, pattern-occluded: accuracy, higher is better" in page

@@ -14,9 +14,8 @@ def site(tmp_path):
     for name in ("a.jpg", "b/2.png", "b/10.png", "b/photo.heic", "notes.txt", ".hidden/x.jpg"):
         (tmp_path / "site" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "site" / name).write_text("")
-    video = cv2.VideoWriter(
-        str(tmp_path / "site" / "f.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 5, (32, 32)
-    )
+    path = str(tmp_path / "site" / "f.avi")
+    video = cv2.VideoWriter(path, cv2.VideoWriter_fourcc(*"MJPG"), 5, (32, 32))
     for _ in range(10):
         video.write(np.zeros((32, 32, 3), np.uint8))
     video.release()
@@ -53,9 +52,8 @@ def test_a_pattern(site):
 
 
 def test_a_text_file_of_paths(site, tmp_path):
-    (tmp_path / "list.txt").write_text(
-        "# all\nsite/a.jpg\n\nsite/b/2.png\nsite/a.jpg\nsite/notes.md\n"
-    )
+    lines = "# all\nsite/a.jpg\n\nsite/b/2.png\nsite/a.jpg\nsite/notes.md\n"
+    (tmp_path / "list.txt").write_text(lines)
     found = find_images(tmp_path / "list.txt")
     assert names(found) == ["a.jpg", "b/2.png"]
     assert found.images[0].path.is_file()
@@ -82,9 +80,8 @@ def test_standard_input(site, monkeypatch):
 
 def test_one_image_or_a_coco_file(site, tmp_path):
     assert names(find_images(site / "a.jpg")) == ["a.jpg"]
-    (tmp_path / "list.json").write_text(
-        json.dumps({"images": [{"id": 7, "file_name": "site/a.jpg"}]})
-    )
+    content = {"images": [{"id": 7, "file_name": "site/a.jpg"}]}
+    (tmp_path / "list.json").write_text(json.dumps(content))
     assert names(find_images(tmp_path / "list.json")) == ["7"]
 
 

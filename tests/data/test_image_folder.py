@@ -31,21 +31,14 @@ def test_a_hidden_folder_further_up_does_not_matter(tmp_path):
     assert len(load_image_folder(tmp_path / ".cache")) == 1
 
 
-@pytest.mark.parametrize("where", ["images", "."])
-def test_annotation_file_without_annotations(tmp_path, where):
+@pytest.mark.parametrize(("where", "given"), [("images", 0), (".", 0), ("elsewhere", 1)])
+def test_annotation_file_without_annotations(tmp_path, where, given):
+    """Its image folder can be given."""
     touch(tmp_path / where, "x.jpg")
     ann_file = tmp_path / "list.json"
     ann_file.write_text(json.dumps({"images": [{"id": 7, "file_name": "x.jpg"}]}))
-    (image,) = load_image_folder(ann_file)
+    (image,) = load_image_folder(ann_file, tmp_path / where if given else None)
     assert image.image_id == "7" and image.path.is_file()
-
-
-def test_image_folder_of_an_annotation_file_can_be_given(tmp_path):
-    touch(tmp_path / "elsewhere", "x.jpg")
-    ann_file = tmp_path / "list.json"
-    ann_file.write_text(json.dumps({"images": [{"id": 7, "file_name": "x.jpg"}]}))
-    (image,) = load_image_folder(ann_file, tmp_path / "elsewhere")
-    assert image.path.is_file()
 
 
 def test_empty_folder_and_wrong_path(tmp_path):

@@ -33,11 +33,13 @@ def test_of_copies_the_first_is_kept(tmp_path):
     images = [*(ImageFile(path.name, path) for path in paths), array, array]
     kept, (told,) = without_copies(images)
     assert [image.image_id for image in kept] == ["a", "b", "d", "f", "missing", "gone", "g", "g"]
-    assert told.startswith("2 of 10 images are copies") and told.endswith(
-        "(c, e), and were left out"
-    )
+    assert told.startswith("2 of 10 images are copies")
+    assert told.endswith("(c, e), and were left out")
     assert without_copies(kept) == (kept, ()) and copies_taken(kept) == ()
     assert copies_taken(images)[0].startswith("2 of 10 images are copies")
+
+
+POOR = [cv2.IMWRITE_JPEG_QUALITY, 30]
 
 
 def photo(seed):
@@ -62,9 +64,7 @@ def test_bits_are_those_of_the_low_frequencies():
     "copy",
     [
         lambda image: cv2.resize(image, None, fx=0.4, fy=0.5),
-        lambda image: cv2.imdecode(
-            cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 30])[1], 1
-        ),
+        lambda image: cv2.imdecode(cv2.imencode(".jpg", image, POOR)[1], 1),
         lambda image: cv2.convertScaleAbs(image, alpha=0.8, beta=10),
     ],
 )

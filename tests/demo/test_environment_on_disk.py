@@ -91,7 +91,5 @@ def test_images_of_another_seed_or_renderer_are_not_reused(what, tmp_path, monke
     write_environment(tmp_path, "fog", 1, seed=1 if what == "seed" else 0)
     second = contents(tmp_path / "fog")
     assert first["images/00000.jpg"] != second["images/00000.jpg"]
-    assert (
-        json.loads(first["annotations.json"])["info"]
-        != json.loads(second["annotations.json"])["info"]
-    )
+    infos = [json.loads(of["annotations.json"])["info"] for of in (first, second)]
+    assert infos[0] != infos[1]

@@ -32,20 +32,14 @@ def make_coco(tmp_path) -> Callable[..., tuple[Path, Path]]:
         images = []
         for image_id in range(1, n_images + 1):
             cv2.imwrite(str(img_dir / f"{image_id}.png"), picture(*size, seed=image_id))
-            images.append(
-                dict(id=image_id, file_name=f"{image_id}.png", height=size[0], width=size[1])
-            )
+            sides = dict(height=size[0], width=size[1])
+            images.append(dict(id=image_id, file_name=f"{image_id}.png", **sides))
         document = dict(
             images=images,
             categories=[dict(id=10 + i, name=text) for i, text in enumerate(categories)],
             annotations=[
-                dict(
-                    id=number,
-                    image_id=image_id,
-                    category_id=10 + categories.index(category),
-                    bbox=list(rest[:4]),
-                    iscrowd=int(rest[4]) if len(rest) > 4 else 0,
-                )
+                dict(id=number, image_id=image_id, category_id=10 + categories.index(category))
+                | dict(bbox=list(rest[:4]), iscrowd=int(rest[4]) if len(rest) > 4 else 0)
                 for number, (image_id, category, *rest) in enumerate(boxes)
             ],
         )

@@ -13,12 +13,6 @@ def picture(height: int = 40, width: int = 60, seed: int = 0) -> np.ndarray:
 def textured(height: int = 40, width: int = 60, seed: int = 0) -> np.ndarray:
     """Colours that vary at every scale, from the picture's size down to a pixel."""
     rng = np.random.default_rng(seed)
-    layers = [
-        cv2.resize(
-            rng.normal(0, 25, (2**level + 1, 2**level + 1, 3)),
-            (width, height),
-            interpolation=cv2.INTER_CUBIC,
-        )
-        for level in range(1, 8)
-    ]
+    rough = [rng.normal(0, 25, (2**level + 1, 2**level + 1, 3)) for level in range(1, 8)]
+    layers = [cv2.resize(r, (width, height), interpolation=cv2.INTER_CUBIC) for r in rough]
     return np.clip(120 + sum(layers), 0, 255).astype(np.uint8)

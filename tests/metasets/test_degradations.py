@@ -83,9 +83,8 @@ def test_zoom_averages_enlargements_about_the_centre():
     layers = [image]
     for factor in 1 + 0.02 * np.arange(13):
         at = [y / factor + 59.5, x / factor + 89.5]
-        layers.append(
-            np.stack([ndimage.map_coordinates(c, at, order=1) for c in image.transpose(2, 0, 1)], 2)
-        )
+        channels = [ndimage.map_coordinates(c, at, order=1) for c in image.transpose(2, 0, 1)]
+        layers.append(np.stack(channels, 2))
     found = zoom_blur(image.astype(np.uint8), RNG, n_steps=12, step=0.02)
     # What is enlarged is cut out in whole pixels, so layers are off by half a pixel.
     np.testing.assert_allclose(found, np.mean(layers, 0), atol=5)

@@ -103,10 +103,8 @@ def test_options_out_of_range(options, message):
 
 
 def test_saved_recipes_come_back_and_are_one_a_line(tmp_path):
-    recipes = draw_recipes(seed_set(), n_sets=4) + draw_recipes(
-        seed_set(), n_sets=2, per_image=True
-    )
-    recipes.append(own_images(seed_set()))
+    recipes = [*draw_recipes(seed_set(), n_sets=4), own_images(seed_set())]
+    recipes += draw_recipes(seed_set(), n_sets=2, per_image=True)
     path = tmp_path / "deep" / "street.json"
     save_recipes(path, recipes)
     loaded = load_recipes(path)

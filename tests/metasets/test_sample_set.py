@@ -12,8 +12,8 @@ from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.errors import InputError
 from autoeval.metasets.recipe import Recipe, draw_recipes, own_images
 from autoeval.metasets.sample_set import SampleSet
-from autoeval.metasets.seed_set import load_seed_set
-from autoeval.metasets.transforms import MILD, TransformStep
+from autoeval.metasets.seed_set import load_seed_set, named_rng
+from autoeval.metasets.transforms import MILD, TransformStep, get_transform
 
 BOXES = [(1, "car", 2, 2, 6, 6), (1, "car", 20, 10, 20, 20, 1), (2, "person", 0, 0, 4, 4)]
 
@@ -101,9 +101,6 @@ def test_an_image_does_not_depend_on_its_neighbours(street):
 
 @pytest.mark.parametrize("name", MILD)
 def test_magnitudes_of_none_differ_from_image_to_image(street, name):
-    from autoeval.metasets.seed_set import named_rng
-    from autoeval.metasets.transforms import get_transform
-
     draws = {get_transform(name).draw(named_rng(0, str(i), 0)) for i in range(10)}
     assert len(draws) > 1
 

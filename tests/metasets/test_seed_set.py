@@ -214,9 +214,8 @@ def test_an_area_ignored_for_any_category_is_so_for_each_of_the_task(tmp_path):
     cv2.imwrite(str(tmp_path / "image_2" / "1.png"), np.zeros((20, 40, 3), np.uint8))
     tail = "1.5 1.6 3.7 1 2 30 -1.5"
     lines = [f"Car 0 0 0 1 2 11 8 {tail}", f"Van 0 0 0 2 2 5 8 {tail}"]
-    (tmp_path / "label_2" / "1.txt").write_text(
-        "\n".join([*lines, f"DontCare -1 -1 -10 20 0 30 5 {tail}"])
-    )
+    lines += [f"DontCare -1 -1 -10 20 0 30 5 {tail}"]
+    (tmp_path / "label_2" / "1.txt").write_text("\n".join(lines))
     mapping = {"Car": "vehicle", "Van": "vehicle", "Pedestrian": "person"}
     categories = ("vehicle", "person")
     (image,) = load_seed_set("k", tmp_path, None, categories, mapping, layout="kitti").images

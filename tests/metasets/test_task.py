@@ -132,15 +132,12 @@ def test_labels_of_any_format_in_one_line(make_coco, tmp_path):
     (tmp_path / "set" / "labels" / "1.txt").write_text("2 0.5 0.5 0.5 0.5\n0 0.5 0.5 0.1 0.1")
     (tmp_path / "set" / "classes.txt").write_text("dog\nperson\ncar")
     line = "seed_sets = [dict(name='a', labels='set/labels')]"
-    path = write(
-        tmp_path,
-        f"name = 'x'; categories = ['vehicle']; detector_mapping = dict(car='vehicle'); {line}",
-    )
+    words = "categories = ['vehicle']; detector_mapping = dict(car='vehicle')"
+    path = write(tmp_path, f"name = 'x'; {words}; {line}")
     (seed_set,) = load_task(path, tmp_path).load_seed_sets()
     (record,) = seed_set.images
-    assert record.path == img_dir.resolve() / "1.png" and record.boxes.tolist() == [
-        [15, 10, 45, 30]
-    ]
+    assert record.path == img_dir.resolve() / "1.png"
+    assert record.boxes.tolist() == [[15, 10, 45, 30]]
     assert seed_set.problems == (
         "images without labels, left out: 2 (2.png, 3.png)",
         "boxes of categories that the mapping lacks, left out: 1 (dog 1)",
@@ -164,9 +161,8 @@ def files(name, word, labels="a.json", family=None):
     return SeedSetFiles(name, Path(labels), Path("images"), {word: word}, family=family)
 
 
-CARS = Task(
-    "cars", ("car",), (files("street", "car"), files("road", "car", "b.json")), {"bus": "car"}
-)
+SETS = files("street", "car"), files("road", "car", "b.json")
+CARS = Task("cars", ("car",), SETS, {"bus": "car"})
 PEOPLE = Task("people", ("person",), (files("street", "person"),), {"rider": "person"})
 
 

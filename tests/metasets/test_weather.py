@@ -40,10 +40,8 @@ def test_less_of_the_scene_is_left_the_severer(name, equal):
 def test_snow_whitens_more_the_severer_but_for_the_published_step_back_at_3():
     image = textured(200, 280)
     step, none = "snow", np.zeros((0, 4))
-    light = [
-        apply_step(TransformStep(step, severity), image, none, rng=rng())[0].mean()
-        for severity in range(1, 6)
-    ]
+    steps = [TransformStep(step, severity) for severity in range(1, 6)]
+    light = [apply_step(each, image, none, rng=rng())[0].mean() for each in steps]
     assert image.mean() < light[0] < light[2] < light[3] < light[4] and light[2] < light[1]
 
 

@@ -35,9 +35,8 @@ def test_intervals_stand_behind_their_values():
 
 
 def test_all_of_a_curve_and_its_intervals_are_in_view():
-    ax = plot_curves(
-        ERRORS, x="images", y="error", group="method", band=("lower", "upper"), scale=100
-    )
+    columns = {"x": "images", "y": "error", "group": "method", "band": ("lower", "upper")}
+    ax = plot_curves(ERRORS, **columns, scale=100)
     integer_steps(ax, ERRORS["images"])
     figure_of(ax).draw_without_rendering()
     low, high = ax.get_ylim()
@@ -108,9 +107,8 @@ def test_no_name_breaks_a_table_out_of_its_rows(tmp_path):
     Part("p", table).write(tmp_path)
     lines = (tmp_path / "p.md").read_text().splitlines()
     assert len(lines) == 4
-    assert lines[2] == r"| a b\|c\<i>\[d](e) \[2J \_f\_ | 1.0 |" and lines[3].startswith(
-        "| plain_name |"
-    )
+    assert lines[2] == r"| a b\|c\<i>\[d](e) \[2J \_f\_ | 1.0 |"
+    assert lines[3].startswith("| plain_name |")
     shown = to_terminal(format_cells(table, {}))
     assert len(shown.splitlines()) == 3 and "\x1b" not in shown
     assert len(json.loads((tmp_path / "p.json").read_text())) == 2

@@ -43,17 +43,11 @@ RATIOS = (0.1, 0.2, 0.25)
 
 
 def histogram_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.ndarray) -> float:
-    """Log likelihood of held-out counts under the histogram of the training counts.
+    """Log likelihood of held-out counts (M,) under the histogram of the training counts (N,).
 
     A count has the share of the training images in its bin (with one more image in every bin),
-    spread evenly over the integers of the bin. Too few bins blur, too many overfit.
-
-    Parameters
-    ----------
-    bins : CountBins
-        Fitted on `train`.
-    train, held_out : ndarray of shape (N,), (M,), int64
-        Held-out counts outside the range of the training counts are scored as its nearest end.
+    spread evenly over the integers of the bin; one outside the range of the training counts is
+    scored as its nearest end. Too few bins blur, too many overfit.
     """
     integers = np.arange(train.min(), train.max() + 1)
     widths = np.bincount(bins.assign(integers), minlength=len(bins))
@@ -67,14 +61,7 @@ def multinomial_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.
 
     The probabilities within a bin are its smoothed training frequencies. Which bin a count falls
     into is given, so that finer bins are always likelier: with this score gamma ends at the top of
-    its grid.
-
-    Parameters
-    ----------
-    bins : CountBins
-        Fitted on `train`.
-    train, held_out : ndarray of shape (N,), (M,), int64
-        Held-out counts outside the range of the training counts are scored as its nearest end.
+    its grid. Counts outside the range of the training counts are scored as its nearest end.
     """
     from scipy.special import gammaln, xlogy
 
@@ -92,14 +79,10 @@ LIKELIHOODS = {"histogram": histogram_log_likelihood, "multinomial": multinomial
 
 @dataclass(frozen=True)
 class GammaChoice:
-    """What cross-validation found.
+    """The gamma with the least sum of ranks, the smallest of equals.
 
-    Parameters
-    ----------
-    gamma : float
-        The value with the least sum of ranks; the smallest of equals.
-    table : DataFrame
-        One row for each gamma: mean held-out log likelihood for each ratio, and ``rank_sum``.
+    `table` has one row for each gamma: mean held-out log likelihood for each ratio, and
+    ``rank_sum``.
     """
 
     gamma: float
@@ -118,26 +101,10 @@ def choose_gamma(
 ) -> GammaChoice:
     """Try every gamma on shuffled splits and rank them by held-out likelihood.
 
-    Raises `InputError` if the likelihood is unknown, or the counts are too few or too equal to be
-    split and binned.
-
-    Parameters
-    ----------
-    counts : array-like of shape (N,)
-        True counts, whole numbers.
-    fit : callable of (counts, gamma) -> CountBins
-        The way of binning, such as `paper_bins`.
-    likelihood : {"histogram", "multinomial"}
-        Score of the held-out counts; see `autoeval.counting.binning`. The second is as
-        printed and always favours the most bins.
-    gammas : sequence of float
-        Values to try.
-    ratios : sequence of float
-        Shares of the counts to hold out.
-    n_shuffles : int
-        Splits for each ratio; all gammas see the same ones.
-    seed : int
-        Of the splits.
+    `fit` is the way of binning, such as `paper_bins`; `ratios` are shares of the counts to hold
+    out, each `n_shuffles` times, and all gammas see the same splits. The likelihood
+    ``"multinomial"`` is as printed and always favours the most bins. Raises `InputError` if the
+    likelihood is unknown, or the counts are too few or too equal to be split and binned.
     """
     if likelihood not in LIKELIHOODS:
         raise InputError(f"Expected likelihood one of {[*LIKELIHOODS]} but got {likelihood!r}.")
@@ -188,18 +155,10 @@ BINNINGS: dict[str, Callable[[Any, float], CountBins]] = {
 def fit_bins(
     counts: Any, method: str = "released", gamma: float | None = PUBLISHED_GAMMA
 ) -> CountBins:
-    """Bin training counts.
+    """Bin the true counts (N,) of training images by a method of `BINNINGS`.
 
-    Raises `InputError` if the method is unknown or the counts cannot be binned.
-
-    Parameters
-    ----------
-    counts : array-like of shape (N,)
-        True counts of the training images, whole numbers.
-    method : {"released", "paper", "blocks"}
-        As in `released_bins`, `paper_bins` and `bayesian_blocks_bins`.
-    gamma : float or None
-        None chooses it by cross-validation.
+    A gamma of None is chosen by cross-validation. Raises `InputError` if the method is unknown or
+    the counts cannot be binned.
 
     Examples
     --------

@@ -19,14 +19,9 @@ from autoeval.runtime.files import write_text
 class CountBins:
     """Contiguous bins of counts: (lo, hi], the first closed on both sides.
 
-    Raises `InputError` if there are fewer than two edges, or they do not increase.
-
-    Parameters
-    ----------
-    edges : tuple of float
-        Strictly increasing; B + 1 edges make B bins.
-    origin : Mapping
-        How the edges came about (method, gamma, range of the data), for the record.
+    B + 1 strictly increasing edges make B bins; `origin` records how they came about (method,
+    gamma, range of the data). Raises `InputError` if there are fewer than two edges, or they do not
+    increase.
 
     Examples
     --------
@@ -52,10 +47,7 @@ class CountBins:
         return len(self.edges) - 1
 
     def assign(self, counts: Any) -> np.ndarray:
-        """Return the bin of each count: int64, -1 below the first edge, len(self) above the last.
-
-        Raises `InputError` if a count is NaN.
-        """
+        """Return the bin of each count, -1 below and len(self) above all; none may be NaN."""
         counts = np.asarray(counts, np.float64)
         if np.isnan(counts).any():
             raise InputError("A count that is NaN lies in no bin: leave such items out first.")
@@ -78,15 +70,8 @@ class CountBins:
 def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBins:
     """Read bins from JSON.
 
-    Raises `InputError` if the file is missing or holds no such edges, or several and `name` is none
-    of theirs.
-
-    Parameters
-    ----------
-    path : path-like
-        A list of edges, an object with a list ``edges``, or an object of such objects by name.
-    name : str, optional
-        Which of several named lists of edges to read.
+    The file holds a list of edges, an object with a list ``edges``, or such objects by name. Raises
+    `InputError` if it is missing or holds no such edges, or several and `name` is none of theirs.
     """
     path = Path(path)
     try:
@@ -116,15 +101,7 @@ def _named(path: Path, content: dict[str, Any], name: str | None) -> Any:
 
 
 def whole_counts(counts: Any) -> np.ndarray:
-    """Check counts for binning.
-
-    Raises `InputError` if there are none, or any is NaN, infinite, negative or not whole.
-
-    Parameters
-    ----------
-    counts : array-like of shape (N,)
-        True counts.
-    """
+    """Return counts (N,) as int64, or raise `InputError` if none, or one is no natural number."""
     values = np.asarray(counts, np.float64).ravel()
     if not len(values):
         raise InputError("Expected at least one count to bin but got none.")
@@ -138,12 +115,7 @@ def whole_counts(counts: Any) -> np.ndarray:
 
 
 def rounded_counts(counts: Any) -> np.ndarray:
-    """Round fractional counts for binning, the extremes outwards, so that bins hold all of them.
-
-    Parameters
-    ----------
-    counts : array-like of shape (N,)
-        Finite, from 0 up.
+    """Round fractional counts (N,) for binning, the extremes outwards, so that bins hold them all.
 
     Examples
     --------

@@ -26,23 +26,14 @@ PUBLISHED = {
 
 
 def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
-    """Bin counts by equations 2 to 6 of the paper.
+    """Bin whole counts (N,) by equations 2 to 6 of the paper, with gamma in (0, 1).
 
     The log likelihood of a bin with frequencies x_1..x_m of sum X is that of a multinomial at its
     own maximum, ln X! - sum ln x_j! + sum x_j ln(x_j / X), and each bin costs -ln(gamma). A bin of
     one value has likelihood 1, so that only the prior holds the number of bins down: above gamma of
     about 1/e the partition falls apart into very many bins. `released_bins` is what made the
-    published tables.
-
-    Raises `InputError` if the counts are not whole numbers of at least two different values, or
-    gamma is not as said.
-
-    Parameters
-    ----------
-    counts : array-like of shape (N,)
-        True counts of the training images, whole numbers.
-    gamma : float
-        In (0, 1).
+    published tables. Raises `InputError` if the counts are not whole numbers of at least two
+    different values, or gamma is out of range.
     """
     from scipy.special import gammaln, xlogy
 
@@ -70,21 +61,13 @@ def _prefix_sum(values: np.ndarray) -> np.ndarray:
 
 
 def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountBins:
-    """Bin the counts from ``low`` to ``high``.
+    """Bin the counts from ``low`` to ``high``, 0 <= low < high.
 
-    Over the N integers of the range the score of a block of k values that ends with the r-th is
-    -k ln k + r ln(gamma) + C, with C = ln(1 - gamma) - ln(1 - gamma^floor(N/4)). Frequencies do not
-    enter: the range and gamma alone decide.
-
-    Raises `InputError` if the range or gamma is not as said, or the range is too large (see
+    Over the N integers of the range the score of a block of k values that ends with the r-th is -k
+    ln k + r ln(gamma) + C, with C = ln(1 - gamma) - ln(1 - gamma^floor(N/4)). Frequencies do not
+    enter: the range and gamma in (0, 1) alone decide; small values make few, wide bins. Raises
+    `InputError` if one of them is out of range, or the range is too large (see
     `optimal_partition`).
-
-    Parameters
-    ----------
-    low, high : int
-        Smallest and largest count, 0 <= low < high.
-    gamma : float
-        In (0, 1). Small values make few, wide bins.
 
     Examples
     --------
@@ -127,21 +110,10 @@ def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> 
 
     F(r) = max over j of F(j) + score of the block of values j..r-1, with F(0) = 0 (Scargle et al.
     2013, section 2.6). Memory is O(n); the time is n vector operations of length up to n.
-
-    Raises `InputError` if there are more than `MAX_VALUES` values, for which the time would be
-    minutes.
-
-    Parameters
-    ----------
-    n : int
-        Number of values.
-    score_last_block : callable of int -> ndarray of shape (r,), float64
-        For a given r, scores of the blocks that start at j = 0..r-1 and end before r.
-
-    Returns
-    -------
-    ndarray of shape (B + 1,), int64
-        Start of each block, then n. Of equally good starts the first is taken.
+    `score_last_block` returns for a given r the scores (r,) of the blocks that start at j = 0..r-1
+    and end before r. Returns (B + 1,) int64: the start of each block, then n; of equally good
+    starts the first. Raises `InputError` if there are more than `MAX_VALUES` values, for which the
+    time would be minutes.
 
     Examples
     --------
@@ -178,19 +150,12 @@ def _cell_edges(values: np.ndarray) -> np.ndarray:
 
 
 def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
-    """Bin counts by Bayesian blocks for event data (Scargle et al. 2013).
+    """Bin whole counts (N,) by Bayesian blocks for event data (Scargle et al. 2013).
 
-    Frequencies enter and nothing is smoothed, so that sparse tails end up in few wide bins.
-
-    Raises `InputError` if astropy is not installed, the counts are not whole numbers of at least
-    two different values, or gamma is not as said.
-
-    Parameters
-    ----------
-    counts : array-like of shape (N,)
-        True counts of the training images, whole numbers.
-    gamma : float
-        Slope of the geometric prior on the number of bins, in (0, 1).
+    Frequencies enter and nothing is smoothed, so that sparse tails end up in few wide bins; gamma
+    in (0, 1) is the slope of the geometric prior on the number of bins. Raises `InputError` if
+    astropy is not installed, the counts are not whole numbers of at least two different values, or
+    gamma is out of range.
     """
     try:
         from astropy.stats import bayesian_blocks
@@ -225,14 +190,8 @@ def published_bins(name: str) -> CountBins:
 def find_bins(name: str, list_name: str | None = None) -> CountBins:
     """Return published bins, or read a JSON file.
 
-    Raises `InputError` if there is no such file, or it holds no bins.
-
-    Parameters
-    ----------
-    name : str
-        A key of `PUBLISHED`, unless there is a file of that name; or the path of a file.
-    list_name : str, optional
-        Which of several lists in a file; see `load_bins`.
+    `name` is a key of `PUBLISHED`, unless there is a file of that name, or the path of a file; for
+    `list_name` see `load_bins`, which also raises.
     """
     if name in PUBLISHED and not Path(name).exists():
         return published_bins(name)

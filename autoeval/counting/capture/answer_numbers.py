@@ -65,15 +65,7 @@ _FLAGS = re.IGNORECASE | re.MULTILINE
 
 @dataclass(frozen=True)
 class Mention:
-    """A number in a text.
-
-    Parameters
-    ----------
-    start, end : int
-        Where it stands.
-    value : float or None
-        None for a range or a bound, which is no single number.
-    """
+    """A number in a text and where it stands; a range or a bound has no `value`."""
 
     start: int
     end: int

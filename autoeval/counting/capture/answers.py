@@ -56,28 +56,16 @@ _NUMBER = r"\b(\d{1,3}(?:\.\d{1,9})?)"
 
 @dataclass(frozen=True)
 class Extraction:
-    """What was read out of an answer.
-
-    Parameters
-    ----------
-    value : int or None
-        The count; None makes the answer a skipped one.
-    rule : str
-        Which rule decided.
-    """
+    """The count read out of an answer, None for a skipped one, and the rule that decided."""
 
     value: int | None
     rule: str
 
 
 def extract_count(answer: str) -> Extraction:
-    """Read the count out of a model's answer.
+    """Read the count out of a model's answer in English.
 
-    Parameters
-    ----------
-    answer : str
-        English text; reasoning between ``<think>`` tags is not read, and an answer that ends inside
-        it is skipped.
+    Reasoning between ``<think>`` tags is not read, and an answer that ends inside it is skipped.
 
     Examples
     --------
@@ -194,17 +182,7 @@ def _settle(mention: Mention, rule: str) -> Extraction:
 
 
 def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
-    """Read which of ``choices`` an answer names.
-
-    Parameters
-    ----------
-    choices : sequence of str
-        Names of patterns.
-
-    Returns
-    -------
-    str or None
-        The choice named last; None where none is named.
+    """Read which of ``choices`` (names of patterns) an answer names last; None where it names none.
 
     Examples
     --------
@@ -247,12 +225,8 @@ def _occurrences(choice: str, text: str) -> list[re.Match[str]]:
 class ModelExtractor:
     """Has a language model read the count.
 
-    Parameters
-    ----------
-    ask : callable of (None, str) -> str
-        Answers a prompt without an image, such as `EndpointAsk`.
-    prompt : str
-        With ``{answer}`` in place of what is to be read; asks for a number or -1.
+    `ask`, such as `EndpointAsk`, answers a prompt without an image. The prompt has ``{answer}`` in
+    place of what is to be read and asks for a number or -1.
 
     Examples
     --------

@@ -27,15 +27,10 @@ def measure(result: TaskResult) -> dict[str, Any]:
     """Measure the answers to one task.
 
     An item without a value, whether skipped, failed or missing, scores a sMAPE of 100 and is not
-    exact; the rates beside it say how many there were. The MAE is over the items with a value.
-
-    Returns
-    -------
-    dict
-        ``model``, ``task``, ``n``, the main measure with ``low`` and ``high`` (its 95 % bootstrap
-        interval over items), ``MAE`` and ``exact %`` of counts, ``skipped %``, and ``missing`` (no
-        answer, failed ones included). The main measure is ``sMAPE`` for counts and ``accuracy``
-        (%) for patterns.
+    exact; ``skipped %`` and ``missing`` (no answer, failed ones included) count them. The MAE is
+    over the items with a value. The main measure, ``sMAPE`` for counts and ``accuracy`` (%) for
+    patterns, has ``low`` and ``high``, its 95 % bootstrap interval over items; counts also have
+    ``MAE`` and ``exact %``.
     """
     frame, right = result.frame, _right(result.frame)
     row: dict[str, Any] = {"model": result.model, "task": result.task.name, "n": len(frame)}
@@ -55,11 +50,8 @@ def measure(result: TaskResult) -> dict[str, Any]:
 def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
     """Measure the sMAPE of counts at every level of a factor (Fig. 6 and 7).
 
-    Returns
-    -------
-    DataFrame
-        ``model``, the factor, ``n``, ``sMAPE``, ``low``, ``high``; empty where the metadata lack
-        the factor.
+    The table has ``model``, the factor, ``n``, ``sMAPE``, ``low``, ``high``; it is empty where the
+    metadata lack the factor.
     """
     rows = [
         {"model": result.model, factor: level, "n": len(part)}
@@ -72,12 +64,9 @@ def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
 def paired_difference(original: TaskResult, occluded: TaskResult) -> dict[str, Any]:
     """Compare both versions of the same images (Table 2).
 
-    Returns
-    -------
-    dict
-        ``model``, ``n``, ``original`` and ``occluded`` sMAPE over the items that both have, and
-        ``difference`` (occluded - original) with ``low`` and ``high`` from a bootstrap that draws
-        both versions of an item together.
+    ``original`` and ``occluded`` are sMAPE over the items that both have; ``difference`` is
+    occluded - original, with ``low`` and ``high`` from a bootstrap that draws both versions of an
+    item together.
     """
     both = original.frame.merge(occluded.frame, on="image_file", suffixes=("_a", "_b"))
     truth, first, second = (
@@ -95,13 +84,10 @@ def paired_difference(original: TaskResult, occluded: TaskResult) -> dict[str, A
 def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
     """Compare two models on the same items of one task.
 
-    Returns
-    -------
-    dict
-        ``task``, ``A``, ``B``, ``n``, the main measure of each over the items that both have
-        (``measure`` names it: sMAPE, or accuracy of patterns, in %), and ``difference`` (A - B)
-        with ``low`` and ``high`` of its 95 % interval, from a bootstrap that draws both answers to
-        an item together; ``better`` is the better model where the interval excludes 0.
+    ``of A`` and ``of B`` are the main ``measure`` over the items that both have (sMAPE, or accuracy
+    of patterns, in %); ``difference`` (A - B) has the ends of its 95 % interval, from a bootstrap
+    that draws both answers to an item together; ``better`` is the better model where the interval
+    excludes 0.
     """
     both = a.frame.merge(b.frame, on="image_file", suffixes=("_a", "_b"))
     patterns = a.task.kind == CHOICE
@@ -129,15 +115,8 @@ def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
 def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
     """Count the items by truth (rows) and answer (columns), as in Fig. 11.
 
-    Parameters
-    ----------
-    most : int
-        Larger counts share a row and a column; items without a value have the column ``none``.
-
-    Returns
-    -------
-    DataFrame of int
-        A row for every truth that occurs, a column for every answer or truth that does.
+    There is a row for every truth that occurs and a column for every answer or truth that does;
+    counts above `most` share one, and items without a value have the column ``none``.
     """
     truth, value = result.frame["truth"], result.frame["value"]
     if result.task.kind != CHOICE:
@@ -152,11 +131,7 @@ def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
 def reliability(result: TaskResult) -> pd.DataFrame:
     """Compare stated or sampled confidence with error, in steps of .1 (Fig. 9 and 10).
 
-    Returns
-    -------
-    DataFrame
-        ``model``, mean ``confidence``, ``n``, ``sMAPE``, ``exact %`` of every step that occurs;
-        items without confidence are left out.
+    Steps that do not occur and items without confidence are left out.
     """
     frame = result.frame.dropna(subset=["confidence"])
     step = np.minimum((frame["confidence"] * 10).astype(int), 9)
@@ -245,19 +220,11 @@ def read_cases(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def score_extractor(
     extractor: Extractor, cases: Iterable[Mapping[str, Any]]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Compare an extractor with what a person read.
+    """Compare an extractor with what a person read (`read_cases`).
 
-    Parameters
-    ----------
-    cases : iterable of mapping
-        See `read_cases`.
-
-    Returns
-    -------
-    tuple of DataFrame and list of str
-        One row a kind and one for all: number of answers, read right, a number where there is none
-        (``invented``), none where there is one (``missed``), another number (``wrong``), and the
-        accuracy in %. Then every case that went wrong, in words.
+    The table has a row for each kind and one for all: number of answers, read right, a number where
+    there is none (``invented``), none where there is one (``missed``), another number (``wrong``),
+    and the accuracy in %. The list names every case that went wrong.
 
     Examples
     --------

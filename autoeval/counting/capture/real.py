@@ -52,28 +52,15 @@ def build_real(
 ) -> Built:
     """Build the occluded images of the real split.
 
-    Raises `InputError` if the metadata is broken or no item can be built.
-
-    Parameters
-    ----------
-    metadata : path-like
-        The released ``real_metadata.json`` or ``real_validation_metadata.json``.
-    images : path-like
-        FSC-147's ``images_384_VarV2``, in whose pixels the boxes are.
-    folder : path-like
-        Receives ``original/`` (the files as they are), ``occluded/``, ``metadata.json`` and
-        ``warnings.txt``.
-    classes : path-like, optional
-        FSC-147's ``ImageClasses_FSC147.txt``; object names that differ from it are reported.
-    annotations : path-like, optional
-        FSC-147's ``annotation_FSC147_384.json``, whose points go to the items that have none, so
-        that these have their oracle tasks, too; true counts that differ from it are reported.
-
-    Returns
-    -------
-    Built
-        Items whose image is missing or unreadable, or whose box lies outside it, are left out of
-        the split and named; boxes that reach beyond the image are clipped and named.
+    `metadata` is the released ``real_metadata.json`` or ``real_validation_metadata.json``, `images`
+    FSC-147's ``images_384_VarV2``, in whose pixels the boxes are. The folder receives ``original/``
+    (the files as they are), ``occluded/``, ``metadata.json`` and ``warnings.txt``. Object names
+    that differ from `classes`, FSC-147's ``ImageClasses_FSC147.txt``, are reported, as are true
+    counts that differ from `annotations`, FSC-147's ``annotation_FSC147_384.json``, whose points go
+    to the items that have none, so that these have their oracle tasks, too. Items whose image is
+    missing or unreadable, or whose box lies outside it, are left out and named; boxes that reach
+    beyond the image are clipped and named. Raises `InputError` if the metadata is broken or no item
+    can be built.
     """
     records = read_records(metadata)
     to_items(records)
@@ -102,20 +89,7 @@ def build_real(
 def with_points(
     records: Sequence[dict[str, Any]], truth: GroundTruth
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Give points to the records that have none, and say where true counts differ.
-
-    Parameters
-    ----------
-    records : sequence of dict
-        As `read_records` returns them.
-    truth : GroundTruth
-        With points by ``image_file``.
-
-    Returns
-    -------
-    tuple of list of dict and list of str
-        Records with ``positions``, and one sentence a warning.
-    """
+    """Give points to the records that have none, and say where true counts differ."""
     found, warnings = [], []
     for record in records:
         name = str(record["image_file"])

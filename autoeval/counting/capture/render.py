@@ -41,18 +41,10 @@ SMALLEST, LARGEST = 6.0, 12.0
 def draw_objects(
     points: np.ndarray, *, dot_shape: str, color: str, size: int = 200, radius: float = 5
 ) -> np.ndarray:
-    """Draw objects on white.
+    """Draw objects on a white square canvas of side `size` pixels.
 
-    Parameters
-    ----------
-    points : ndarray of shape (N, 2)
-        Centres as xy; pixel (0, 0) covers [0, 1) x [0, 1).
-    color : str
-        A key of `COLORS`.
-    size : int
-        Side of the canvas, pixels.
-    radius : float
-        Radius of a circle, half the side of a square.
+    The centres `points` (N, 2) are xy, where pixel (0, 0) covers [0, 1) x [0, 1); `color` is a key
+    of `COLORS`, `radius` that of a circle or half the side of a square.
     """
     shade = np.zeros((size, size))
     for point in np.asarray(points, float):
@@ -77,24 +69,11 @@ def draw_occluder(
     rng: np.random.Generator,
     anywhere: bool = False,
 ) -> np.ndarray:
-    """Draw a square of side ``radius * U(6, 12)`` centred on a random object.
+    """Draw a square of side ``radius * U(6, 12)`` centred on a random object of `points` (N, 2).
 
-    Parameters
-    ----------
-    points : ndarray of shape (N, 2)
-        Object centres.
-    radius : float
-        Half the width of an object.
-    size : int
-        Side of the canvas.
-    anywhere : bool
-        Also choose objects outside the canvas, as the authors' generator does, where a box may hide
-        nothing that can be seen.
-
-    Returns
-    -------
-    ndarray of shape (4,), int64
-        The square, edges rounded to whole pixels; it may reach beyond the canvas.
+    `radius` is half the width of an object, `size` the side of the canvas. ``anywhere`` also
+    chooses objects outside the canvas, as the authors' generator does, where a box may hide nothing
+    that can be seen. Returns (4,) int64 xyxy, whole pixels, which may reach beyond the canvas.
     """
     chosen = np.ones(len(points), bool) if anywhere else on_canvas(points, radius, size)
     centre = points[rng.choice(np.flatnonzero(chosen))]
@@ -103,22 +82,12 @@ def draw_occluder(
 
 
 def on_canvas(points: np.ndarray, radius: float, size: int | tuple[int, int]) -> np.ndarray:
-    """Say which objects (N, 2) have any part inside the canvas; (N,) bool.
-
-    ``size`` is the side of a square canvas, or width and height.
-    """
+    """Say which objects (N, 2) show on a canvas of ``size``, its side, or width and height."""
     return np.all((points > -radius) & (points < np.array(size) + radius), axis=1)
 
 
 def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) -> np.ndarray:
-    """Say which objects the box covers at least in part.
-
-    Parameters
-    ----------
-    radius : float
-        Half the width of an object.
-    dot_shape : {'circle', 'square'}
-        Outline of an object.
+    """Say which objects (N, 2), circles or squares of half-width `radius`, the box covers in part.
 
     Examples
     --------
@@ -140,16 +109,12 @@ def clip_box(box: np.ndarray, width: int, height: int) -> np.ndarray:
 
 
 def load_inpainter(name: str) -> Inpainter:
-    """Return an inpainter.
+    """Return an inpainter by name.
 
-    Raises `InputError` if there is no such function.
-
-    Parameters
-    ----------
-    name : str
-        ``telea`` or ``navier-stokes`` for OpenCV's, which continue colours but no pattern and so
-        show what the hook does; or ``package.module.function`` of one's own, called with the image
-        (H, W, 3) uint8 BGR and the box (4,) xyxy, that returns the image without the box.
+    ``telea`` and ``navier-stokes`` are OpenCV's, which continue colours but no pattern and so show
+    what the hook does; ``package.module.function`` is one's own, called with the image (H, W, 3)
+    uint8 BGR and the box (4,) xyxy, that returns the image without the box. Raises `InputError` if
+    there is no such function.
     """
     if name in _OPENCV:
         return lambda image, box: _opencv(image, box, _OPENCV[name])

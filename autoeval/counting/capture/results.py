@@ -29,14 +29,9 @@ Row = Mapping[str, Any]
 class TaskResult:
     """The answers of one model to one task.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row an item of the task: ``image_file``, ``truth``, ``value`` (NaN or None where there
-        is none), ``status`` (ok, skipped, failed or missing), ``confidence``, and the item's
-        ``shape``, ``ground_truth`` and ``num_occluded``.
-    warnings : tuple of str
-        What was wrong with the answers, one sentence each.
+    `frame` has one row an item: ``image_file``, ``truth``, ``value`` (NaN or None where there is
+    none), ``status`` (ok, skipped, failed or missing), ``confidence``, and the item's ``shape``,
+    ``ground_truth`` and ``num_occluded``. `warnings` name what was wrong with the answers.
     """
 
     model: str
@@ -46,18 +41,11 @@ class TaskResult:
 
 
 def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") -> list[dict]:
-    """Read answers.
+    """Read answers from a ``.jsonl`` file of this program or a JSON list of the authors' scripts.
 
-    Raises `InputError` if the file is missing or has neither form.
-
-    Parameters
-    ----------
-    path : path-like
-        A ``.jsonl`` file of this program, or a JSON list as the authors' scripts write it: records
-        with ``image_file`` and ``processed_results`` or ``results``, where -1 is a skipped answer.
-        The name of such a file is taken as the model's.
-    task : str
-        Of the answers of a JSON list.
+    In such a list, records have ``image_file`` and ``processed_results`` or ``results``, where -1
+    is a skipped answer; the file's name is taken as the model's and `task` as the task. Raises
+    `InputError` if the file is missing or has neither form.
     """
     path = Path(path)
     try:
@@ -76,16 +64,11 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
 def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[Row]) -> TaskResult:
     """Put the answers of one model to one task beside the truth.
 
-    Items without an answer stay in the frame as ``missing``. Of several answers to one question
-    the last counts. A value that is no count is a skipped answer. All these, answers about unknown
-    images and answers that state another true count are named in the warnings. Of several
-    samples, the commonest answer is the value and its share the confidence; skipped samples are
-    part of the whole.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        As `read_answers` returns them.
+    Items without an answer stay in the frame as ``missing``. Of several answers to one question the
+    last counts. A value that is no count is a skipped answer. All these, answers about unknown
+    images and answers that state another true count are named in the warnings. Of several samples,
+    the commonest answer is the value and its share the confidence; skipped samples are part of the
+    whole.
     """
     items = task.items(split.items)
     kept, warnings = _one_each(rows, {item.image_file for item in items})
@@ -191,15 +174,7 @@ def _combine(rows: Sequence[Row], task: CaptureTask) -> dict[str, Any]:
 def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[str]]:
     """Turn the values of answers into counts (or patterns); what is none is a skipped answer.
 
-    Parameters
-    ----------
-    rows : iterable of mapping
-        With ``image_file``, ``status`` and ``value``; failed ones are passed on as they are.
-
-    Returns
-    -------
-    tuple of list of mapping and list of str
-        The rows, and sentences that name the values that cannot be read.
+    Failed rows are passed on as they are; the sentences name the values that cannot be read.
 
     Examples
     --------

@@ -188,13 +188,7 @@ def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
 
 
 def confusion_chart(table: pd.DataFrame) -> Figure:
-    """Draw a heat map of truth (rows) by answer (columns), shaded by share of the row (Fig. 11).
-
-    Parameters
-    ----------
-    table : DataFrame
-        As `capture_measures.confusion` returns it.
-    """
+    """Draw the heat map of a `confusion` table, shaded by share of the row (Fig. 11)."""
     rows, columns = table.shape
     figure = Figure(figsize=(1.6 + 0.4 * columns, 1.3 + 0.32 * rows), layout="constrained")
     axes = figure.subplots()

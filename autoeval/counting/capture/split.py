@@ -26,26 +26,10 @@ _POINT_SIDE = 2  # the released real metadata stores a point as a box of 2 x 2
 class CaptureItem:
     """One pair of images and what is known of it.
 
-    Parameters
-    ----------
-    image_file : str
-        Name of both images, and of the item.
-    object_name : str
-        Plural of what is counted.
-    ground_truth : int
-        Number of objects behind and beside the occluder.
-    box : ndarray of shape (4,), int64, or None
-        The occluder as xyxy; None where the metadata has none (the released synthetic one).
-    points : ndarray of shape (N, 2), float64, or None
-        Object centres as xy.
-    hidden : ndarray of shape (N,), bool, or None
-        Which of the points the occluder hides.
-    num_occluded : int or None
-        Number of hidden objects.
-    shape : str or None
-        Pattern, of synthetic items.
-    record : Mapping
-        The metadata as read.
+    `object_name` is a plural; `ground_truth` counts the objects behind and beside the occluder;
+    `box` (4,) int64 is the occluder as xyxy, which the released synthetic metadata lack; `points`
+    (N, 2) are object centres as xy and `hidden` (N,) says which of them the occluder hides; `shape`
+    is the pattern of a synthetic item, `record` the metadata as read.
     """
 
     image_file: str
@@ -106,10 +90,7 @@ def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def to_items(records: Iterable[Mapping[str, Any]]) -> list[CaptureItem]:
-    """Turn metadata records into items.
-
-    Raises `InputError` if a record lacks what every item needs; the message names it.
-    """
+    """Turn metadata records into items, or raise `InputError` if one lacks what all items need."""
     return [_item(record) for record in records]
 
 
@@ -208,10 +189,7 @@ class CaptureSplit:
         return self.folder / variant / item.image_file
 
     def read_image(self, item: CaptureItem, variant: str) -> np.ndarray:
-        """Read an image (H, W, 3), uint8, BGR.
-
-        Raises `UnreadableImageError` if the file is missing or is no image.
-        """
+        """Read an image (H, W, 3), uint8, BGR, or raise `UnreadableImageError`."""
         return read_image(self.image_path(item, variant))
 
 

@@ -99,21 +99,11 @@ RELEASED = ("circle", "triangle", "rectangle")
 class SyntheticSpec:
     """What a synthetic split is made of; the defaults are the published split.
 
-    Parameters
-    ----------
-    seed : int
-        Of the occluders. An image's occluder depends on the seed and the image's name alone.
-    size : int
-        Side of the canvas, pixels; objects grow with it (radius 5 at 200).
-    counts : tuple of int
-        Numbers of objects.
-    patterns : tuple of str
-        Keys of `layout.LAYOUTS`.
-    fit_canvas : bool
-        Move a pattern the shortest way that brings all its objects into the image. The published
-        layout leaves one object wholly outside in 151 of its 1150 items.
-    box_anywhere : bool
-        Also centre occluders on objects outside the image, as the authors' generator does.
+    An image's occluder depends on `seed` and the image's name alone. `size` is the side of the
+    canvas in pixels; objects grow with it. `fit_canvas` moves a pattern the shortest way that
+    brings all its objects into the image: the published layout leaves one object wholly outside in
+    151 of its 1150 items. `box_anywhere` also centres occluders on objects outside the image, as
+    the authors' generator does.
 
     Examples
     --------
@@ -217,26 +207,11 @@ def _record(
 def pattern_positions(
     pattern: str, n: int, *, size: int = 200, offset: tuple[float, float] = (0.0, 0.0)
 ) -> np.ndarray:
-    """Place ``n`` objects.
+    """Place ``n`` objects in a pattern of `LAYOUTS` on a canvas of side `size`, moved by `offset`.
 
-    Raises `InputError` if the pattern is unknown or cannot be made of ``n`` objects.
-
-    Parameters
-    ----------
-    pattern : str
-        A key of `LAYOUTS`; ``circle``, ``triangle`` and ``rectangle`` are the published ones.
-    n : int
-        Number of objects.
-    size : int
-        Side of the square canvas, pixels.
-    offset : tuple of float
-        Added to x and y, pixels.
-
-    Returns
-    -------
-    ndarray of shape (n, 2), float64
-        Centres, rounded to hundredths of a pixel as in the released metadata. They may lie outside
-        the canvas; see `fit_shift`.
+    Returns centres (n, 2) in pixels, rounded to hundredths as in the released metadata; they may
+    lie outside the canvas (see `fit_shift`). Raises `InputError` if the pattern is unknown or
+    cannot be made of ``n`` objects.
 
     Examples
     --------

@@ -127,16 +127,10 @@ def _counted(counter: Counter, image: np.ndarray, query: Query) -> Row:
 class RunOptions:
     """How a task is put.
 
-    Parameters
-    ----------
-    extractor : callable of str -> Extraction
-        Reads counts out of text.
-    temperatures : tuple of float or None
-        Tried in turn until an answer can be read; sampled tasks without a temperature use 1.
-    workers : int
-        Questions in work at once; a counter that is not ``concurrent`` answers one at a time.
-    inpainter : callable of (image, box) -> image, optional
-        Fills in the box (4,), xyxy, of an occluded image (H, W, 3) for the task ``inpainted``.
+    `extractor` reads counts out of text; `temperatures` are tried in turn until an answer can be
+    read, where sampled tasks without one use 1; `workers` questions are in work at once, but for a
+    counter that is not ``concurrent``; `inpainter` fills in the box (4,) xyxy of an occluded image
+    (H, W, 3) for the task ``inpainted``.
     """
 
     extractor: Extractor = extract_count
@@ -147,18 +141,11 @@ class RunOptions:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """One question about one item.
+    """One question about one item; `sample` numbers several requests of the same question.
 
-    Parameters
-    ----------
-    sample : int
-        Which of several askings of the same question.
-    question : str
-        What a speaking counter is asked, or the name of the objects.
-    context : dict
-        Facts that the counter gets beyond image and question.
-    key : str
-        Equal for equal image, box, task, sample, question, counter and temperatures.
+    `question` is put to a counter that answers in text, others get the name of the objects;
+    `context` holds facts beyond image and question; `key` is equal for equal image, box, task,
+    sample, question, counter and temperatures.
     """
 
     item: CaptureItem
@@ -231,19 +218,12 @@ def run_task(
     journal: CellJournal,
     options: RunOptions | None = None,
 ) -> RunCounts:
-    """Ask everything that the journal lacks.
+    """Ask everything that the journal lacks, and add one row an answer to it.
 
+    A counter that answers in text is asked the question of the task through its ``ask``; any other
+    is given the object's name, with ``image_id`` and the facts that its ``needs`` lists as context.
     Raises `InputError` if the counter cannot do the task, no item has it, or ten questions in a row
     failed.
-
-    Parameters
-    ----------
-    counter : Counter
-        One that answers in text is asked the question of the task through its ``ask``; any other
-        is given the object's name, with ``image_id`` and the facts that its ``needs`` lists as
-        context.
-    journal : CellJournal
-        Receives one row an answer, under its field ``key``.
     """
     options = options or RunOptions()
     _check(task, counter, options)
@@ -273,11 +253,8 @@ def _check(task: CaptureTask, counter: Counter, options: RunOptions) -> None:
 
 
 def _plain(task: CaptureTask) -> bool:
-    return (
-        task.oracle_fact is None
-        and task.samples == 1
-        and task.name.startswith(("total", INPAINTED))
-    )
+    named = task.name.startswith(("total", INPAINTED))
+    return task.oracle_fact is None and task.samples == 1 and named
 
 
 def _answers(

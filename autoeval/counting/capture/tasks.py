@@ -18,17 +18,10 @@ COUNT, CHOICE = "count", "choice"
 
 
 class PromptBook:
-    """The prompts of every task.
+    """The prompts of every task, as in ``configs/counting/capture/prompts.py``.
 
-    Raises `InputError` if a template or the model is missing.
-
-    Parameters
-    ----------
-    templates : mapping
-        As in ``configs/counting/capture/prompts.py``.
-    model : str
-        Which model's published prompts to use: ``"gpt-4o"``, ``"internvl2"``, ``"molmo"``,
-        ``"qwen2-vl"`` or ``"default"``.
+    `model` names whose published prompts to use: ``"gpt-4o"``, ``"internvl2"``, ``"molmo"``,
+    ``"qwen2-vl"`` or ``"default"``. Raises `InputError` if a template or the model is missing.
     """
 
     def __init__(self, templates: Mapping[str, Any], *, model: str = "default") -> None:
@@ -60,20 +53,10 @@ SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
 class CaptureTask:
     """A task of CAPTURe.
 
-    Parameters
-    ----------
-    variant : {'original', 'occluded', 'inpainted'}
-        Which image is shown.
-    truth : callable of CaptureItem -> int, str or None
-        The right answer; None where the metadata do not hold it, so the item has no such task.
-    kind : {'count', 'choice'}
-        Whether a number or a pattern is asked for.
-    oracle_fact : str or None
-        Which fact of the item the question gives away; see `facts`.
-    samples : int
-        How often each question is asked.
-    prompted_confidence : bool
-        Whether the question asks for a confidence too.
+    `variant` is the image shown: original, occluded or inpainted. `truth` returns the right answer,
+    None where the metadata do not hold it, so the item has no such task. `oracle_fact` is the fact
+    that the question gives away (see `fact`), `samples` how often each question is asked;
+    `prompted_confidence` says whether it asks for a confidence too.
     """
 
     name: str
@@ -160,10 +143,7 @@ _NEEDED = ("total", "occluded_only", "pattern", "oracle_all", "oracle_visible", 
 def fact(item: CaptureItem, name: str, variant: str = OCCLUDED) -> Any:
     """Return something privileged about an item, fit for JSON; None where it is not known.
 
-    Parameters
-    ----------
-    variant : str
-        Of the image it is about: the original hides nothing and has no box.
+    The original image hides nothing and has no box.
     """
     if name == "radius":
         return item.record.get("radius")
@@ -188,10 +168,7 @@ def coordinates(points: list[list[float]]) -> str:
 
 
 def get_task(name: str) -> CaptureTask:
-    """Return a task by its name.
-
-    Raises `InputError` if there is none; the message lists all.
-    """
+    """Return a task by its name, or raise `InputError` with all there are."""
     if name not in TASKS:
         raise InputError(f"No task '{name}'. There are {', '.join(TASKS)}.")
     return TASKS[name]
@@ -200,10 +177,7 @@ def get_task(name: str) -> CaptureTask:
 def load_prompts(
     path: str | os.PathLike[str] | None = None, *, model: str = "default"
 ) -> PromptBook:
-    """Read prompts from a Python configuration file, the shipped one by default.
-
-    Raises `InputError` if the file is missing or broken.
-    """
+    """Read prompts from a Python file, by default the shipped one, or raise `InputError`."""
     return PromptBook(read_config(path or SHIPPED), model=model)
 
 

@@ -76,10 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def read_counts(text: str) -> tuple[int, ...]:
-    """Read ``5-15`` or ``6,10`` as numbers.
-
-    Raises `InputError` if it is neither, or a number is below 1.
-    """
+    """Read ``5-15`` or ``6,10`` as numbers from 1 up, or raise `InputError`."""
     if match := re.fullmatch(r"(\d+)-(\d+)", text):
         counts = tuple(range(int(match[1]), int(match[2]) + 1))
     elif re.fullmatch(r"\d+(,\d+)*", text):

@@ -59,8 +59,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _files(paths: list[Path]) -> list[Path]:
-    return [
-        file
-        for path in paths
-        for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])
-    ]
+    each = (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path] for path in paths)
+    return [file for files in each for file in files]

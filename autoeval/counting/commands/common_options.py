@@ -112,10 +112,7 @@ def add_run_options(parser: argparse.ArgumentParser, items: str, *, batches: boo
 
 
 def load_counters(args: argparse.Namespace) -> list[tuple[Counter, dict[str, Any]]]:
-    """Build the counters that the options name, each with its settings.
-
-    Raises `InputError` if one cannot be built, or two carry one name.
-    """
+    """Build the counters that the options name, with settings, or raise `InputError`."""
     from autoeval.counting.counters.build import load_counter
     from autoeval.counting.prompting import check_names
 

@@ -22,15 +22,7 @@ Make = Callable[[str, Mapping[str, Any]], "tuple[Section, Sequence[str]]"]
 def add_reproduce_options(
     parser: argparse.ArgumentParser, paper: str, *, tables: str, figures: str = ""
 ) -> None:
-    """Declare the options that all of them have.
-
-    Parameters
-    ----------
-    paper : str
-        Name of the file in ``configs/papers``.
-    tables, figures : str
-        Those that print has, for the help.
-    """
+    """Declare the options that all of them have; `paper` names the file in ``configs/papers``."""
     parser.add_argument(
         "--table",
         nargs="+",
@@ -56,18 +48,10 @@ def reproduce(
     figure: Make,
     missing: Mapping[str, Sequence[str]] | None = None,
 ) -> int:
-    """Make what was asked for, print it with what is missing, and write page and files.
+    """Make what was requested, print it with what is missing, and write page and files.
 
-    Parameters
-    ----------
-    args : Namespace
-        With the options of `add_reproduce_options`.
-    paper : str
-        Name of the file in ``configs/papers``.
-    table, figure : callable of (name, entry) -> (Section, list of str)
-        Make one of either kind from its entry in that file, and say what it lacks.
-    missing : mapping of str to sequence of str, optional
-        What else is missing.
+    `table` and `figure` make one section from its name and entry in ``configs/papers`` and say what
+    it lacks; `missing` is what else does.
     """
     from autoeval.counting.filed_page import PAGE, write_sections
     from autoeval.counting.reproduce.printed_grid import ModeSection

@@ -17,26 +17,11 @@ COUNT, DENSITY, POINTS, TEXT = "count", "density", "points", "text"
 class CountResult:
     """The answer of a counter about one image and one prompt.
 
-    Parameters
-    ----------
-    count : float
-        The count; NaN where the counter gave none (see `status`).
-    density : ndarray of shape (H, W), optional
-        Map whose sum is the count.
-    points : ndarray of shape (N, 2), optional
-        Object centres as xy, pixels of the image.
-    boxes : ndarray of shape (N, 4), optional
-        Boxes as xyxy, pixels of the image.
-    scores : ndarray of shape (N,), optional
-        Confidence of each point or box.
-    text : str, optional
-        Raw answer of a counter that speaks.
-    status : str
-        ``"ok"``, ``"skipped"`` (the counter declined to answer) or ``"failed: <reason>"``.
-    context : Mapping
-        The privileged information the counter was given, recorded as it was passed in.
-    warnings : tuple of str
-        Warnings about the count, such as a limit on the number of boxes that was reached.
+    `count` is NaN where there is none; `density` (H, W) sums to it; `points` (N, 2) are centres as
+    xy and `boxes` (N, 4) xyxy, in pixels of the image, with `scores` (N,); `text` is the raw answer
+    of a language model. `status` is ``"ok"``, ``"skipped"`` (the counter declined to answer) or
+    ``"failed: <reason>"``; `context` records the privileged information that was given; `warnings`
+    name, for example, a limit on the number of boxes that was reached.
     """
 
     count: float
@@ -54,12 +39,8 @@ class CountResult:
 class Counter(Protocol):
     """Anything that counts.
 
-    Attributes
-    ----------
-    name : str
-        Identifies the counter in result files and resume keys.
-    capabilities : frozenset of str
-        Which of ``"count"``, ``"density"``, ``"points"``, ``"text"`` its results carry.
+    `name` identifies the counter in result files and resume keys; `capabilities` are those of
+    ``"count"``, ``"density"``, ``"points"``, ``"text"`` that its results carry.
     """
 
     name: str

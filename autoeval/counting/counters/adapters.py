@@ -19,15 +19,9 @@ if TYPE_CHECKING:
 class TextCounter:
     """Asks a question about an image and reads a number out of the answer.
 
-    Parameters
-    ----------
-    ask : callable of (image, prompt) -> str
-        Answers the prompt, the whole question, about an image (H, W, 3) uint8 BGR. With an
-        attribute ``concurrent`` that is true it is called from several threads at once.
-    parse : callable of str -> float or None
-        Reads the count out of the answer; None where it gives none, which is a skipped answer.
-    name : str
-        Identifies the counter in result files.
+    `ask` answers the prompt, the whole question, about an image (H, W, 3) uint8 BGR; with an
+    attribute ``concurrent`` that is true it is called from several threads at once. `parse` reads
+    the count out of the answer, None for a skipped one.
 
     Examples
     --------
@@ -62,22 +56,10 @@ class TextCounter:
 
 
 class TransformersAsk:
-    """Asks a model of the hub, or of a local folder, about an image.
+    """Asks a model of the hub, or of a local folder, for the task ``image-text-to-text``.
 
-    Raises `InputError` if transformers is not installed.
-
-    Parameters
-    ----------
-    model : str
-        Name or folder of a model for the task ``image-text-to-text``.
-    device : str
-        Where it runs.
-    temperature : float
-        0 takes the likeliest words; above, words are drawn.
-    max_new_tokens : int
-        Most tokens of an answer.
-    **options
-        Passed to `transformers.pipeline`.
+    A temperature of 0 takes the likeliest words; above, words are drawn. Other options are passed
+    to `transformers.pipeline`. Raises `InputError` if transformers is not installed.
     """
 
     def __init__(
@@ -147,21 +129,10 @@ def imagenet_input(image: np.ndarray) -> torch.Tensor:
 class DensityCounter:
     """Counts with a module that maps an image to a density map; the count is the map's sum.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        Takes a batch of one image and returns a map (H, W), with leading axes of length 1 or
-        without. The map may be smaller than the image.
-    name : str
-        Identifies the counter in result files.
-    device : str
-        Where the module runs.
-    scale : float
-        The map is multiplied by it: 0.01 for a network trained on maps times 100.
-    to_input : callable of image -> Tensor of shape (C, H, W)
-        Preprocessing.
-    prompted : bool
-        Whether the module also takes the list of prompts, ``module(batch, [prompt])``.
+    The module takes a batch of one image, made by `to_input` (C, H, W), and returns a map (H, W),
+    with leading axes of length 1 or without, which may be smaller than the image. The map is
+    multiplied by `scale`: 0.01 for a network trained on maps times 100. A `prompted` module also
+    takes the list of prompts, ``module(batch, [prompt])``.
 
     Examples
     --------
@@ -224,10 +195,7 @@ def _one_map(output: Any) -> torch.Tensor:
 class FileCounter:
     """Looks counts up by the image's id, which the context must hold as ``image_id``.
 
-    Parameters
-    ----------
-    predictions : CountPredictions
-        Such as `read_predictions` reads; the prompt of a question does not matter.
+    `predictions` are such as `read_predictions` reads; the prompt does not matter.
 
     Examples
     --------
@@ -245,10 +213,7 @@ class FileCounter:
     def count(
         self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
     ) -> CountResult:
-        """Return the count on file.
-
-        Raises `InputError` if the context names no image, or one that the file lacks.
-        """
+        """Return the count on file, or raise `InputError` if it lacks the image of the context."""
         context = context or {}
         image_id = context.get("image_id")
         if image_id not in self.counts:

@@ -22,23 +22,12 @@ def load_counter(
 ) -> tuple[Counter, dict[str, Any]]:
     """Build the counter of a config file.
 
-    Raises `InputError` if the file is missing or malformed, or the counter cannot be built.
-
-    Parameters
-    ----------
-    path : path-like
-        mmengine configuration file with ``counter = dict(type=..., ...)``: ``type`` is the dotted
-        name of a class or function that makes a counter, such as
-        ``"autoeval.counting.counters.build.detector"``, and the other entries are its arguments.
-    options : mapping, optional
-        Changes by dotted name, such as ``{"counter.score_thr": 0.5}``.
-
-    Returns
-    -------
-    counter : Counter
-    settings : dict
-        The arguments, and the fingerprint of the detector where there is one: what answers depend
-        on, fit for JSON.
+    The file has ``counter = dict(type=..., ...)``: ``type`` is the dotted name of a class or
+    function that makes a counter, such as ``"autoeval.counting.counters.build.detector"``, the
+    other entries are its arguments. `options` are changes by dotted name, such as
+    ``{"counter.score_thr": 0.5}``. Returns the counter and what its answers depend on, fit for
+    JSON: the arguments, and the fingerprint of the detector where there is one. Raises `InputError`
+    if the file is missing or malformed, or the counter cannot be built.
     """
     from mmengine.config import Config
 
@@ -77,22 +66,12 @@ def detector(
     cfg_options: Mapping[str, Any] | None = None,
     trust_checkpoint: bool = False,
 ) -> Counter:
-    """Make a counter of a closed-set detector.
+    """Make a counter of a closed-set detector, a known name or the path of an mmdet config file.
 
-    Parameters
-    ----------
-    detector : str
-        A known name, or the path of an mmdet config file.
-    checkpoint, device, cfg_options, trust_checkpoint
-        See `autoeval.detectors.load_detector`.
-    score_thr : float
-        A box counts where its score exceeds this.
-    name : str, optional
-        In result files; by default the detector's, with the threshold.
-    merge : mapping of str to str, optional
-        New name of categories that are counted as one (see `MergedCategories`).
-    merge_iou_thr : float
-        See `MergedCategories`.
+    A box counts where its score exceeds `score_thr`, and the `name` in result files is by default
+    the detector's with that threshold. `merge` gives new names to categories that are counted as
+    one (see `MergedCategories`, also for `merge_iou_thr`). For the other parameters see
+    `autoeval.detectors.load_detector`.
     """
     from autoeval.counting.counters.mmdet import DetectorCounter, MergedCategories
     from autoeval.detectors import load_detector
@@ -121,25 +100,13 @@ def open_vocabulary(
     cfg_options: Mapping[str, Any] | None = None,
     trust_checkpoint: bool = False,
 ) -> Counter:
-    """Make a counter of a detector that takes words.
+    """Make a counter of a detector that takes words, such as Grounding DINO, from its mmdet config.
 
-    Raises `InputError` if transformers is not installed, there are no weights, or a file cannot be
-    used.
-
-    Parameters
-    ----------
-    config : str
-        Path of an mmdet config file, such as one of Grounding DINO.
-    checkpoint : str
-        File or address of its weights.
-    language_model : str, optional
-        Name on the hub, or local folder, of the text encoder; by default that of the config.
-    score_thr : float
-        A box counts where its score exceeds this.
-    name : str, optional
-        In result files; by default the config's, with the threshold.
-    device, cfg_options, trust_checkpoint
-        See `autoeval.detectors.load_detector`.
+    `checkpoint` is file or address of its weights; `language_model` is the name on the hub, or
+    local folder, of the text encoder, by default that of the config. A box counts where its score
+    exceeds `score_thr`, and the `name` in result files is by default the config's with that
+    threshold. For the other parameters see `autoeval.detectors.load_detector`. Raises `InputError`
+    if transformers is not installed, there are no weights, or a file cannot be used.
     """
     from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
     from autoeval.detectors.building.checkpoints import (

@@ -37,21 +37,10 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 class EndpointAsk:
     """Asks a model about an image over ``/chat/completions``.
 
-    Raises `InputError` if the address cannot be used; see `JsonPoster`.
-
-    Parameters
-    ----------
-    url : str
-        Base address, for example ``http://localhost:8000/v1``.
-    model : str
-        Name of the model at the endpoint.
-    max_tokens : int
-        Most tokens of an answer. The paper gives 4096 to GPT-4o, 4000 to InternVL2, 2000 to Molmo
-        and 8192 to Qwen2-VL (appendix A.2).
-    temperature : float, optional
-        Of the draws; the endpoint's own default where it is None.
-    **options
-        Passed to `JsonPoster`: ``key_variable``, ``timeout``, ``retries``, ...
+    `url` is the base address, for example ``http://localhost:8000/v1``. Of `max_tokens` the paper
+    gives 4096 to GPT-4o, 4000 to InternVL2, 2000 to Molmo and 8192 to Qwen2-VL (appendix A.2). A
+    temperature of None leaves it to the endpoint. `options` go to `JsonPoster`, which raises
+    `InputError` if the address cannot be used.
     """
 
     concurrent = True
@@ -81,14 +70,8 @@ class EndpointAsk:
         """Return the answer to ``prompt`` about ``image`` (H, W, 3) uint8 BGR, or about no image.
 
         ``temperature`` takes the place of the counter's own for this question; ``seed`` is passed
-        on, for endpoints whose draws repeat.
-
-        Raises
-        ------
-        EndpointError
-            If there is no answer to this question.
-        InputError
-            If the endpoint can answer no question; see `JsonPoster.post`.
+        on, for endpoints whose draws repeat. Raises `EndpointError` if there is no answer to this
+        question, `InputError` if the endpoint can answer none (see `JsonPoster.post`).
         """
         body: dict[str, Any] = {
             "model": self.model,
@@ -128,28 +111,14 @@ class EndpointError(RuntimeError):
 class JsonPoster:
     """Posts JSON with retries.
 
-    Raises `InputError` if the address is no http(s) one, or would carry the key unencrypted to
-    another machine.
-
-    Parameters
-    ----------
-    url : str
-        Where to. ``http`` is accepted for a request with a key only on this machine.
-    key_variable : str
-        Environment variable that holds the key; it is read at every request, sent as a bearer token
-        and appears in no message. Requests go without a key where the variable is not set.
-    timeout : float
-        Seconds that a request may be silent.
-    retries : int
-        How often a request is repeated after a failure that may pass: no connection, a timeout, a
-        busy server (429 and 5xx), an answer that is no JSON object.
-    wait : float
-        Seconds before the first repeat; doubled for each further one, up to ``longest_wait``. A
-        server's ``Retry-After`` takes its place.
-    longest_wait : float
-        Seconds; a server that asks for more ends the run.
-    sleep : callable
-        Waits for a number of seconds.
+    The environment variable `key_variable` holds the key; it is read at every request, sent as a
+    bearer token and appears in no message; requests go without where it is not set, and over
+    ``http`` with a key only to this machine. `timeout` is in seconds that a request may be silent.
+    A failure that may pass is repeated `retries` times: no connection, a timeout, a busy server
+    (429 and 5xx), an answer that is no JSON object. The first repeat comes after `wait` seconds,
+    doubled for each further one up to `longest_wait`; a server's ``Retry-After`` takes its place,
+    and one beyond `longest_wait` ends the run. Raises `InputError` if the address is no http(s)
+    one, or would carry the key unencrypted to another machine.
     """
 
     def __init__(
@@ -175,13 +144,9 @@ class JsonPoster:
     def post(self, body: dict[str, Any]) -> dict[str, Any]:
         """Post ``body`` and return the JSON object that comes back.
 
-        Raises
-        ------
-        EndpointError
-            If the server refuses this request, or still fails after all repeats.
-        InputError
-            If no request can succeed: the key is refused, the address is wrong, or the server asks
-            to wait longer than ``longest_wait``.
+        Raises `EndpointError` if the server refuses this request, or still fails after all repeats,
+        and `InputError` if no request can succeed: the key is refused, the address is wrong, or the
+        server asks to wait longer than ``longest_wait``.
         """
         data = json.dumps(body).encode()
         for attempt in range(self.retries + 1):

@@ -29,21 +29,10 @@ ENDINGS = (("ies", "y"), ("ves", "f"), ("ves", "fe"), ("es", ""), ("s", ""))
 
 
 def find_category(prompt: str, categories: Sequence[str]) -> int:
-    """Find the category that a prompt names.
+    """Return the index of the category that a prompt names.
 
-    Raises `InputError` if no category fits, or several do and none is equal to the prompt.
-
-    Parameters
-    ----------
-    prompt : str
-        Name of a class in singular or plural, any case; ``_`` and ``-`` stand for spaces.
-    categories : sequence of str
-        Names to choose from.
-
-    Returns
-    -------
-    int
-        Index into ``categories``.
+    The prompt is in singular or plural, any case; ``_`` and ``-`` stand for spaces. Raises
+    `InputError` if no category fits, or several do and none is equal to the prompt.
 
     Examples
     --------
@@ -97,16 +86,9 @@ class ObservingDetector(Protocol):
 class DetectorCounter:
     """Counts the boxes of one category; one pass of the detector serves all prompts on an image.
 
-    A result that may have been cut off at the detector's limit of boxes says so in its warnings.
-
-    Parameters
-    ----------
-    detector : ObservingDetector
-        Closed-set detector; a prompt must name one of its categories, in singular or plural.
-    score_thr : float
-        A box counts where its score exceeds this.
-    name : str
-        Identifies the counter in result files.
+    A prompt must name one of the detector's categories, and a box counts where its score exceeds
+    `score_thr`. A result that may have been cut off at the detector's limit of boxes says so in its
+    warnings.
     """
 
     capabilities = frozenset({COUNT, POINTS})
@@ -128,10 +110,7 @@ class DetectorCounter:
     def count_prompts(
         self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
     ) -> list[CountResult]:
-        """Count what each prompt names.
-
-        Raises `InputError` if a prompt names no category of the detector.
-        """
+        """Count what each prompt names, or raise `InputError` if it is no category."""
         return self.count_batch([image], [prompts], [context or {}])[0]
 
     def count_batch(
@@ -204,27 +183,12 @@ def box_limit(settings: Mapping[str, Any]) -> int | None:
 
 
 class MergedCategories:
-    """A detector some of whose categories carry one name.
+    """A detector some of whose categories carry one name, the new one that `mapping` gives them.
 
     A detector that suppresses duplicates within a category may box one object as a car and as a
-    truck. Among merged categories, of boxes that overlap by more than `iou_thr` only the one with
-    the highest score stays.
-
-    Raises `InputError` if the mapping names a category that the detector lacks.
-
-    Parameters
-    ----------
-    detector : ObservingDetector
-        Whose boxes to relabel.
-    mapping : mapping of str to str
-        New name for each category that is merged; the others keep theirs.
-    iou_thr : float
-        Overlap (intersection over union) beyond which two boxes are one object.
-
-    Attributes
-    ----------
-    settings : dict
-        Those of the detector, with ``merged`` and ``merged_iou_thr``.
+    truck. Among merged categories, of boxes whose IoU exceeds `iou_thr` only the one with the
+    highest score stays. The `settings` are those of the detector, with ``merged`` and
+    ``merged_iou_thr``. Raises `InputError` if the mapping names a category that the detector lacks.
     """
 
     def __init__(
@@ -242,11 +206,8 @@ class MergedCategories:
         self.categories = tuple(dict.fromkeys(names))
         self._lookup = np.array([self.categories.index(name) for name in names])
         self._merged = np.bincount(self._lookup) > 1
-        self.settings: dict[str, Any] = {
-            **detector.settings,
-            "merged": dict(mapping),
-            "merged_iou_thr": iou_thr,
-        }
+        merging = {"merged": dict(mapping), "merged_iou_thr": iou_thr}
+        self.settings: dict[str, Any] = {**detector.settings, **merging}
 
     @property
     def fingerprint(self) -> str | None:

@@ -20,24 +20,12 @@ if TYPE_CHECKING:
 
 
 class OpenVocabularyCounter:
-    """Counts the boxes that a detector finds for a prompt.
+    """Counts the boxes that a detector finds for a prompt, where their score exceeds `score_thr`.
 
     Each prompt is a caption of its own, so that the answer to one does not depend on the others;
-    the image goes through the backbone once for all of them.
-
-    Raises `InputError` if the model takes no words.
-
-    Parameters
-    ----------
-    model : BaseDetector
-        A model of mmdet whose `predict` reads ``text`` from the data sample, with its weights, on
-        its device. Its ``test_cfg.chunked_size`` is set to 1.
-    config : Config
-        Its configuration.
-    score_thr : float
-        A box counts where its score exceeds this.
-    name : str
-        Identifies the counter in result files.
+    the image goes through the backbone once for all of them. The model is one of mmdet whose
+    `predict` reads ``text`` from the data sample, with its weights, on its device; its
+    ``test_cfg.chunked_size`` is set to 1. Raises `InputError` if the model takes no words.
     """
 
     capabilities = frozenset({COUNT, POINTS})

@@ -22,14 +22,10 @@ TIE, ONE_IMAGE = "tie", "one image"
 class CountComparison:
     """A comparison of models.
 
-    Parameters
-    ----------
-    per_bin : DataFrame
-        Columns ``bin``, ``n``, one ``mean: <model>`` and ``std: <model>`` each, ``winner`` (of the
-        mean) and ``winner of std``; equal ones are a ``tie``, and a bin of ``one image`` has none.
-    pairs : DataFrame
-        One row for each two models: mean difference of the absolute errors with its interval,
-        Wilcoxon's p and the number of images on which each is nearer.
+    `per_bin` has columns ``bin``, ``n``, one ``mean: <model>`` and ``std: <model>`` each,
+    ``winner`` (of the mean) and ``winner of std``; equal ones are a ``tie``, and a bin of ``one
+    image`` has none. `pairs` has one row for each two models: mean difference of the absolute
+    errors with its interval, Wilcoxon's p and the number of images on which each is nearer.
     """
 
     per_bin: pd.DataFrame
@@ -42,13 +38,6 @@ def compare_models(
     """Compare evaluations on the same images and bins (see `predictions.align`).
 
     Raises `InputError` if there are fewer than two, names repeat, or images or bins differ.
-
-    Parameters
-    ----------
-    evaluations : sequence of CountEvaluation
-        At least two, with different names.
-    n_resamples, seed : int
-        Of the bootstrap of the differences.
     """
     _check(evaluations)
     per_bin = evaluations[0].table[["bin", "n"]].copy()
@@ -101,14 +90,9 @@ def _pair(a: CountEvaluation, b: CountEvaluation, n_resamples: int, seed: int) -
 class PairedComparison:
     """How the absolute errors of two models differ on the same images.
 
-    Parameters
-    ----------
-    difference : MeasureInterval
-        Mean of |error of A| - |error of B|; negative where A is better.
-    p_value : float
-        Of Wilcoxon's signed-rank test; 1 where no error differs.
-    better, worse, equal : int
-        Images on which A is nearer, B is nearer, and neither.
+    `difference` is the mean of |error of A| - |error of B|, negative where A is better; `p_value`
+    is of Wilcoxon's signed-rank test, 1 where no error differs; the numbers are of images on which
+    A is nearer, B is nearer, and neither.
     """
 
     difference: MeasureInterval
@@ -121,16 +105,9 @@ class PairedComparison:
 def compare_paired(
     target: Any, pred_a: Any, pred_b: Any, *, n_resamples: int = 1000, seed: int = 0
 ) -> PairedComparison:
-    """Compare two models image by image.
+    """Compare two models image by image, on true counts (N,) and those of the two.
 
     Raises `InputError` if the counts cannot be compared (see `as_pairs`).
-
-    Parameters
-    ----------
-    target, pred_a, pred_b : array-like of shape (N,)
-        True counts and those of the two models.
-    n_resamples, seed
-        See `autoeval.counting.measures.bootstrap.bootstrap_intervals`.
 
     Examples
     --------

@@ -26,14 +26,9 @@ OF_RUNS = ("predictions", "points")  # what `autoeval count run` calls its files
 class Inputs:
     """Predictions beside the truth.
 
-    Parameters
-    ----------
-    models : list of CountPredictions
-        On the same images, unless they are of different data sets.
-    points : mapping of str to mapping of str to ImagePoints or None
-        Of the models whose files hold points, by model and image id.
-    truth : GroundTruth or None
-        Where it is a file of its own.
+    The `models` have the same images, unless they are of different data sets; `points` are those of
+    models whose files hold points, by model and image id; `truth` is there where it is a file of
+    its own.
     """
 
     models: list[CountPredictions]
@@ -65,18 +60,10 @@ def read_inputs(
 ) -> Inputs:
     """Read the predictions of several models and the truth.
 
-    Raises `InputError` if a file cannot be read, or points come without a truth.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        Tables of counts (see `read_predictions`), or JSON of points (`read_point_predictions`).
-    truth_path : Path, optional
-        True counts, points or boxes; needed where the tables hold none.
-    category : str, optional
-        Of COCO boxes.
-    separate : bool
-        Whether the files are of different data sets.
+    The files are tables of counts (see `read_predictions`), or JSON of points
+    (`read_point_predictions`); a truth is needed where the tables hold none. `category` chooses
+    among COCO boxes; files of different data sets are `separate`. Raises `InputError` if a file
+    cannot be read, or points come without a truth.
     """
     truth = read_truth(truth_path, usable(category, truth_path)) if truth_path else None
     names = dict(zip(paths, _names(paths), strict=True))
@@ -108,20 +95,9 @@ def choose_bins(
 ) -> CountBins:
     """Return the bins that are given or published, else fit them, at last on the model's truth.
 
-    Raises `InputError` if a file cannot be read, or there is but one true count.
-
-    Parameters
-    ----------
-    model : CountPredictions
-        Whose true counts are binned where nothing else is given.
-    bins, bins_name : str, optional
-        See `find_bins`.
-    fit_on : sequence of Path, optional
-        Files of training counts, binned together.
-    category : str, optional
-        Of COCO boxes.
-    binning, gamma
-        See `fit_bins`.
+    For `bins` see `find_bins`, for `binning` and `gamma` `fit_bins`; the training counts of all
+    files of `fit_on` are binned together. Raises `InputError` if a file cannot be read, or there is
+    but one true count.
     """
     if bins is not None:
         return find_bins(bins, bins_name)

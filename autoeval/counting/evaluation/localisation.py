@@ -25,17 +25,7 @@ DISTANCES = (4.0, 8.0)
 
 @dataclass(frozen=True, eq=False)
 class Localisation:
-    """How well one model places what it counts.
-
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    table : DataFrame
-        ``measure``, ``value``, ``images``.
-    notes : tuple of str
-        What was left out.
-    """
+    """How well one model places what it counts: rows of ``measure``, ``value``, ``images``."""
 
     name: str
     table: pd.DataFrame
@@ -52,20 +42,8 @@ def evaluate_points(
 ) -> Localisation:
     """Compare predicted with true points on the images that have both.
 
-    Raises `InputError` if no image has true and predicted points.
-
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    found : mapping of str to ImagePoints or None
-        As `read_point_predictions` returns it.
-    truth : GroundTruth
-        With points.
-    distances : sequence of float
-        Largest distances of a true positive, pixels.
-    images : Path, optional
-        Folder of the images, whose sizes GAME needs where neither file has them.
+    `distances` are the largest ones of a true positive, pixels; GAME needs the folder `images` for
+    sizes that neither file has. Raises `InputError` if no image has true and predicted points.
     """
     from autoeval.counting.measures.game import GameScore
     from autoeval.counting.measures.point_matching import (
@@ -148,16 +126,9 @@ def _notes(
 
 @dataclass(frozen=True, eq=False)
 class ImagePoints:
-    """The points of one image.
+    """The points (N, 2) of one image as xy, pixels, with scores (N,), 1 where the file has none.
 
-    Parameters
-    ----------
-    points : ndarray of shape (N, 2), float64
-        As xy, pixels.
-    scores : ndarray of shape (N,), float64
-        Confidence; 1 where the file has none.
-    size : tuple of int, optional
-        Height and width of the image in pixels.
+    `size` is height and width of the image in pixels.
     """
 
     points: np.ndarray
@@ -166,20 +137,11 @@ class ImagePoints:
 
 
 def read_point_predictions(path: str | os.PathLike[str]) -> dict[str, ImagePoints | None]:
-    """Read points by image id.
+    """Read points by image id, None for a skipped answer.
 
-    Raises `InputError` if the file is missing or malformed.
-
-    Parameters
-    ----------
-    path : path-like
-        JSON object: image id -> a list of [x, y] or [x, y, score]; or an object with ``points``
-        and, where they are known, ``scores``, ``H`` and ``W``; or null for a skipped answer.
-
-    Returns
-    -------
-    dict of str to ImagePoints or None
-        None for a skipped answer.
+    The file is a JSON object: image id -> a list of [x, y] or [x, y, score]; or an object with
+    ``points`` and, where they are known, ``scores``, ``H`` and ``W``; or null. Raises `InputError`
+    if it is missing or malformed.
     """
     path = Path(path)
     content = read_json(path, "file of predicted points")

@@ -36,18 +36,10 @@ def measure_intervals(
     n_resamples: int,
     seed: int,
 ) -> dict[str, MeasureInterval]:
-    """Return 95 % bootstrap intervals over images, of sMAPE over all, of the others over `counted`.
+    """Return 95 % bootstrap intervals over images.
 
-    Parameters
-    ----------
-    predictions : CountPredictions
-        All images, skipped ones included.
-    counted : CountPredictions
-        Those that enter every measure but sMAPE.
-    mode : {"paper", "released"}
-        See `autoeval.counting.measures.count_errors.bin_table`.
-    n_resamples, seed : int
-        Of the bootstrap.
+    That of sMAPE is over all `predictions`, skipped ones included, the others over `counted`. For
+    `mode` see `bin_table`.
     """
     terms = smape_terms(predictions.target, predictions.pred)
     table = _ImageSums(counted.target, counted.pred, bins, mode)
@@ -118,26 +110,10 @@ ABSURD = 1000  # times the largest true count
 class CountEvaluation:
     """How well one model counts on one data set.
 
-    Parameters
-    ----------
-    predictions : CountPredictions
-        What was evaluated, skipped images included.
-    counted : CountPredictions
-        Those that enter every measure but sMAPE.
-    bins : CountBins
-        Bins of the true count.
-    mode : str
-        ``"paper"`` or ``"released"``; see `bin_table`.
-    table : DataFrame
-        One row for each bin with images.
-    measures : dict of str to float
-        Pooled and global measures over the images that count; sMAPE over all.
-    intervals : dict of str to MeasureInterval
-        Bootstrap intervals of some of the measures.
-    curves : dict of str to TperCurve
-        By convention.
-    notes : tuple of str
-        What to know before trusting the numbers.
+    `predictions` is what was evaluated, skipped images included; `counted` enter every measure but
+    sMAPE; `table` has one row for each bin with images; `measures` are pooled and global;
+    `intervals` are of some of them; `curves` are by convention; `notes` say what to know before
+    trusting the numbers.
     """
 
     predictions: CountPredictions
@@ -183,23 +159,10 @@ def evaluate_counts(
 ) -> CountEvaluation:
     """Measure the errors of a model's counts.
 
-    Raises `InputError` if no image counts.
-
-    Parameters
-    ----------
-    predictions : CountPredictions
-        Of one model.
-    bins : CountBins
-        Bins of the true count.
-    mode : {"paper", "released"}
-        What becomes of targets outside the bins; see `bin_table`.
-    counted : ndarray of shape (N,), bool, optional
-        Images that enter every measure but sMAPE; by default all that have a prediction. Models
-        that are compared should count the images that all of them answered.
-    n_resamples : int
-        Of the bootstrap.
-    seed : int
-        Of the bootstrap.
+    `counted` (N,) bool are the images that enter every measure but sMAPE, by default all that have
+    a prediction; models that are compared should count those that all of them answered. `mode` says
+    what becomes of targets outside the bins (see `bin_table`). Raises `InputError` if no image
+    counts.
     """
     check_mode(mode)
     rows = predictions.select(predictions.answered if counted is None else counted)

@@ -18,15 +18,7 @@ Measures = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class MeasureInterval:
-    """An estimate with its interval.
-
-    Parameters
-    ----------
-    value : float
-        Of the data themselves.
-    low, high : float
-        Ends of the interval; NaN where there is none, as for a single image.
-    """
+    """A value of the data with its interval, NaN where there is none, as for a single image."""
 
     value: float
     low: float
@@ -48,20 +40,9 @@ def bootstrap_intervals(
 
     Images are drawn with replacement and bring all their rows, because the errors of several
     prompts on one image depend on each other. A single image says nothing about others: its
-    intervals are NaN.
-
-    Raises `InputError` if there are no rows, or no resamples.
-
-    Parameters
-    ----------
-    statistics : callable of ndarray of int64 -> mapping of str to float
-        Values of the rows with the given indices, which may repeat.
-    images : sequence of length N
-        Image of each row.
-    n_resamples : int
-        Number of resamples; those where a statistic is NaN do not enter its interval.
-    seed : int
-        Of the draws.
+    intervals are NaN. `statistics` returns the values of the rows with the given indices, which may
+    repeat; `images` (N,) is the image of each row. Resamples where a statistic is NaN do not enter
+    its interval. Raises `InputError` if there are no rows, or no resamples.
 
     Examples
     --------
@@ -134,22 +115,9 @@ def bootstrap_sums(
     A resample is the number of times that each image is drawn: the sums of all columns are one
     product of these numbers with the values, where `bootstrap_intervals` copies the drawn rows for
     each measure. The draws are the same for the same seed, hence the intervals are equal up to
-    rounding.
-
-    Raises `InputError` if there are no rows, or no resamples.
-
-    Parameters
-    ----------
-    measures : callable of ndarray of shape (R, G, K) -> mapping of str to ndarray of shape (R,)
-        Makes the measures of R resamples from their sums of each column in each group.
-    values : ndarray of shape (N, K), float64
-        Finite values of the rows.
-    images : sequence of length N
-        Image of each row.
-    groups : ndarray of shape (N,), int64, optional
-        Group of each row, from 0 to G - 1; by default there is one.
-    n_resamples, seed
-        See `bootstrap_intervals`.
+    rounding. `measures` makes the measures (R,) of R resamples from their sums (R, G, K) of each
+    column in each group; `values` (N, K) are finite; `groups` (N,) is from 0 to G - 1, by default
+    one. Raises `InputError` if there are no rows, or no resamples.
 
     Examples
     --------

@@ -82,15 +82,11 @@ def smape_terms(target: Any, pred: Any) -> np.ndarray:
 
 
 def as_pairs(target: Any, pred: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Check true and predicted counts.
+    """Return true and predicted counts (N,) as float64.
 
-    Raises `InputError` if the lengths differ or are 0, a target is negative, NaN or infinite, or a
-    prediction is NaN or infinite.
-
-    Parameters
-    ----------
-    target, pred : array-like of shape (N,)
-        Targets from 0 up; predictions may be negative, as those of density maps sometimes are.
+    Predictions may be negative, as those of density maps sometimes are. Raises `InputError` if the
+    lengths differ or are 0, a target is negative, NaN or infinite, or a prediction is NaN or
+    infinite.
     """
     target, pred = np.asarray(target, np.float64).ravel(), np.asarray(pred, np.float64).ravel()
     if len(target) != len(pred):
@@ -116,23 +112,9 @@ def _refuse(bad: np.ndarray, values: np.ndarray, rule: str) -> None:
 def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> pd.DataFrame:
     """Mean and standard deviation of |error| in each bin that has images.
 
-    Raises `InputError` if the counts cannot be compared (see `as_pairs`).
-
-    Parameters
-    ----------
-    target, pred : array-like of shape (N,)
-        True and predicted counts.
-    bins : CountBins
-        Bins are (lo, hi], the first closed on both sides.
-    mode : {"paper", "released"}
-        What becomes of targets outside the edges: ``"paper"`` reports them as underflow and
-        overflow bins, ``"released"`` drops them, as the authors' code does.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``bin`` (name), ``lo``, ``hi``, ``n``, ``mean``, ``std`` (population) and ``bias``
-        (mean of prediction minus target).
+    Of targets outside the edges ``"paper"`` makes underflow and overflow bins; ``"released"`` drops
+    them, as the authors' code does. ``std`` is that of the population, ``bias`` the mean of
+    prediction minus target. Raises `InputError` if the counts cannot be compared (see `as_pairs`).
 
     Examples
     --------
@@ -165,17 +147,8 @@ def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> p
 def pooled(table: pd.DataFrame) -> tuple[float, float]:
     """Pool the means and standard deviations of bins (equations 8 and 9).
 
-    The variance is that within bins only, hence smaller than that of all errors.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``n``, ``mean`` and ``std``, such as `bin_table` makes.
-
-    Returns
-    -------
-    mean, std : float
-        NaN where no bin has images.
+    The variance is that within bins only, hence smaller than that of all errors. `table` has ``n``,
+    ``mean`` and ``std``, as `bin_table` makes it; the results are NaN where no bin has images.
 
     Examples
     --------

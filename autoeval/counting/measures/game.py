@@ -14,30 +14,12 @@ TILE_RULES = ("exact", "floor_step", "absorb")
 
 
 def tile_edges(length: int, level: int, rule: str = "exact") -> np.ndarray:
-    """Split a side of ``length`` pixels for GAME(level).
+    """Split a side of ``length`` pixels in 2 ** level for GAME(level); (tiles + 1,), int64.
 
-    Parameters
-    ----------
-    length : int
-        Height or width in pixels, at least 2 ** level.
-    level : int
-        L; the side is split in 2 ** L.
-    rule : {"exact", "floor_step", "absorb"}
-        For lengths that do not divide: ``"exact"`` places edges evenly, rounded down to pixels;
-        ``"floor_step"`` steps by length // 2 ** L, as the released code does, and makes as many
-        tiles as that takes; ``"absorb"`` lets the last tile take the remainder.
-
-    Returns
-    -------
-    ndarray of shape (tiles + 1,), int64
-        From 0 to ``length``.
-
-    Raises
-    ------
-    InputError
-        If the side has fewer pixels than tiles.
-    ValueError
-        If the rule is unknown.
+    The rules differ for lengths that do not divide: ``"exact"`` places edges evenly, rounded down
+    to pixels; ``"floor_step"`` steps by length // 2 ** L, as the released code does, and makes as
+    many tiles as that takes; ``"absorb"`` lets the last tile take the remainder. Raises
+    `InputError` if the side has fewer pixels than tiles, ValueError if the rule is unknown.
 
     Examples
     --------
@@ -69,19 +51,10 @@ def game(
 ) -> float:
     """Sum over tiles of the absolute count error of one image.
 
-    Raises `InputError` if two maps differ in shape or the image is too small for the level.
-
-    Parameters
-    ----------
-    target, pred : ndarray of shape (H, W) or (N, 2)
-        A density map, or points as xy in pixels where `size` is given.
-    level : int
-        L of GAME(L); 0 is the absolute error of the whole image.
-    size : tuple of int, optional
-        Height and width of the image in pixels; says that both inputs are points. Points outside
-        count in the tile nearest to them.
-    rule : str
-        See `tile_edges`.
+    `target` and `pred` are density maps (H, W), or points (N, 2) as xy in pixels where `size`,
+    height and width of the image, is given; points outside count in the tile nearest to them. Level
+    0 is the absolute error of the whole image. Raises `InputError` if two maps differ in shape or
+    the image is too small for the level.
 
     Examples
     --------
@@ -108,14 +81,7 @@ def game(
 
 @dataclass
 class GameScore:
-    """GAME of a data set, image by image.
-
-    Parameters
-    ----------
-    levels : sequence of int
-        The L to compute.
-    rule : str
-        See `tile_edges`.
+    """GAME of a data set, image by image, at each of `levels`; for `rule` see `tile_edges`.
 
     Examples
     --------
@@ -142,16 +108,6 @@ class GameScore:
         self.by_image[image_id] = [
             game(target, pred, level, size=size, rule=self.rule) for level in self.levels
         ]
-
-    def merge(self, other: GameScore) -> None:
-        """Add the images of another score of the same levels and rule."""
-        twice = self.by_image.keys() & other.by_image.keys()
-        if twice or (tuple(other.levels), other.rule) != (tuple(self.levels), self.rule):
-            raise InputError(
-                f"Cannot merge GAME of {len(twice)} common images, levels {self.levels} and "
-                f"{other.levels}, tile rules '{self.rule}' and '{other.rule}'."
-            )
-        self.by_image.update(other.by_image)
 
     def compute(self) -> pd.DataFrame:
         """Return ``level``, ``mean`` and population ``std`` over images; the order has no effect.

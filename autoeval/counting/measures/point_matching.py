@@ -22,22 +22,10 @@ def match_points(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Match points one to one within a distance: as many as possible, then as near as possible.
 
-    Points that no chain of candidate pairs connects are matched apart from each other, so that time
-    and memory grow with the largest such group instead of with all points.
-
+    Points (N, 2), (M, 2) are xy in pixels, like the largest distance of a pair; (K,) int64 indices
+    into both are returned. Points that no chain of candidate pairs connects are matched apart from
+    each other, so that time and memory grow with the largest such group instead of with all points.
     Raises `InputError` if the distance is not positive.
-
-    Parameters
-    ----------
-    target, pred : ndarray of shape (N, 2), (M, 2)
-        Points as xy, pixels.
-    max_distance : float
-        Largest distance of a pair, pixels.
-
-    Returns
-    -------
-    rows, columns : ndarray of shape (K,), int64
-        Indices into ``target`` and ``pred`` of each pair.
 
     Examples
     --------
@@ -64,12 +52,7 @@ def match_points(
 
 @dataclass
 class PointMatchScore:
-    """Precision, recall and F1 of points over a data set.
-
-    Parameters
-    ----------
-    max_distance : float
-        Largest distance of a true positive, pixels.
+    """Precision, recall and F1 of points over a data set; `max_distance` is in pixels.
 
     Examples
     --------
@@ -89,16 +72,6 @@ class PointMatchScore:
         self.true_positives += len(match_points(target, pred, self.max_distance)[0])
         self.n_target += len(_points(target))
         self.n_pred += len(_points(pred))
-
-    def merge(self, other: PointMatchScore) -> None:
-        """Add the images of another score of the same distance."""
-        if other.max_distance != self.max_distance:
-            raise InputError(
-                f"Cannot merge matches within {self.max_distance} and {other.max_distance} pixels."
-            )
-        self.true_positives += other.true_positives
-        self.n_target += other.n_target
-        self.n_pred += other.n_pred
 
     def compute(self) -> dict[str, float]:
         """Return ``precision``, ``recall`` and ``F1``; NaN where there was nothing to divide by."""
@@ -147,14 +120,7 @@ def neighbour_distance(points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return the mean distance (N,) of each true point (N, 2) to its three nearest others.
 
     With fewer others, the mean is over those there are; a point alone in its image gets the
-    image's diagonal.
-
-    Parameters
-    ----------
-    points : ndarray of shape (N, 2)
-        As xy, pixels.
-    size : tuple of int
-        Height and width of the image in pixels.
+    diagonal of the image, whose `size` is height and width in pixels.
     """
     points = np.asarray(points, np.float64).reshape(-1, 2)
     if len(points) < 2:
@@ -195,11 +161,6 @@ class NormalisedAveragePrecision:
     neighbours. Average precision is the area under the precision-recall curve of all predictions of
     all images, precision made monotonous.
 
-    Parameters
-    ----------
-    deltas : sequence of float
-        The nAP of each, and their mean, are computed.
-
     Examples
     --------
     >>> score = NormalisedAveragePrecision((.5,))
@@ -225,14 +186,6 @@ class NormalisedAveragePrecision:
         self.hits.append(
             np.stack([true_positives(target, pred, scores, d * reach) for d in self.deltas])
         )
-
-    def merge(self, other: NormalisedAveragePrecision) -> None:
-        """Add the images of another score of the same deltas."""
-        if tuple(other.deltas) != tuple(self.deltas):
-            raise ValueError(f"Cannot merge nAP at {self.deltas} and {other.deltas}.")
-        self.n_target += other.n_target
-        self.scores += other.scores
-        self.hits += other.hits
 
     def compute(self) -> dict[str, float]:
         """Return ``nAP@delta`` for each delta and their mean ``nAP``; NaN without true points."""

@@ -15,16 +15,10 @@ CONVENTIONS = ("relative", "paper", "absolute_released")
 
 @dataclass(frozen=True, eq=False)
 class TperCurve:
-    """Share of images with a large error, against the threshold.
+    """Share of images with an error at or beyond each threshold (T,).
 
-    Parameters
-    ----------
-    thresholds : ndarray of shape (T,)
-        In the unit of the convention: a share of the true count, multiples of it, or objects.
-    ratio : ndarray of shape (T,)
-        Share of images at or beyond each threshold.
-    n_images : int
-        Images that entered.
+    Thresholds are in the unit of the convention: a share of the true count, multiples of it, or
+    objects.
     """
 
     thresholds: np.ndarray
@@ -40,24 +34,13 @@ class TperCurve:
 def tper_curve(target: Any, pred: Any, *, convention: str = "relative") -> TperCurve:
     """Share of images whose error is at least theta times the true count (equation 12).
 
-    Parameters
-    ----------
-    target, pred : array-like of shape (N,)
-        True and predicted counts.
-    convention : {"relative", "paper", "absolute_released"}
-        ``"relative"``: theta from 0 to 1 in steps of .05 of the true count, with the
-        area in [0, 1]; an image without objects counts at theta > 0 where its prediction is not 0,
-        in the other two conventions always. ``"paper"``: equations 10 to 12 as printed, theta from
-        0 to 100 times the true count. ``"absolute_released"``: what the authors' code computes and
-        figures 10 and 11 show, where operator precedence makes the compared error
-        |e| + 0.001/y + 0.001 objects.
-
-    Raises
-    ------
-    InputError
-        If the counts cannot be compared (see `as_pairs`).
-    ValueError
-        If the convention is unknown.
+    The conventions: ``"relative"``: theta from 0 to 1 in steps of .05 of the true count, with the
+    area in [0, 1]; an image without objects counts at theta > 0 where its prediction is not 0, in
+    the other two conventions always. ``"paper"``: equations 10 to 12 as printed, theta from 0 to
+    100 times the true count. ``"absolute_released"``: what the authors' code computes and figures
+    10 and 11 show, where operator precedence makes the compared error |e| + 0.001/y + 0.001
+    objects. Raises `InputError` if the counts cannot be compared (see `as_pairs`), ValueError if
+    the convention is unknown.
 
     Examples
     --------

@@ -46,24 +46,11 @@ def run_negative_test(
 ) -> pd.DataFrame:
     """Count every class in every measured image, without the results in the journal.
 
-    Raises `InputError` if the counter failed on every prompt.
-
-    Parameters
-    ----------
-    prompted : PromptedCounter
-        All classes of an image go to its counter at once.
-    counting_set : CountingSet
-        Excluded images are not counted in.
-    journal : CellJournal
-        With the key `KEY`; receives the results of an image as soon as they are there.
-    tiles : callable of (result, height, width) -> list of float, optional
-        Further numbers to keep of each result (see `autoeval.counting.praco.mosaic`).
-
-    Returns
-    -------
-    DataFrame
-        ``image``, ``class``, ``count`` (NaN where there is none), ``status`` and what else the
-        cells hold, in the order of the set.
+    All classes of an image go to the counter at once, and the journal, with the key `KEY`, receives
+    the results of an image as soon as they are there; ``tiles(result, height, width)`` makes
+    further numbers to keep of each (see `autoeval.counting.praco.mosaic`). The table has ``image``,
+    ``class``, ``count`` (NaN where there is none), ``status`` and what else the cells hold, in the
+    order of the set. Raises `InputError` if the counter failed on every prompt.
     """
     cells = journal.read()
     kept = counting_set.kept
@@ -166,23 +153,12 @@ def evaluate_counter(
 ) -> PracoResult:
     """Run both tests, going on from what the folder holds, and keep the results.
 
-    Parameters
-    ----------
-    prompted : PromptedCounter
-        One that gives counts only takes the negative-label test alone, and a note says so.
-    counting_set : CountingSet
-        Of images of one class each.
-    recipes : sequence of MosaicRecipe
-        Which mosaics; none skips the mosaic test.
-    folder : path-like
-        Of this counter alone. Receives the journals, ``negative.parquet``, ``mosaics.parquet`` and
-        the authors' CSV files (where there is one mosaic for each image and class).
-    settings : mapping
-        What the results depend on, fit for JSON; a folder with other settings is refused.
-    mode : {"released", "paper"}
-        Of the measures.
-    divisions : int
-        d; mosaics are compared tile by tile on a grid of 2^d x 2^d.
+    A counter that gives counts only takes the negative-label test alone, and a note says so; no
+    recipes skip the mosaic test. The folder, of this counter alone, receives the journals,
+    ``negative.parquet``, ``mosaics.parquet`` and the authors' CSV files (where there is one mosaic
+    for each image and class). `settings` are what the results depend on, fit for JSON; a folder
+    with others is refused. Mosaics are compared tile by tile on a grid of 2^d x 2^d, with d
+    `divisions`.
     """
     folder = Path(folder)
     table = count_negatives(prompted, counting_set, folder, settings)

@@ -19,19 +19,10 @@ ON_THE_LIST = "on the exclusion list"
 
 @dataclass(frozen=True, eq=False)
 class CountedImage:
-    """One image and its objects.
+    """One image and the centres (N, 2) of its objects as xy, pixels, by class.
 
-    Parameters
-    ----------
-    image_id : str
-        Unique in its set; the row of the image in prediction files.
-    path : Path
-        The image file.
-    points : mapping of str to ndarray of shape (N, 2), float64
-        Centre of each object as xy, pixels, by class.
-    size : tuple of int, optional
-        Height and width of the frame that the points are in, where it is known without the file;
-        that of the image by default.
+    `image_id` is its row in prediction files; `size` is height and width of the frame that the
+    points are in, where it is known without the file, and by default that of the image.
     """
 
     image_id: str
@@ -55,21 +46,11 @@ class CountedImage:
 class CountingSet:
     """Images and the classes a counter is asked for.
 
-    Parameters
-    ----------
-    name : str
-        Of the split, or of the data set where it has no splits.
-    classes : tuple of str
-        Classes to ask for, in the order of the columns of prediction files. A class without images
-        is asked for in the negative-label test only.
-    images : tuple of CountedImage
-        In the order of the rows of prediction files.
-    excluded : mapping of str to str
-        Image id to the reason why the image is in no measure.
-    warnings : tuple of str
-        What was left out when the files were read, one sentence each.
-    mosaic_pool : MosaicPool, optional
-        What mosaics draw from, where that is more than `images`.
+    `name` is that of the split, or of the data set where it has no splits. `classes` are in the
+    order of the columns of prediction files, `images` in that of the rows; a class without images
+    is asked for in the negative-label test only. `excluded` gives by image id the reason why the
+    image is in no measure; `warnings` say what was left out when the files were read; `mosaic_pool`
+    is what mosaics draw from, where that is more than `images`.
     """
 
     name: str
@@ -174,10 +155,7 @@ def single_class(counting_set: CountingSet) -> CountingSet:
 
 
 def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
-    """Read a list of image ids, one a line; ``#`` starts a comment.
-
-    Raises `InputError` if the file cannot be read.
-    """
+    """Read image ids, one a line, ``#`` starts a comment, or raise `InputError`."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -196,16 +174,11 @@ class PoolImage:
 
 @dataclass(frozen=True)
 class MosaicPool:
-    """The two halves of the draws.
+    """The two halves of the draws, in their order.
 
-    Parameters
-    ----------
-    upper : tuple of PoolImage
-        Images that lower ones are drawn for, in the order of the draws; those that are not measured
-        take part, or their absence would change all later draws.
-    lower : tuple of PoolImage
-        Images that are drawn from. FSC-147's class file holds images of no split, which the
-        authors' code draws all the same.
+    Lower images are drawn for upper ones; of these, those that are not measured take part, or their
+    absence would change all later draws. FSC-147's class file holds images of no split, which the
+    authors' code draws all the same.
     """
 
     upper: tuple[PoolImage, ...]

@@ -30,22 +30,12 @@ def load_counting_set(
 ) -> CountingSet:
     """Read a data set for PrACo.
 
-    Raises `InputError` if the path is none of these, or what it holds is malformed.
-
-    Parameters
-    ----------
-    path : path-like
-        A folder in FSC-147's layout, or with MUCCA's files; a COCO annotation file, or a folder
-        that holds ``annotations.json`` and ``images``; or a config file that puts COCO files
-        together, such as `configs/counting/praco/vehicle_person.py`.
-    split : str
-        Which split of FSC-147 or MUCCA.
-    data_root : path-like, optional
-        Folder that the paths of a config file are relative to.
-    exclude : sequence of path-like
-        Lists of image ids to take out of all measures.
-    need_images : bool
-        Whether images without a file are left out; predictions made elsewhere need none.
+    `path` is a folder in FSC-147's layout, or with MUCCA's files; a COCO annotation file, or a
+    folder that holds ``annotations.json`` and ``images``; or a config file that puts COCO files
+    together, such as `configs/counting/praco/vehicle_person.py`, whose paths are relative to
+    `data_root`. `exclude` are lists of image ids to take out of all measures. Images without a file
+    are left out where they are needed; predictions made elsewhere need none. Raises `InputError` if
+    the path is none of these, or what it holds is malformed.
     """
     path = Path(path)
     if path.is_dir() and is_mucca(path):
@@ -101,19 +91,11 @@ def _part(root: Path, entry: dict[str, Any]) -> CocoPart:
 
 @dataclass(frozen=True)
 class CocoPart:
-    """One annotation file that contributes images.
+    """One annotation file that contributes images; file names are relative to `img_dir`.
 
-    Parameters
-    ----------
-    ann_file, img_dir : path-like
-        Annotation file and the folder that its file names are relative to.
-    name : str
-        Put before its file names in image ids, so that files of several parts differ.
-    mapping : mapping of str to str, optional
-        Class for each category of the file; each category is its own class by default. Boxes of
-        other categories are objects all the same: their images hold one class more.
-    keep : sequence of str, optional
-        File names to use; all by default.
+    `name` is put before file names in image ids, so that those of several parts differ. `mapping`
+    gives the class for each category, by default its own; boxes of other categories are objects all
+    the same: their images hold one class more. `keep` are the file names to use, by default all.
     """
 
     ann_file: str | os.PathLike[str]
@@ -130,17 +112,12 @@ def load_coco_classes(
     prompt_only: Sequence[str] = (),
     need_images: bool = True,
 ) -> CountingSet:
-    """Read images with the centres of their boxes, by class.
+    """Read images with the centres of their boxes, by class; image ids are ``part/file name``.
 
-    Raises `InputError` if a file is malformed, a mapping names a category that its file lacks, a
-    file to keep is not in it, or no image is left.
-
-    Returns
-    -------
-    CountingSet
-        Image ids are ``part/file name``. Images with a box that marks a crowd, whose count is not
-        known, and images missing on disk where they are needed, are left out and named in its
-        `warnings`.
+    Images with a box that marks a crowd, whose count is not known, and images missing on disk where
+    they are needed, are left out and named in the `warnings`. Raises `InputError` if a file is
+    malformed, a mapping names a category that its file lacks, a file to keep is not in it, or no
+    image is left.
     """
     images: list[CountedImage] = []
     warnings: list[str] = []

@@ -74,10 +74,7 @@ def write_outcome(
     *,
     n_resamples: int = 1000,
 ) -> str:
-    """Write ``report.html`` with its figures and tables, and the tables of each model.
-
-    Returns the text for the terminal.
-    """
+    """Write ``report.html`` with all its files; return the text for the terminal."""
     for result in results:
         own = folder / folder_name(result.name)
         write_table(own / "per_image.csv", image_table(result))

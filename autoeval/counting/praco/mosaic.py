@@ -14,29 +14,13 @@ TILE_RULE = "absorb"
 
 
 def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tuple[np.ndarray, int]:
-    """Put one image above the other.
+    """Put one image (H, W, 3) uint8 above another of any size; return the mosaic and its seam.
 
-    Parameters
-    ----------
-    top, bottom : ndarray of shape (H, W, 3), uint8
-        Of any sizes.
-    layout : {"released", "paper"}
-        ``"released"``: with H the smaller height, both are stretched to H wide and H // 2 high.
-        ``"paper"``, which only says "vertically stitching": both keep their shape and are shrunk
-        or left as they are to have the smaller width.
-
-    Returns
-    -------
-    mosaic : ndarray of shape (H', W', 3), uint8
-    seam : int
-        Row at which the lower image starts, pixels.
-
-    Raises
-    ------
-    InputError
-        If an image is too small to leave a row of it.
-    ValueError
-        If the layout is unknown.
+    The seam is the row at which the lower image starts. ``"released"``: with H the smaller height,
+    both are stretched to H wide and H // 2 high. ``"paper"``, which only says "vertically
+    stitching": both keep their shape and are shrunk or left as they are to have the smaller width.
+    Raises `InputError` if an image is too small to leave a row of it, ValueError if the layout is
+    unknown.
 
     Examples
     --------
@@ -70,27 +54,13 @@ def locates(counter: Counter) -> bool:
 
 
 def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
-    """Count in the upper and in the lower part of a mosaic.
+    """Count in the upper and in the lower part of a mosaic; NaN where the result has no count.
 
-    A point, or else a box by its centre, belongs to the part it is in; on the seam it is in the
-    lower one. A row of a density map, which may be coarser than the mosaic, belongs to the part its
-    middle is in: for two equal parts, the map is cut at half its rows, rounded down.
-
-    Raises `InputError` if the result says nothing about places.
-
-    Parameters
-    ----------
-    result : CountResult
-        Points and boxes in pixels of the mosaic; they come before a density map.
-    height : int
-        Of the mosaic, pixels.
-    seam : int
-        Row at which the lower part starts, pixels.
-
-    Returns
-    -------
-    upper, lower : float
-        NaN where the result has no count.
+    A point, or else a box by its centre, belongs to the part it is in; on the seam, the row at
+    which the lower part starts, it is in the lower one. A row of a density map, which may be
+    coarser than the mosaic of `height` pixels, belongs to the part its middle is in: for two equal
+    parts, the map is cut at half its rows, rounded down. Raises `InputError` if the result says
+    nothing about places.
 
     Examples
     --------
@@ -129,20 +99,11 @@ def _resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def tile_counts(result: CountResult, height: int, width: int, *, divisions: int) -> list[float]:
-    """Count in each tile of an image, row by row.
+    """Count in each tile of an image, row by row, on a grid of 2^d x 2^d with d `divisions`.
 
-    Raises `InputError` if the result says nothing about places, or the map has fewer rows or
-    columns than tiles.
-
-    Parameters
-    ----------
-    result : CountResult
-        Points (or boxes, by their centres) come before a density map, whose negative values are
-        taken as 0.
-    height, width : int
-        Of the image, pixels.
-    divisions : int
-        d; the grid has 2^d x 2^d tiles, the last ones taking the remainder.
+    The last tiles take the remainder. Points (or boxes, by their centres) come before a density
+    map, whose negative values are taken as 0. Raises `InputError` if the result says nothing about
+    places, or the map has fewer rows or columns than tiles.
 
     Examples
     --------
@@ -169,19 +130,10 @@ def tiles_of_points(points: np.ndarray, height: int, width: int, *, divisions: i
 
 
 def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
-    """Compare counts tile by tile.
+    """Compare counts (N, T) of N images (or images and classes) in T tiles each.
 
-    Parameters
-    ----------
-    predicted, true : array-like of shape (N, T)
-        Counts of N images (or images and classes) in T tiles each.
-
-    Returns
-    -------
-    DataFrame
-        One row each: ``TP`` and ``FP``, the sums over tiles of min(c, g) and max(c - g, 0), ``MAE``
-        (the sum of |c - g|), ``precision`` = TP / (TP + FP), ``recall`` = TP / g, and ``f1``;
-        0 / 0 is NaN.
+    In each row ``TP`` and ``FP`` are the sums over tiles of min(c, g) and max(c - g, 0), ``MAE`` is
+    the sum of |c - g|, ``precision`` = TP / (TP + FP), ``recall`` = TP / g; 0 / 0 is NaN.
 
     Examples
     --------
@@ -192,7 +144,7 @@ def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
     """
     c, g = np.asarray(predicted, np.float64), np.asarray(true, np.float64)
     right, wrong = np.minimum(c, g).sum(1), (c - g).clip(0).sum(1)
-    precision, recall = _ratio(right, right + wrong), _ratio(right, g.sum(1))
+    precision, recall = quotient(right, right + wrong), quotient(right, g.sum(1))
     return pd.DataFrame(
         {
             "TP": right,
@@ -200,7 +152,7 @@ def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
             "MAE": np.abs(c - g).sum(1),
             "precision": precision,
             "recall": recall,
-            "f1": _ratio(2 * precision * recall, precision + recall),
+            "f1": quotient(2 * precision * recall, precision + recall),
         }
     )
 
@@ -214,5 +166,6 @@ def _tiles_of_map(result: CountResult, divisions: int) -> list[float]:
     return np.add.reduceat(by_rows, columns[:-1], axis=1).ravel().tolist()
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+def quotient(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    """Divide (N,) by (N,), with `fill` where there is nothing to divide by."""
+    return np.divide(part, whole, out=np.full(len(part), fill), where=whole > 0)

@@ -38,14 +38,8 @@ LAYOUTS = ("released", "paper")
 class MosaicRecipe:
     """All that is needed to make a mosaic again.
 
-    Parameters
-    ----------
-    positive, negative : str
-        Ids of the upper and the lower image.
-    positive_class, negative_class : str
-        Their classes; the prompt is the positive one.
-    layout : {"released", "paper"}
-        How the two are joined (see `autoeval.counting.praco.mosaic.stack`).
+    These are ids and classes of the upper (positive) and the lower image, and how they are joined
+    (see `autoeval.counting.praco.mosaic.stack`). The prompt is the positive class.
     """
 
     positive: str
@@ -68,19 +62,10 @@ def draw_pairs(
     the set, and each draw is `random.choice` among the images of the class in the order of the
     class file, those of no split included. Images that are not measured, whether excluded or
     incomplete, take part in the draws, or their absence would change all later ones, and may come
-    up as negatives; mosaics with one on top are then left out.
-
-    Parameters
-    ----------
-    counting_set : CountingSet
-        Of images of one class each. Classes without images have no mosaics.
-    seed : int
-        123 gives the published pairs when the files are those of the authors.
-    n_negatives : int
-        How many different negative images to draw for each image and class, where the class has as
-        many; the published pairs have one.
-    layout : str
-        Kept in each recipe.
+    up as negatives; mosaics with one on top are then left out. Classes without images have no
+    mosaics. The seed 123 gives the published pairs when the files are those of the authors; they
+    have one negative for each image and class, `n_negatives` different ones where the class has as
+    many.
     """
     rng = random.Random(seed)
     pool = counting_set.pool
@@ -168,27 +153,11 @@ def run_mosaic_test(
 ) -> pd.DataFrame:
     """Count in every mosaic, without the results in the journal.
 
-    Raises `InputError` if the counter gives counts only, or no recipe is left.
-
-    Parameters
-    ----------
-    prompted : PromptedCounter
-        Its counter must say where it counts.
-    counting_set : CountingSet
-        Holds the images of the recipes.
-    recipes : sequence of MosaicRecipe
-        Which mosaics.
-    journal : CellJournal
-        With the key `KEY`; receives each result as soon as it is there.
-    divisions : int
-        d; what is counted, and what is there, is kept for each of 2^d x 2^d tiles, too.
-
-    Returns
-    -------
-    DataFrame
-        ``positive``, ``positive_class``, ``negative``, ``negative_class``, ``layout``, ``upper``
-        and ``lower`` (NaN where there is no count), ``tiles`` and ``true_tiles`` (lists of 4^d
-        counts, row by row), ``status`` and what else the cells hold, in the order of the recipes.
+    The counter must say where it counts; the journal, with the key `KEY`, receives each result as
+    soon as it is there. The table has the fields of the recipes in their order, ``upper`` and
+    ``lower`` (NaN where there is no count), ``tiles`` and ``true_tiles`` (lists of 4^d counts, row
+    by row, with d `divisions`), ``status`` and what else the cells hold. Raises `InputError` if the
+    counter gives counts only, or no recipe is left.
     """
     if not locates(prompted.counter):
         raise InputError(counts_only(prompted))

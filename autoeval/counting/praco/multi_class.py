@@ -36,20 +36,9 @@ def evaluate_multi_class(
 ) -> PlusPlusResult:
     """Count every class in every image, going on from what the folder holds.
 
-    Raises `InputError` if no image holds an object.
-
-    Parameters
-    ----------
-    counting_set : CountingSet
-        Images without objects are left out.
-    folder : path-like
-        Of this counter and this kind of run alone.
-    settings : mapping
-        See `autoeval.counting.praco.both_tests.evaluate_counter`.
-    divisions : int
-        d; localised measures are on 2^d x 2^d tiles.
-    mode : {"released", "paper"}
-        See `autoeval.counting.praco.plus_plus.plus_plus`.
+    The folder is of this counter and this kind of run alone; for `settings` see `evaluate_counter`
+    of `both_tests`, for `mode` `plus_plus`. Images without objects are left out; localised measures
+    are on 2^d x 2^d tiles, with d `divisions`. Raises `InputError` if no image holds an object.
     """
     counting_set = with_objects(counting_set)
     grid = locates(prompted.counter)
@@ -69,17 +58,9 @@ def evaluate_multi_class_file(
 ) -> PlusPlusResult:
     """Measure predictions made elsewhere on the images that they have.
 
-    Raises `InputError`; see `autoeval.counting.praco.released_csv.read_counts`.
-
-    Parameters
-    ----------
-    path : Path
-        CSV in the authors' form: images by classes. Density maps in a folder ``density_maps``
-        beside it (see `tiles_on_file`) give the localised measures.
-    model : str
-        Its name.
-    counting_set, divisions, mode
-        See `evaluate_multi_class`.
+    The CSV is in the authors' form: images by classes. Density maps in a folder ``density_maps``
+    beside it (see `tiles_on_file`) give the localised measures. Raises `InputError` as
+    `read_counts` does.
     """
     counting_set = with_objects(counting_set)
     warnings: list[str] = []
@@ -91,10 +72,7 @@ def evaluate_multi_class_file(
 
 
 def with_objects(counting_set: CountingSet) -> CountingSet:
-    """Leave out the images without objects.
-
-    Raises `InputError` if no image is left.
-    """
+    """Leave out the images without objects, or raise `InputError` if none is left."""
     empty = [image.image_id for image in counting_set.images if not image.count]
     found = counting_set.exclude(empty, NO_OBJECT)
     if not found.kept:
@@ -144,16 +122,10 @@ def tiles_on_file(
 ) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
     """Count the tiles of the maps of the classes that an image holds.
 
-    Raises `InputError` if a file is no map.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``IMAGE_CLASS.npy`` files, the image without its suffix: maps (H, W) of any size, whose
-        negative values are taken as 0. The authors resize them to that of the true map; here a
-        tile is the same share of either.
-    divisions : int
-        d; there are 2^d x 2^d tiles.
+    The folder has ``IMAGE_CLASS.npy`` files, the image without its suffix: maps (H, W) of any size,
+    whose negative values are taken as 0. The authors resize them to that of the true map; here a
+    tile of the 2^d x 2^d, with d `divisions`, is the same share of either. Raises `InputError` if a
+    file is no map.
     """
     if not folder.is_dir():
         return {}, []

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.count_errors import check_mode
+from autoeval.counting.praco.mosaic import quotient
 from autoeval.counting.praco.praco_measures import aligned
 from autoeval.counting.praco.result import Columns, Measured
 
@@ -19,17 +20,13 @@ HIGHER_IS_BETTER = ("PCCN", *(f"localised {m}" for m in ("TP", "precision", "rec
 def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.DataFrame:
     """Measure each image; its positive classes are those with a true count above 0.
 
-    Raises `InputError` if the tables do not fit each other.
-
-    Returns
-    -------
-    DataFrame
-        By image, over the cells that have a count: ``n_positive``, ``n_negative``, ``total`` (true
-        count of all classes), ``negative_sum``, ``absolute`` and ``squared`` (sums of errors of the
-        positive classes), ``near_one`` and ``near_average`` (1 or 0), and ``n_undefined`` cells.
-        Near means that the mean error of the positive classes is below the mean distance of the
-        negative counts from the positive classes' true counts, one after another
-        (``near_one``), or from their average (``near_average``); NaN without both kinds of class.
+    Over the cells that have a count there are: ``n_positive``, ``n_negative``, ``total`` (true
+    count of all classes), ``negative_sum``, ``absolute`` and ``squared`` (sums of errors of the
+    positive classes), ``near_one`` and ``near_average`` (1 or 0), and ``n_undefined`` cells. Near
+    means that the mean error of the positive classes is below the mean distance of the negative
+    counts from the positive classes' true counts, one after another (``near_one``), or from their
+    average (``near_average``); NaN without both kinds of class. Raises `InputError` if the tables
+    do not fit each other.
     """
     g = class_counts.to_numpy(np.float64)
     truth = class_counts.sum(axis=1).to_frame("count")
@@ -66,21 +63,11 @@ def _localised_by_image(localised: pd.DataFrame, images: pd.Index) -> pd.DataFra
 def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str, float]:
     """Return macro (mean over images) and micro (over all cells) measures.
 
-    Parameters
-    ----------
-    by_image : DataFrame or mapping of str to ndarray of shape (N,)
-        As `plus_plus_by_image` returns it, with `_localised_by_image` where there is that.
-    mode : {"released", "paper"}
-        An image without negative classes, because it holds every class of the set: ``"released"``
-        counts it as 0 in the macro MNP and NMN and as a failure in PCCN, as the authors' code
-        does, which divides by all images; ``"paper"`` leaves it out of the three.
-
-    Returns
-    -------
-    dict of str to float
-        ``MNP`` (mean negative prediction), ``NMN`` (the same over the image's total true count),
-        ``MAE`` and ``RMSE``, each ``macro`` and ``micro``, ``PCCN`` (%) in two variants, and the
-        localised measures, macro and micro, where there are any.
+    ``MNP`` is the mean negative prediction, ``NMN`` the same over the image's total true count,
+    ``PCCN`` in %. An image without negative classes, because it holds every class of the set,
+    counts in ``"released"`` as 0 in the macro MNP and NMN and as a failure in PCCN, as in the
+    authors' code, which divides by all images; ``"paper"`` leaves it out of the three. Localised
+    measures follow where `by_image` has the columns of `_localised_by_image`.
     """
     check_mode(mode)
     v = {name: np.asarray(by_image[name], np.float64) for name in by_image}
@@ -95,7 +82,7 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
         "PCCN average GT": 100 * _average(_filled(v["near_average"], fill)),
         "MAE macro": _macro(v["absolute"], p),
         "MAE micro": _micro(v["absolute"], p),
-        "RMSE macro": _average(np.sqrt(_ratio(v["squared"], p))),
+        "RMSE macro": _average(np.sqrt(quotient(v["squared"], p))),
         "RMSE micro": float(np.sqrt(_micro(v["squared"], p))),
     }
     for name in LOCALISED:
@@ -122,11 +109,7 @@ def _distances(
 
 
 def _mean(values: np.ndarray, n: np.ndarray) -> np.ndarray:
-    return _ratio(values.sum(1), n)
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), fill), where=whole > 0)
+    return quotient(values.sum(1), n)
 
 
 def _filled(values: np.ndarray, fill: float) -> np.ndarray:
@@ -139,7 +122,7 @@ def _average(values: np.ndarray) -> float:
 
 
 def _macro(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> float:
-    return _average(_ratio(part, whole, fill))
+    return _average(quotient(part, whole, fill))
 
 
 def _micro(part: np.ndarray, whole: np.ndarray) -> float:
@@ -150,21 +133,10 @@ def _micro(part: np.ndarray, whole: np.ndarray) -> float:
 class PlusPlusResult(Measured):
     """The answers of one model and what follows from them.
 
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    counts, truth : DataFrame
-        Predicted and true counts, images by classes.
-    by_image : DataFrame
-        As `plus_plus_by_image` returns it.
-    localised : DataFrame or None
-        ``image``, ``class`` and the columns of `autoeval.counting.praco.mosaic.localised` for each
-        class that an image holds; None for a model that gives counts only.
-    mode : {"released", "paper"}
-        See `plus_plus`.
-    notes : tuple of str
-        What is odd about the answers, one sentence each.
+    `counts` and `truth` are predicted and true counts, images by classes; `by_image` is from
+    `plus_plus_by_image`. `localised` has ``image``, ``class`` and the columns of `mosaic.localised`
+    for each class that an image holds, None for a model that gives counts only. `notes` say what is
+    odd about the answers.
     """
 
     name: str
@@ -191,11 +163,7 @@ class PlusPlusResult(Measured):
     def by_class(self) -> pd.DataFrame:
         """One row a class: images with it, their mean true count and MAE, the count where absent.
 
-        Returns
-        -------
-        DataFrame
-            ``class``, ``images with it``, ``mean true count``, ``MAE``, ``bias`` (predicted minus
-            true), and ``mean count where absent``; NaN where there are no such images.
+        ``bias`` is predicted minus true; values are NaN where there are no such images.
         """
         held = self.truth > 0
         error = self.counts - self.truth

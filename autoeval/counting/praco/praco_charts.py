@@ -22,13 +22,9 @@ SIDE = 480
 
 
 def confusion_chart(matrix: pd.DataFrame) -> Figure:
-    """Draw a heat map of true classes (rows) by classes asked for (columns).
+    """Draw a heat map of the `confusion` of classes: true (rows) by those asked for (columns).
 
-    Parameters
-    ----------
-    matrix : DataFrame
-        As `autoeval.counting.praco.praco_measures.confusion` returns it. The colours end at 1.5,
-        half more than what a perfect counter says about the right class.
+    The colours end at 1.5, half more than what a perfect counter says about the right class.
     """
     n_rows, n_columns = matrix.shape
     figure = Figure(figsize=(3.2 + 0.42 * n_columns, 2.2 + 0.34 * n_rows), layout="constrained")
@@ -46,10 +42,7 @@ def confusion_chart(matrix: pd.DataFrame) -> Figure:
 def drift_chart(values: Mapping[str, np.ndarray]) -> Figure:
     """Draw the distribution of the drift of each model, as a box with whiskers and outliers.
 
-    Parameters
-    ----------
-    values : mapping of str to ndarray of shape (M,)
-        |count in the mosaic - count alone| / count alone, by model.
+    The values (M,) are |count in the mosaic - count alone| / count alone.
     """
     names = list(values)
     figure = Figure(figsize=(8, 1.4 + 0.6 * len(names)), layout="constrained")
@@ -92,13 +85,7 @@ def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
 def mosaic_panels(
     prompted: PromptedCounter, counting_set: CountingSet, chosen: pd.DataFrame
 ) -> list[tuple[np.ndarray, str]]:
-    """Count in mosaics again and draw the results.
-
-    Returns
-    -------
-    list of (ndarray of shape (H, W, 3) uint8 BGR, str)
-        Pictures and captions.
-    """
+    """Count in mosaics again and draw the results: pictures (H, W, 3) uint8 BGR, and captions."""
     paths = counting_set.paths
     panels = []
     for row in chosen.itertuples():
@@ -119,18 +106,8 @@ def mosaic_panels(
 def draw_panel(mosaic: np.ndarray, seam: int, result: CountResult) -> np.ndarray:
     """Draw a counter's result into a mosaic: boxes, else points, else the density map.
 
-    Parameters
-    ----------
-    seam : int
-        Row at which the lower part starts, pixels.
-    result : CountResult
-        About this mosaic. What is in the upper part is blue, what is in the lower part dark orange;
-        the two counts stand in boxes of these colours.
-
-    Returns
-    -------
-    ndarray of shape (H', W', 3), uint8, BGR
-        With the longer side of `SIDE` pixels.
+    What is above the row `seam` is blue, what is below it dark orange; the two counts stand in
+    boxes of these colours. The picture, BGR, has a longer side of `SIDE` pixels.
     """
     scale = SIDE / max(mosaic.shape[:2])
     picture = cv2.resize(mosaic, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)

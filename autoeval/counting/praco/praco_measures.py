@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.count_errors import check_mode
-from autoeval.counting.praco.mosaic import localised
+from autoeval.counting.praco.mosaic import localised, quotient
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -24,28 +24,18 @@ def negative_by_image(
 ) -> pd.DataFrame:
     """Measure each image of the negative-label test.
 
+    `counts` are predicted, images (index) by classes (columns), NaN where there is none; negative
+    counts are used as they are, except that NMN in ``paper`` takes their absolute value. `truth` is
+    as `CountingSet.truth` gives it. The divisor of the mean that PCCN compares is the number of
+    negative classes in ``released``, one more in ``paper`` (equation 3 divides by N). An image
+    without a count of its own class or of any other fails PCCN in ``released`` and is left out of
+    it in ``paper``.
+
+    To `truth` are added ``positive``, the count of the own class; ``negative_mean`` and
+    ``negative_max`` over the ``n_negative`` other classes with a count, ``negative_class``, where
+    the maximum is; ``nmn`` (the image's term of equation 2), ``near`` (1 or 0, of equation 3),
+    ``error`` (absolute) and ``n_undefined``, the cells without count. Undefined values are NaN.
     Raises `InputError` if the tables do not fit each other.
-
-    Parameters
-    ----------
-    counts : DataFrame
-        Predicted counts, images (index) by classes (columns); NaN where there is none. Negative
-        counts are used as they are, except that NMN in ``paper`` takes their absolute value.
-    truth : DataFrame
-        ``category`` and ``count`` of each image (index), as `CountingSet.truth` gives them.
-    mode : {"released", "paper"}
-        The divisor of the mean that PCCN compares is the number of negative classes, or one more
-        (equation 3 divides by N). An image without a count of its own class or of any other fails
-        PCCN in ``released`` and is left out of it in ``paper``.
-
-    Returns
-    -------
-    DataFrame
-        Indexed as ``truth``, with ``category``, ``count``; ``positive``, the count of the own
-        class; ``negative_mean`` and ``negative_max`` over the ``n_negative`` other classes with a
-        count, ``negative_class``, where the maximum is; ``nmn`` (the image's term of equation 2),
-        ``near`` (1 or 0, of equation 3), ``error`` (absolute) and ``n_undefined``, the cells
-        without count. Undefined values are NaN.
     """
     check_mode(mode)
     values = aligned(counts, truth)
@@ -56,8 +46,8 @@ def negative_by_image(
     negative = np.where(is_own, np.nan, values)
     n_negative = (~np.isnan(negative)).sum(1)
     total = np.nansum(negative, axis=1)
-    mean = _divide(total, n_negative)
-    size = mean if mode == "released" else _divide(np.nansum(np.abs(negative), axis=1), n_negative)
+    mean = quotient(total, n_negative)
+    size = mean if mode == "released" else quotient(np.nansum(np.abs(negative), axis=1), n_negative)
     compared = (
         mean if mode == "released" else np.where(n_negative > 0, total / (n_negative + 1), np.nan)
     )
@@ -80,14 +70,7 @@ def negative_by_image(
 
 
 def negative_by_class(by_image: pd.DataFrame) -> pd.DataFrame:
-    """Average the measures of the images of each class.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by ``category``: ``images``, ``mean_count``, ``NMN``, ``PCCN`` (%), ``MAE`` and
-        ``RMSE``.
-    """
+    """Average the measures of the images of each class; PCCN is in %."""
     groups = by_image.groupby("category", sort=False)
     table = pd.DataFrame(
         {
@@ -136,27 +119,13 @@ def aligned(counts: pd.DataFrame, truth: pd.DataFrame) -> np.ndarray:
     return counts.loc[truth.index].to_numpy(np.float64)
 
 
-def _divide(total: np.ndarray, n: np.ndarray) -> np.ndarray:
-    return np.divide(total, n, out=np.full(len(total), np.nan), where=n > 0)
-
-
 def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
-    """Measure each mosaic.
+    """Measure each mosaic whose upper image (``positive``) has a true ``count``.
 
-    Parameters
-    ----------
-    mosaics : DataFrame
-        ``positive`` (image id), ``upper`` and ``lower``, the counts of the two parts. Counts below
-        0 are taken as 0; a mosaic without both is undefined.
-    truth : DataFrame
-        ``count`` of each image (index). Mosaics whose upper image is not in it are left out.
-
-    Returns
-    -------
-    DataFrame
-        The rows of ``mosaics`` with ``count``, ``precision`` = min(u, g) / (u + l), ``recall`` =
-        min(u, g) / g (equations 5 and 6) and ``f1``, their harmonic mean; 0 / 0 is NaN. Where
-        mosaics have ``tiles`` and ``true_tiles``, the columns of `LOCALISED` follow.
+    ``precision`` = min(u, g) / (u + l) and ``recall`` = min(u, g) / g (equations 5 and 6), of the
+    counts of the parts ``upper`` and ``lower``, with ``f1``, their harmonic mean; 0 / 0 is NaN.
+    Counts below 0 are taken as 0; a mosaic without both is undefined. Where mosaics have ``tiles``
+    and ``true_tiles``, the columns of `LOCALISED` follow.
 
     Examples
     --------
@@ -173,34 +142,23 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     upper, lower = (table[part].to_numpy(np.float64).clip(0) for part in ("upper", "lower"))
     undefined = np.isnan(upper) | np.isnan(lower)
     right = np.minimum(upper, g)
-    table["precision"] = _ratio(right, upper + lower)
+    table["precision"] = quotient(right, upper + lower)
     table["recall"] = np.where(undefined, np.nan, right / g)
     p, r = table["precision"].to_numpy(), table["recall"].to_numpy()
-    table["f1"] = _ratio(2 * p * r, p + r)
+    table["f1"] = quotient(2 * p * r, p + r)
     return _localise(table)
 
 
 def mosaics_by_image(measured: pd.DataFrame, mode: str = "paper") -> pd.DataFrame:
-    """Average the mosaics of each upper image.
+    """Average the mosaics of each upper image, as `measure_mosaics` returns them.
 
-    Parameters
-    ----------
-    measured : DataFrame
-        As `measure_mosaics` returns it.
-    mode : {"released", "paper"}
-        ``"released"`` counts every cell without an upper count as a mosaic with recall 1, as the
-        authors' code does: the mosaics without an answer, and the empty cell of the positive class.
-        Without unanswered ones, the mean recall R of the other C - 1 becomes ((C - 1) R + 1) / C.
-        ``own_recall`` is R, over the answered mosaics, in both modes.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by ``image_id``: ``precision``, ``recall``, ``own_recall``, ``f1`` (means over the
-        mosaics where each is defined), the columns of `LOCALISED` where there are any,
-        ``n_mosaics``, and how many of them have no count
-        (``n_missing``), no precision (``n_undefined_precision``), no F1 (``n_undefined_f1``) or a
-        part below 0 that was taken as 0 (``n_clamped``).
+    ``"released"`` counts every cell without an upper count as a mosaic with recall 1, as the
+    authors' code does: the mosaics without an answer, and the empty cell of the positive class.
+    Without unanswered ones, the mean recall R of the other C - 1 becomes ((C - 1) R + 1) / C.
+    ``own_recall`` is R, over the answered mosaics, in both modes. Means are over the mosaics where
+    a measure is defined; ``n_missing`` of the ``n_mosaics`` have no count,
+    ``n_undefined_precision`` and ``n_undefined_f1`` none of these, ``n_clamped`` a part below 0
+    that was taken as 0.
     """
     check_mode(mode)
     below = (measured["upper"] < 0) | (measured["lower"] < 0)
@@ -228,22 +186,10 @@ def drift(
 ) -> tuple[np.ndarray, dict[str, int]]:
     """Relative change of the upper count against the count of the image alone (Fig. 4).
 
-    Parameters
-    ----------
-    measured : DataFrame
-        As `measure_mosaics` returns it.
-    positive : Series
-        Count of the own class in each image alone, by image id.
-    mode : {"released", "paper"}
-        ``"released"`` drops values of 50 and more.
-
-    Returns
-    -------
-    values : ndarray of shape (M,), float64
-        |u - c| / c of each mosaic where it is defined.
-    left_out : dict of str to int
-        ``"undefined"``: mosaics without a count, or whose image alone was counted 0 or below;
-        ``"dropped"``: values of 50 and more.
+    `positive` is the count of the own class in each image alone, by image id. The values (M,) are
+    |u - c| / c of each mosaic where it is defined; ``released`` drops those of 50 and more. The
+    numbers left out: ``"undefined"``, mosaics without a count, or whose image alone was counted 0
+    or below, and ``"dropped"``.
     """
     check_mode(mode)
     alone = positive.reindex(measured["positive"]).to_numpy(np.float64)
@@ -265,7 +211,3 @@ def _localise(table: pd.DataFrame) -> pd.DataFrame:
     renamed = {of_tiles: name for name, of_tiles in LOCALISED.items()}
     named = found[list(renamed)].rename(columns=renamed).set_index(placed.index)
     return table.join(named)
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

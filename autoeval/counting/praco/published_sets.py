@@ -32,28 +32,15 @@ def load_fsc147(
 ) -> CountingSet:
     """Read one split of FSC-147, or of a data set in its layout.
 
-    Raises `InputError` if a file is missing or malformed, the split is unknown, or a class of its
-    images is not among the classes of the split.
-
-    Parameters
-    ----------
-    root : path-like
-        Folder with ``annotation_FSC147_384.json`` (points by image, in pixels of the images of
-        height 384), ``Train_Test_Val_FSC_147.json`` (image names by split),
-        ``ImageClasses_FSC147.txt`` (image name, tab, class), the images in ``images_384_VarV2``
-        and, where the order of the columns matters, ``Split_Classes_FSC147.json`` (classes by
-        split); without the last, classes come in the order of the class file.
-    split : str
-        Such as ``"test"`` or ``"val"``.
-    need_images : bool
-        Whether images without a file are left out; predictions made elsewhere need none.
-
-    Returns
-    -------
-    CountingSet
-        Images of the split without annotation or class, and without file where one is needed, are
-        left out and named in its `warnings`. Its pool holds every image of the class file that has
-        a class of the split, whatever split it belongs to.
+    The folder has ``annotation_FSC147_384.json`` (points by image, in pixels of the images of
+    height 384), ``Train_Test_Val_FSC_147.json`` (image names by split), ``ImageClasses_FSC147.txt``
+    (image name, tab, class), the images in ``images_384_VarV2`` and, where the order of the columns
+    matters, ``Split_Classes_FSC147.json`` (classes by split); without the last, classes come in the
+    order of the class file. Images of the split without annotation or class, and without file where
+    one is needed, are left out and named in the `warnings`. The pool holds every image of the class
+    file that has a class of the split, whatever split it belongs to. Raises `InputError` if a file
+    is missing or malformed, the split is unknown, or a class of its images is not among the classes
+    of the split.
     """
     root = Path(root)
     names = _entries_of_split(root / SPLITS, split)
@@ -188,22 +175,13 @@ def load_mucca(
 ) -> CountingSet:
     """Read the released files.
 
-    Raises `InputError` if a file is missing or malformed, or the points of an image are not as many
-    of each class as its counts say.
-
-    Parameters
-    ----------
-    root : path-like
-        Folder with ``multiclass_class_counts_per_image.json`` (count by class by image),
-        ``annotations.json`` (``H``, ``W``, ``points`` and their ``classes`` by image; points as xy
-        in pixels of the image at height 384) and ``images``. Where they are there,
-        ``class_mapping.json`` names the classes of the points, which otherwise are those of the
-        counts in their order, and ``multiclass_split_images.json`` and
-        ``multiclass_split_classes.json`` choose images and classes, which otherwise are all.
-    split : str
-        Of the latter two.
-    need_images : bool
-        Whether images without a file are left out.
+    The folder has ``multiclass_class_counts_per_image.json`` (count by class by image),
+    ``annotations.json`` (``H``, ``W``, ``points`` and their ``classes`` by image; points as xy in
+    pixels of the image at height 384) and ``images``. Where they are there, ``class_mapping.json``
+    names the classes of the points, which otherwise are those of the counts in their order, and
+    ``multiclass_split_images.json`` and ``multiclass_split_classes.json`` choose images and classes
+    of the split, which otherwise are all. Raises `InputError` if a file is missing or malformed, or
+    the points of an image are not as many of each class as its counts say.
     """
     root = Path(root)
     counts, points = _objects(root / COUNTS), _objects(root / POINTS)
@@ -214,11 +192,8 @@ def load_mucca(
     unknown = [name for name in chosen if name not in counts or name not in points]
     missing = [n for n in chosen if need_images and not (root / "images" / n).is_file()]
     left_out = {*unknown, *missing}
-    images = tuple(
-        _image(root, name, points[name], counts[name], names)
-        for name in chosen
-        if name not in left_out
-    )
+    kept = [name for name in chosen if name not in left_out]
+    images = tuple(_image(root, name, points[name], counts[name], names) for name in kept)
     if not images:
         raise InputError(
             f"No image of {root} is complete: of {len(chosen)}, {len(unknown)} have no points or "

@@ -24,18 +24,10 @@ NOT_IN_FILE = "no row, or no column of its class, in the prediction file"
 class ReleasedPredictions:
     """The predictions of one model as its files hold them.
 
-    Parameters
-    ----------
-    model : str
-        Name in the files' names.
-    counts : DataFrame
-        Negative-label test: measured images that have a row (index) by the classes of the set; NaN
-        where the row has no value.
-    mosaics : DataFrame or None
-        ``positive``, ``positive_class``, ``negative_class``, ``upper`` and ``lower``, one row a
-        mosaic that has a cell in the upper file; None where there are no such files.
-    warnings : tuple of str
-        Rows, columns and cells that the files lack or have too many of.
+    `counts` are those of the negative-label test: measured images that have a row (index) by the
+    classes of the set, NaN where the row has no value. `mosaics` has one row a mosaic that has a
+    cell in the upper file; None where there are no such files. `warnings` name rows, columns and
+    cells that the files lack or have too many of.
     """
 
     model: str
@@ -64,21 +56,9 @@ def write_released(
 ) -> list[Path]:
     """Write the files of one model, counts rounded to two decimals as the authors' are.
 
-    Raises `InputError` if several mosaics share an image and a negative class: the form has one
-    cell for them.
-
-    Parameters
-    ----------
-    folder : path-like
-        Made where it is missing.
-    model : str
-        Slashes and spaces in it become ``-``.
-    counting_set : CountingSet
-        Gives the split, the rows and the columns.
-    counts : DataFrame
-        Images by classes.
-    mosaics : DataFrame, optional
-        One mosaic for each image and negative class at most.
+    The set gives the split, the rows and the columns; slashes and spaces in the model's name become
+    ``-``. Raises `InputError` if several mosaics share an image and a negative class: the form has
+    one cell for them.
     """
     model = re.sub(r"[\s/\\]+", "-", model)
     tables = {NEGATIVE: counts}
@@ -105,17 +85,9 @@ def find_released(
 ) -> dict[str, Path]:
     """Find the negative-label file of each model in a folder and the folders within it.
 
-    Parameters
-    ----------
-    folder : path-like
-        Such as the authors' ``benchmark_results``, which has a folder for each model.
-    multi_class : bool
-        Whether ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well.
-
-    Returns
-    -------
-    dict of str to Path
-        By model; of several files of one model the first, those of the folder itself before others.
+    Such is the authors' ``benchmark_results``, which has a folder for each model. With
+    `multi_class`, ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well. Of several
+    files of one model the first is taken, those of the folder itself before others.
     """
     forms = [file_name(NEGATIVE, "\0", split), *([f"multiclass_\0_{split}1.csv"] * multi_class)]
     patterns = [re.compile(re.escape(form).replace("\0", "(.+)")) for form in forms]

@@ -84,12 +84,8 @@ def intervals_of(result: Measured, *, n_resamples: int = 1000) -> dict[str, Meas
 def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataFrame:
     """Differences between every two models on the images both have, resampled in pairs.
 
-    Returns
-    -------
-    DataFrame
-        ``A``, ``B``, ``measure``, ``difference`` (A - B), ``low`` and ``high`` of its 95 %
-        interval, ``images``, and ``better``: the better model where the interval excludes 0, else
-        empty.
+    ``difference`` is A - B with its 95 % interval; ``better`` is the better model where that
+    excludes 0, else empty.
     """
     rows = [row for a, b in combinations(results, 2) for row in _differences(a, b, n_resamples)]
     names = ["A", "B", "measure", "difference", "low", "high", "images", "better"]
@@ -122,20 +118,11 @@ def _better(a: Measured, b: Measured, measure: str, difference: MeasureInterval)
 def measure_images(columns: Columns, mode: str = "paper") -> dict[str, float]:
     """Return NMN, PCCN (%), MAE and RMSE and, where there are mosaics, CntP, CntR and CntF1.
 
-    Parameters
-    ----------
-    columns : mapping of str to ndarray of shape (N,)
-        As `image_columns` gives them; NaN is left out of a mean.
-    mode : {"released", "paper"}
-        CntF1 is the mean of the mosaics' F1 in ``released`` (which the published table shows) and
-        the harmonic mean of CntP and CntR in ``paper`` (equation 7). ``released`` adds the recall
-        without the spurious cell. Where mosaics were counted tile by tile, the measures of `PLACES`
-        (PrACo++) follow: means over the mosaics of an image, then over images.
-
-    Returns
-    -------
-    dict of str to float
-        NaN where no image defines a measure.
+    The columns (N,) are as `image_columns` gives them; NaN is left out of a mean, and a measure
+    that no image defines is NaN. CntF1 is the mean of the mosaics' F1 in ``released`` (which the
+    published table shows) and the harmonic mean of CntP and CntR in ``paper`` (equation 7).
+    ``released`` adds the recall without the spurious cell. Where mosaics were counted tile by tile,
+    the measures of `PLACES` (PrACo++) follow: means over the mosaics of an image, then over images.
     """
     check_mode(mode)
     found = {"NMN": _mean(columns["nmn"]), "PCCN": 100 * _mean(columns["near"])}
@@ -192,27 +179,10 @@ FORMATS = {
 class PracoResult(Measured):
     """The answers of one model and what follows from them.
 
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    counts : DataFrame
-        Predicted counts, images by classes.
-    truth : DataFrame
-        ``category`` and ``count`` of each image.
-    mosaics : DataFrame, optional
-        As `measure_mosaics` takes them; None where the model did not take the mosaic test.
-    mode : {"released", "paper"}
-        Of all measures.
-    notes : tuple of str
-        What is odd about the answers, one sentence each.
-
-    Attributes
-    ----------
-    by_image : DataFrame
-        `negative_by_image`, joined with `mosaics_by_image` where there are mosaics.
-    measured : DataFrame or None
-        `measure_mosaics`.
+    `counts` are predicted, images by classes; `truth` has ``category`` and ``count`` of each image;
+    `mosaics` are as `measure_mosaics` takes them, None where the model did not take the mosaic
+    test; `notes` say what is odd about the answers. From these come `by_image`, `negative_by_image`
+    joined with `mosaics_by_image` where there are mosaics, and `measured`, by `measure_mosaics`.
     """
 
     name: str

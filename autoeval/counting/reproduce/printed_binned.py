@@ -43,17 +43,7 @@ _NAME = re.compile(rf"({'|'.join(PUBLISHED)})_({'|'.join(SCHEMES)})(_.+)?\.(txt|
 
 @dataclass(frozen=True)
 class CountFile:
-    """Predicted counts of one network.
-
-    Parameters
-    ----------
-    model : str
-        As printed, where print has it.
-    dataset : str
-        Key of `PUBLISHED`.
-    scheme : str
-        Key of `SCHEMES`.
-    """
+    """Predicted counts of one network, called as printed, where print has it."""
 
     model: str
     dataset: str
@@ -92,13 +82,7 @@ FORMATS = {"AUC": "{:.2f}", "share at 100": "{:.3f}"}
 def pooled_figures(
     files: Sequence[CountFile], *, mode: str = "paper"
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
-    """Measure predicted counts on the published bins of their data set.
-
-    Parameters
-    ----------
-    mode : {"paper", "released"}
-        What becomes of true counts outside the bins; see `bin_table`.
-    """
+    """Measure predicted counts on the published bins of their data set, as `bin_table` does."""
     own: dict[tuple[str, str], float] = {}
     warnings: list[str] = []
     for file in files:
@@ -115,15 +99,7 @@ def pooled_figures(
 def binned_table(
     name: str, entry: Mapping[str, Any], own: Own, *, mode: str = "paper", notes: Sequence[str] = ()
 ) -> ComparedWithPrint:
-    """Compare pooled and global errors with Table II.
-
-    Parameters
-    ----------
-    entry : mapping
-        The table in ``configs/papers/binned.py``.
-    own : mapping of (str, str) to float
-        As `pooled_figures` returns them.
-    """
+    """Compare pooled and global errors, as `pooled_figures` returns them, with Table II."""
     elsewhere = [row for row in entry["global_of_others"] if (row, "global MAE") in own]
     marks = _marks(entry, {row for row, _ in own}, mode)
     notes = [*notes, *_of_others(elsewhere)]
@@ -177,14 +153,8 @@ def tper_figure(
 ) -> tuple[DrawnFigure, list[str]]:
     """Draw the curves of the files that a figure is made of.
 
-    Parameters
-    ----------
-    name : str
-        Number of the figure.
-    entry : mapping
-        The figure in ``configs/papers/binned.py``; ``models`` or ``datasets`` choose files.
-    mode : {"paper", "released"}
-        Equation 12, or the error in objects that the authors' code compares.
+    ``models`` or ``datasets`` of its entry in ``configs/papers/binned.py`` choose the files. The
+    error is that of equation 12 or, in ``released``, in objects, as the authors' code compares it.
     """
     curves: dict[str, TperCurve] = {}
     warnings: list[str] = []
@@ -295,17 +265,9 @@ def game_table(
 ) -> tuple[ComparedWithPrint, list[str]]:
     """Measure density maps tile by tile.
 
-    Parameters
-    ----------
-    entry : mapping
-        The table in ``configs/papers/binned.py``.
-    truth : path-like, optional
-        Folder with the true maps, ``maps/DATASET/IMAGE.npy``.
-    folders : sequence of path-like
-        With predicted maps of the same shape, ``MODEL/maps/DATASET_SCHEME/IMAGE.npy`` (scheme
-        ``unbinned``, ``rr`` or ``rs``).
-    mode : {"paper", "released"}
-        Tiles with even edges, or steps of side // 2^L as in the authors' code.
+    The folder `truth` has the true maps, ``maps/DATASET/IMAGE.npy``, the others predicted ones of
+    the same shape, ``MODEL/maps/DATASET_SCHEME/IMAGE.npy`` (scheme ``unbinned``, ``rr`` or ``rs``).
+    Tiles have even edges or, in ``released``, steps of side // 2^L as in the authors' code.
     """
     own: dict[tuple[str, str], float] = {}
     notes: list[str] = []

@@ -49,14 +49,8 @@ _UNRELEASED = ASIDE[SYNTHETIC]
 class CaptureData:
     """What a folder holds of CAPTURe's metadata.
 
-    Parameters
-    ----------
-    items : mapping of str to sequence of CaptureItem
-        By the name of the metadata file.
-    test_images : frozenset of str or None
-        FSC-147's test split; None where its file is not there.
-    notes : sequence of str
-        Where the metadata and FSC-147 differ.
+    `items` are by the name of the metadata file; `test_images` is FSC-147's test split, None where
+    its file is not there; `notes` say where the metadata and FSC-147 differ.
     """
 
     items: Mapping[str, Sequence[CaptureItem]] = field(default_factory=dict)
@@ -212,15 +206,7 @@ _NAME = re.compile(rf"(.+)_({'|'.join(SPLITS)})_results\.json")
 def model_table(
     name: str, entry: Mapping[str, Any], data: CaptureData, answers: Mapping[Key, Rows]
 ) -> tuple[ComparedWithPrint, list[str]]:
-    """Measure the answers that a table of models is made of, their differences and their mean.
-
-    Parameters
-    ----------
-    entry : mapping
-        The table in ``configs/papers/capture.py``.
-    answers : mapping
-        As `read_all_answers` returns them.
-    """
+    """Measure the answers that a table of models is made of, their differences and their mean."""
     results: dict[tuple[str, str], TaskResult] = {}
     for (split, model, task, backoff), rows in answers.items():
         items = data.items.get(MEASURED[split])
@@ -291,10 +277,7 @@ def _marks(printed: Mapping[str, int], data: CaptureData, answered: bool) -> str
 
 
 def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
-    """Read the answers in folders, sorted by split, model, task and back-off.
-
-    Raises `InputError` if a file does not hold answers.
-    """
+    """Read answers in folders, sorted by split, model, task, back-off, or raise `InputError`."""
     found: dict[Key, Rows] = {}
     for folder in map(Path, folders):
         for split in SPLITS.values():

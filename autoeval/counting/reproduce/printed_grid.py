@@ -24,21 +24,11 @@ Own = Mapping[tuple[str, str], float]
 def compare_with_print(
     name: str, entry: Mapping[str, Any], own: Own, *, row: str = "model", **options: Any
 ) -> ComparedWithPrint:
-    """Compare our own values with those of a printed table.
+    """Compare our own values, by row and column, with those of a printed table.
 
-    Parameters
-    ----------
-    name : str
-        Of the table, such as ``"1"``.
-    entry : mapping
-        The table in `configs/papers`: ``title``, ``rows`` (a list of values by name), and
-        ``columns``, a mapping of each name to its decimals; ``decimals`` of single rows.
-    own : mapping of (str, str) to float
-        By row and column. Rows that print does not have come behind.
-    row : str
-        What a row is.
-    **options
-        Of `ComparedWithPrint`.
+    Its `entry` in `configs/papers` has ``title``, ``rows`` (a list of values by name), and
+    ``columns``, a mapping of each name to its decimals; ``decimals`` of single rows. Rows that
+    print does not have come behind; `row` says what a row is; `options` go to `ComparedWithPrint`.
     """
     columns: Mapping[str, int] = entry["columns"]
     printed = {
@@ -114,18 +104,8 @@ class ModeSection(Section):
 class DrawnFigure(Section):
     """A figure whose curves print gives no numbers of.
 
-    Parameters
-    ----------
-    name : str
-        Of its files, such as ``"figure_10"``.
-    words : str
-        What print says of it.
-    tables : sequence of Part
-        The first is shown; none where there are no data.
-    draw : callable of () -> Figure
-        Called where there are tables.
-    about : str
-        What the axes are.
+    `words` is what print says of it, `about` what the axes are; the first of `tables` is shown, and
+    `draw` is called where there are any.
     """
 
     name: str

@@ -38,17 +38,7 @@ _FORMATS = dict.fromkeys(("mean", "median", "largest"), "{:.3f}")
 def praco_table(
     name: str, entry: Mapping[str, Any], models: PracoModels, *, mode: str = "paper"
 ) -> ComparedWithPrint:
-    """Compare the measures of models with those in print.
-
-    Parameters
-    ----------
-    name : str
-        Of the table.
-    entry : mapping
-        The table in ``configs/papers/praco.py``.
-    mode : {"paper", "released"}
-        Of the measures.
-    """
+    """Compare the measures of models with those in print."""
     own = {
         (model, measure): value
         for model, result in models.results.items()
@@ -61,11 +51,8 @@ def praco_table(
 
 
 def _marks(entry: Mapping[str, Any], results: Mapping[str, PracoResult], mode: str) -> str:
-    counts = {
-        model: len(result.images)
-        for model, result in results.items()
-        if len(result.images) != entry["images"]
-    }
+    counts = {model: len(result.images) for model, result in results.items()}
+    counts = {model: n for model, n in counts.items() if n != entry["images"]}
     return not_as_printed(
         *(f"{model} on {n} images ({entry['images']} in print)" for model, n in counts.items()),
         "measures as the paper defines them, not as its figures were made"
@@ -94,19 +81,12 @@ def read_models(
 ) -> PracoModels:
     """Measure the prediction files of one split.
 
-    Parameters
-    ----------
-    data_root : path-like, optional
-        FSC-147's folder; its images are not needed.
-    predictions : sequence of path-like
-        Folders with files in the authors' form, or with a folder of them for each model.
-    known : iterable of str
-        Names in print, which replace those of files whatever their case and hyphens.
-    by_folder : str, optional
-        A model that several folders hold files of, one for each setting: these are named after the
-        folder, and only those in `known` are measured.
-    exclude : sequence of path-like
-        Lists of the images of several classes, which print leaves out.
+    `data_root` is FSC-147's folder, whose images are not needed; `predictions` are folders with
+    files in the authors' form, or with a folder of them for each model. `known` are names in print,
+    which replace those of files whatever their case and hyphens. Of the model `by_folder` several
+    folders hold files, one for each setting: these are named after the folder, and only those in
+    `known` are measured. `exclude` are lists of the images of several classes, which print leaves
+    out.
     """
     names = dict.fromkeys(known)
     try:
@@ -156,15 +136,7 @@ def _in_folders(folders: Sequence[PathLike], model: str, split: str) -> list[tup
 def drift_figure(
     name: str, entry: Mapping[str, Any], models: PracoModels, *, mode: str = "paper"
 ) -> DrawnFigure:
-    """Draw the drift of the count of the upper image in mosaics (figure 4), model by model.
-
-    Parameters
-    ----------
-    entry : mapping
-        The figure in ``configs/papers/praco.py``.
-    mode : {"paper", "released"}
-        ``"released"`` drops drifts of 50 and more.
-    """
+    """Draw the drift of the upper count, model by model (figure 4); released drops 50 and more."""
     values, rows = {}, []
     for model, result in models.results.items():
         if result.measured is None:

@@ -17,18 +17,10 @@ _BESIDE = (*_SWAPPED.values(), "data")  # FiftyOne's name
 
 @dataclass(frozen=True)
 class LabelPairs:
-    """Images and their label files.
+    """Images, by names relative to `img_dir`, and their label files.
 
-    Parameters
-    ----------
-    img_dir : Path
-        Folder that the names of the images are relative to.
-    labelled : dict of str to Path
-        Label file of each image that has one.
-    unlabelled : tuple of str
-        Images without a label file: nobody has looked at them, which is not the same as empty.
-    problems : tuple of str
-        Label files without an image, and images that share one.
+    `unlabelled` images have no label file: nobody has looked at them, which is not the same as
+    empty. `problems` are label files without an image, and images that share one.
     """
 
     img_dir: Path
@@ -38,25 +30,13 @@ class LabelPairs:
 
 
 def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str]) -> LabelPairs:
-    """Find the label file of each image of a folder.
+    """Find the label file of each image of a folder; `labels` and `img_dir` may be the same.
 
     A label file has the image's path with another suffix, either as it is or with the last folder
     called ``images`` (or ``JPEGImages``) left out or replaced by ``labels`` (or ``Annotations``).
-    Where there is none, Label Studio may have stored the image under another name.
-
-    Parameters
-    ----------
-    labels, img_dir : Path
-        Folders, searched with their subfolders; they may be the same.
-    suffix : str
-        Of the label files, such as ``".txt"``.
-    others : frozenset of str
-        Names of files with that suffix that are no labels, such as ``classes.txt``.
-
-    Raises
-    ------
-    InputError
-        If there is no image, or no image has a label file.
+    Where there is none, Label Studio may have stored the image under another name. `others` are
+    names of files with that suffix that are no labels, such as ``classes.txt``. Raises `InputError`
+    if there is no image, or no image has a label file.
     """
     names = [name for name in walk(labels) if name.lower().endswith(suffix)]
     files = {name[: -len(suffix)]: labels / name for name in names}
@@ -80,11 +60,8 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
 def folder_of_images(labels: Path) -> Path:
     """Find the images of a folder of labels.
 
-    Raises
-    ------
-    InputError
-        If neither the folder itself nor the ``images``, ``JPEGImages`` or ``data`` beside it holds
-        any.
+    Raises `InputError` if neither the folder itself nor the ``images``, ``JPEGImages`` or ``data``
+    beside it holds any.
     """
     parts = labels.parts
     swapped = [

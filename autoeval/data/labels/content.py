@@ -15,16 +15,9 @@ ANY = "*"
 class LabelledImage:
     """An image that somebody has labelled, be it with no box.
 
-    Parameters
-    ----------
-    image_id : str
-        Its name within its set: the id of a COCO file, else the path relative to the image folder.
-    file_name : str
-        Path relative to the image folder.
-    size : tuple of int, optional
-        Height and width in pixels, where they are known.
-    taken : datetime, optional
-        When it was taken, without a time zone, where the file says so.
+    `image_id` is its name within its set: the id of a COCO file, else the path `file_name` relative
+    to the image folder. `size` is height and width in pixels, where they are known; `taken` is
+    without a time zone, where the file says so.
     """
 
     image_id: str
@@ -35,20 +28,11 @@ class LabelledImage:
 
 @dataclass(frozen=True, slots=True)
 class LabelledBox:
-    """One box.
+    """One box of a category, by its name in the files, or of `ANY`.
 
-    Parameters
-    ----------
-    image_id : str
-        Image it belongs to.
-    category : str
-        Name of its category in the files, or `ANY`.
-    xywh : tuple of float
-        Left, top, width and height in pixels; the left edge of the image is 0, its right edge its
-        width.
-    iscrowd : bool
-        Whether it marks an area that evaluation ignores: a crowd, a difficult object, a region that
-        nobody labelled.
+    `xywh` is left, top, width and height in pixels; the left edge of the image is 0, its right edge
+    its width. `iscrowd` marks an area that evaluation ignores: a crowd, a difficult object, a
+    region that nobody labelled.
     """
 
     image_id: str
@@ -121,18 +105,10 @@ def never(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class LabelFormat:
-    """A format of label files.
+    """A format of label files, called `name` in ``layout="voc"`` and `about` to people.
 
-    Parameters
-    ----------
-    name : str
-        As in ``layout="voc"``.
-    about : str
-        One line for people.
-    read : callable
-        From the path of the labels, the image folder or None, and options by keyword.
-    recognises : callable
-        Whether a path looks like this format.
+    `read` takes the path of the labels, the image folder or None, and options by keyword;
+    `recognises` says whether a path looks like this format.
     """
 
     name: str

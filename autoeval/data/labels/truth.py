@@ -16,20 +16,9 @@ FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their di
 class Truth:
     """The N labelled boxes of M images.
 
-    Parameters
-    ----------
-    images : tuple of LabelledImage
-    categories : tuple of str
-    image : ndarray of shape (N,), int64
-        Index into `images`.
-    label : ndarray of shape (N,), int64
-        Index into `categories`.
-    boxes : ndarray of shape (N, 4), float64
-        As xyxy, pixels.
-    crowd : ndarray of shape (N,), bool
-        Boxes that mark a crowd, which evaluation ignores.
-    problems : tuple of str
-        What was left out.
+    `image` and `label` (N,) int64 index into `images` and `categories`; `boxes` (N, 4) float64 are
+    xyxy, pixels; evaluation ignores boxes that mark a `crowd` (N,). `problems` say what was left
+    out.
     """
 
     images: tuple[LabelledImage, ...]
@@ -47,15 +36,9 @@ class Truth:
         categories: Sequence[str] | None = None,
         words: Mapping[str, str] | None = None,
     ) -> Truth:
-        """Take the boxes of an annotation file.
+        """Take the boxes of an annotation file, of all its categories or of those that count.
 
-        Parameters
-        ----------
-        content : LabelSet
-        categories : sequence of str, optional
-            Those that count; by default all of the file.
-        words : mapping of str to str, optional
-            Category of each word of the file that counts; by default each is its own.
+        `words` gives the category of each word of the file that counts; by default each is its own.
         """
         categories = tuple(content.categories if categories is None else categories)
         words = {name: name for name in categories} if words is None else words

@@ -38,22 +38,11 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
 
     An image without a file is unlabelled; one whose file has no object is empty. Difficult objects
     become areas to ignore. A folder in which any box begins at 0 counts its pixels from 0, as some
-    exporters do, and says so.
-
-    Parameters
-    ----------
-    path : Path
-        Folder with ``Annotations``, with another folder of all XML files, or with the files
-        themselves.
-    img_dir : Path, optional
-        By default ``JPEGImages`` or ``images`` beside them, or the same folder.
-    split : str, optional
-        Only the images listed in ``ImageSets/Main/SPLIT.txt``.
-
-    Raises
-    ------
-    InputError
-        If most files or objects are malformed (a few are left out), or there is no such split.
+    exporters do, and says so. The path is a folder with ``Annotations``, with another folder of all
+    XML files, or with the files themselves; `img_dir` is by default ``JPEGImages`` or ``images``
+    beside them, or the same folder. With `split` only the images listed in
+    ``ImageSets/Main/SPLIT.txt`` are read. Raises `InputError` if most files or objects are
+    malformed (a few are left out), or there is no such split.
     """
     labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", others=frozenset())
@@ -99,13 +88,7 @@ def _folder_of_labels(path: Path) -> Path:
 
 
 def parse_xml(file: Path, root_name: str) -> ElementTree.Element:
-    """Parse an XML file and check the name of its root.
-
-    Raises
-    ------
-    InputError
-        If it is no XML or has another root.
-    """
+    """Parse an XML file, or raise `InputError` if it is no XML or has another root."""
     try:
         root = ElementTree.parse(file).getroot()
     except (ElementTree.ParseError, ValueError, RecursionError) as error:

@@ -16,18 +16,9 @@ from autoeval.runtime.files import write_text
 def write_coco(labels: LabelSet, path: str | os.PathLike[str]) -> None:
     """Write labels in COCO's object detection format, atomically.
 
-    Parameters
-    ----------
-    labels : LabelSet
-        Unlabelled images are left out. Ids that are numbers stay; others become the images'
-        positions from 1.
-    path : path-like
-        JSON file. File names stay relative to the image folder of the labels.
-
-    Raises
-    ------
-    InputError
-        If an image is of unknown size.
+    Unlabelled images are left out. Ids that are numbers stay; others become the images' positions
+    from 1. File names stay relative to the image folder of the labels. Raises `InputError` if an
+    image is of unknown size.
     """
     write_text(Path(path), json.dumps(coco_document(labels)))
 
@@ -35,11 +26,7 @@ def write_coco(labels: LabelSet, path: str | os.PathLike[str]) -> None:
 def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any]:
     """Return the content of the file that `write_coco` writes.
 
-    Parameters
-    ----------
-    labels : LabelSet
-    with_sizes : bool
-        Whether height and width are needed; otherwise they are left out where they are unknown.
+    Unless `with_sizes`, height and width are left out where they are unknown.
     """
     ids = _ids(labels)
     categories = {name: number for number, name in enumerate(labels.categories, 1)}

@@ -26,14 +26,9 @@ _NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
 
 @dataclass(frozen=True)
 class YoloNames:
-    """What is known of the classes.
+    """The names of classes, empty where no file has them.
 
-    Parameters
-    ----------
-    names : dict of int to str
-        Name of each class; empty where no file tells.
-    keypoints : bool
-        Whether lines hold keypoints behind the box (``kpt_shape`` in data.yaml).
+    `keypoints` says whether lines hold keypoints behind the box (``kpt_shape`` in data.yaml).
     """
 
     names: dict[int, str]
@@ -41,13 +36,7 @@ class YoloNames:
 
 
 def find_names(folder: Path) -> YoloNames:
-    """Look for a file of names in a folder and the two above it, the nearest first.
-
-    Raises
-    ------
-    InputError
-        If a file of names is malformed.
-    """
+    """Look for names in a folder, then the two above it; raise `InputError` if malformed."""
     for place in (folder, *folder.absolute().parents[:2]):
         for path in sorted([*place.glob("*.yaml"), *place.glob("*.yml")]):
             found = _from_yaml(path)
@@ -96,24 +85,14 @@ _NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"
 
 
 def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
-    """Read YOLO labels.
+    """Read YOLO labels from a folder of label files, of the whole data set, or its ``data.yaml``.
 
     An image without a label file is unlabelled; one with an empty file holds no object. Lines are
     ``class x_centre y_centre width height``, in shares of the image as it is shown (turned by its
     EXIF orientation); a class with a polygon or a rotated box is read as the box around it. Where
-    no file names the classes, their names are their numbers.
-
-    Parameters
-    ----------
-    path : Path
-        Folder of the label files, of the whole data set, or its ``data.yaml``.
-    img_dir : Path, optional
-        By default the folder whose path has ``images`` in place of ``labels``.
-
-    Raises
-    ------
-    InputError
-        If most lines or files are malformed, naming file and line; a few are left out.
+    no file names the classes, their names are their numbers. `img_dir` is by default the folder
+    whose path has ``images`` in place of ``labels``. Raises `InputError` if most lines or files are
+    malformed, naming file and line; a few are left out.
     """
     labels = path.parent if path.is_file() else path
     names = find_names(labels)

@@ -41,16 +41,9 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Marked:
-    """One box of an image.
+    """One box of an image, in pixels, and whether evaluation ignores it.
 
-    Parameters
-    ----------
-    category : str
-        `ANY` for an area in which nothing of any category was labelled.
-    xywh : tuple of float
-        Pixels.
-    ignored : bool
-        Whether evaluation ignores it.
+    Its category is `ANY` for an area in which nothing of any category was labelled.
     """
 
     category: str
@@ -71,23 +64,11 @@ def collect_labels(
     categories: Iterable[str] = (),
     problems: Iterable[str] = (),
 ) -> LabelSet:
-    """Make a label set.
+    """Make a label set of the boxes of each image, by its path relative to the image folder.
 
-    Parameters
-    ----------
-    path, img_dir : Path
-    marked : mapping of str to sequence of Marked
-        Boxes of each labelled image, by its path relative to the image folder.
-    sizes : mapping of str to (int, int), optional
-        Heights and widths where the layout gives them; the others are read from the files.
-    categories : iterable of str, optional
-        Of the layout, whether there are boxes of them or not; others come behind.
-    problems : iterable of str
-
-    Raises
-    ------
-    InputError
-        If there is no image folder, or none of its images is labelled.
+    `sizes` are heights and widths where the layout gives them, the others are read from the files.
+    `categories` are those of the layout, whether there are boxes of them or not; others come
+    behind. Raises `InputError` if there is no image folder, or none of its images is labelled.
     """
     if not img_dir.is_dir():
         raise InputError(f"No image folder {img_dir} (for {path}): check the path, or `img_dir`.")
@@ -125,13 +106,7 @@ def collect_labels(
 
 
 def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> Path:
-    """Return the image folder that was given, else the first candidate that exists.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Return the image folder that was given, else the first there is, or raise `InputError`."""
     candidates = list(candidates)
     found = given or next((place for place in candidates if place.is_dir()), None)
     if found is None:
@@ -143,13 +118,7 @@ def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> 
 
 
 def label_files(folder: Path, ending: str) -> list[Path]:
-    """List the label files of a folder with its subfolders, in order.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """List the label files of a folder with its subfolders, in order; `InputError` without any."""
     files = sorted(folder.rglob(f"*{ending}")) if folder.is_dir() else []
     if not files:
         raise InputError(f"No label files *{ending} in {folder}: check the path.")
@@ -157,26 +126,14 @@ def label_files(folder: Path, ending: str) -> list[Path]:
 
 
 def chosen(name: str, value: object, options: Sequence[str]) -> str:
-    """Return an option's value.
-
-    Raises
-    ------
-    InputError
-        If it is none of those there are.
-    """
+    """Return an option's value, or raise `InputError` if it is none of those there are."""
     if value not in options:
         raise InputError(f"Expected `{name}` to be one of {', '.join(options)} but got {value!r}.")
     return str(value)
 
 
 def number(name: str, value: float | str, *, least: float = 0) -> float:
-    """Return an option that is a number, as the command line gives it or a task file.
-
-    Raises
-    ------
-    InputError
-        If it is none, or under `least`.
-    """
+    """Return an option as a number, or raise `InputError` if it is none or under `least`."""
     try:
         found = float(value)
     except ValueError:

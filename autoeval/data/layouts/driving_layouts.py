@@ -27,31 +27,19 @@ from autoeval.errors import InputError
 # (https://github.com/bdd100k/bdd100k, ``bdd100k/configs/det.toml``).
 
 _BDD100K_SPLITS = ("train", "val", "test")
-_BDD100K_PEOPLE = ("pedestrian", "rider")
 _BDD100K_VEHICLES = ("car", "truck", "bus", "train", "motorcycle", "bicycle")
-_BDD100K = (*_BDD100K_PEOPLE, *_BDD100K_VEHICLES, "traffic light", "traffic sign")
-_BDD100K_NAMES = {
-    "bike": "bicycle",
-    "caravan": "car",
-    "motor": "motorcycle",
-    "person": "pedestrian",
-    "van": "car",
-}
+_BDD100K = ("pedestrian", "rider", *_BDD100K_VEHICLES, "traffic light", "traffic sign")
+_BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
+_BDD100K_NAMES |= {"caravan": "car", "van": "car"}
 _BDD100K_IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
 
 
 def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
-    """Read the labels of a split; drivable areas and lanes, which have no box, are passed over.
+    """Read the JSON file of a split; drivable areas and lanes, without a box, are passed over.
 
     Crowds, and what the authors' evaluation ignores (other persons, other vehicles, trailers), are
-    ignored as a pedestrian, a car and a truck.
-
-    Parameters
-    ----------
-    path : Path
-        JSON file of the split.
-    img_dir : Path, optional
-        By default ``images/100k/SPLIT`` one or two folders up, by the file's name.
+    ignored as a pedestrian, a car and a truck. `img_dir` is by default ``images/100k/SPLIT`` one or
+    two folders up, by the file's name.
     """
     content = read_json(path, "annotation file")
     places = [
@@ -102,12 +90,7 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read a CSV file with a header; columns are found by their names, in any order.
 
     Images that no line names are unlabelled: the files do not say whether they hold nothing.
-
-    Parameters
-    ----------
-    path : Path
-    img_dir : Path, optional
-        By default ``images`` beside the file, else its own folder.
+    `img_dir` is by default ``images`` beside the file, else its own folder.
     """
     folder = first_folder(path, img_dir, [path.parent / "images", path.parent])
     marked: dict[str, list[Marked]] = {}
@@ -148,35 +131,20 @@ BOX_CSV = LabelFormat("box_csv", "CSV of boxes (Kaggle's self-driving cars, Udac
 # Source: https://github.com/mcordts/cityscapesScripts (README and ``helpers/labels.py``): classes
 # with instances, and ``...group`` where single objects could not be separated.
 
-_CITYSCAPES_PEOPLE = ("person", "rider")
-_CITYSCAPES_VEHICLES = (
-    "car",
-    "truck",
-    "bus",
-    "caravan",
-    "trailer",
-    "train",
-    "motorcycle",
-    "bicycle",
+_CITYSCAPES = (
+    *("person", "rider", "car", "truck", "bus", "caravan", "trailer", "train"),
+    *("motorcycle", "bicycle"),
 )
-_CITYSCAPES = _CITYSCAPES_PEOPLE + _CITYSCAPES_VEHICLES
 _ENDING, _GROUP = "_gtFine_polygons.json", "group"
 
 
 def read_cityscapes(path: Path, img_dir: Path | None = None, *, split: str = "val") -> LabelSet:
     """Read the boxes around the polygons of instances; groups are areas to ignore.
 
-    A polygon goes on behind what hides it, so a box here is at least that of the visible part.
-
-    Parameters
-    ----------
-    path : Path
-        Folder with ``gtFine`` and ``leftImg8bit``.
-    img_dir : Path, optional
-        By default ``leftImg8bit/SPLIT``.
-    split : str
-        The papers do not say which one; by default the validation images, on which Cityscapes
-        itself is reported.
+    A polygon goes on behind what hides it, so a box here is at least that of the visible part. The
+    folder has ``gtFine`` and ``leftImg8bit``; `img_dir` is by default ``leftImg8bit/SPLIT``. The
+    papers do not say which split; by default the validation images, on which Cityscapes itself is
+    reported.
     """
     labels = path / "gtFine" / split
     marked, sizes, bad = {}, {}, unread("Cityscapes", "label files")
@@ -218,12 +186,8 @@ _KITTI_IGNORED = "DontCare"
 def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read the labels; what is marked as DontCare is an area to ignore for every category.
 
-    Parameters
-    ----------
-    path : Path
-        Folder ``label_2``, or one with ``training/label_2`` or ``label_2`` in it.
-    img_dir : Path, optional
-        By default ``image_2`` beside the labels.
+    The path is a folder ``label_2``, or one with ``training/label_2`` or ``label_2`` in it;
+    `img_dir` is by default ``image_2`` beside the labels.
     """
     places = [path / "training" / "label_2", path / "label_2"]
     labels = next((place for place in places if place.is_dir()), path)

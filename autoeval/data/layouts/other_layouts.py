@@ -34,13 +34,9 @@ _HEADER = "%"
 def read_exdark(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read the labels, for all images: the papers name no split.
 
-    Parameters
-    ----------
-    path : Path
-        Folder of the annotations (``ExDark_Annno``), a subfolder for each class.
-    img_dir : Path, optional
-        By default ``ExDark`` beside it. The case of suffixes differs between images and
-        annotations of the release and does not matter.
+    The folder of the annotations (``ExDark_Annno``) has a subfolder for each class; `img_dir` is by
+    default ``ExDark`` beside it. The case of suffixes differs between images and annotations of the
+    release and does not matter.
     """
     folder = first_folder(path, img_dir, [path.parent / "ExDark"])
     spelled = {
@@ -80,19 +76,12 @@ def read_ua_detrac(
 ) -> LabelSet:
     """Read the frames of all videos; ignored regions are areas to ignore for every category.
 
-    Parameters
-    ----------
-    path : Path
-        Folder of the XML files (``DETRAC-Train-Annotations-XML``).
-    img_dir : Path, optional
-        Folder with a subfolder of frames (``img00001.jpg``) for each video; by default
-        ``Insight-MVT_Annotation_Train`` (or ``_Test``) beside the labels.
-    every : int
-        Take each so manieth frame of a video, the first one first; neighbours, at 25 a second, are
-        nearly the same image.
-    unlisted : {"unlabelled", "empty"}
-        What a frame is that the XML leaves out. The release does not say whether such frames hold
-        nothing or were skipped; by default they are not used.
+    The path is a folder of XML files (``DETRAC-Train-Annotations-XML``); `img_dir` has a subfolder
+    of frames (``img00001.jpg``) for each video, by default ``Insight-MVT_Annotation_Train`` (or
+    ``_Test``) beside the labels. Each `every`-th frame of a video is taken, the first one first;
+    neighbours, at 25 a second, are nearly the same image. Frames that the XML leaves out are
+    `unlisted`: ``unlabelled``, hence not used, or ``empty``; the release does not say whether they
+    hold nothing or were skipped.
     """
     chosen("unlisted", unlisted, _UNLISTED)
     step = int(number("every", every, least=1))

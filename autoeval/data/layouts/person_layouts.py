@@ -45,21 +45,11 @@ def read_caltech(
 ) -> LabelSet:
     """Read every thirtieth frame; one without objects is empty, since videos are labelled whole.
 
-    Parameters
-    ----------
-    path : Path
-        ``annotations.json``.
-    img_dir : Path, optional
-        By default ``images`` beside it.
-    sets : str
-        Names of the sets, with commas; the test sets by default.
-    every : int
-        Of 30 frames the last is taken, as in the benchmark.
-    box : {"full", "visible"}
-        The papers leave it open; the benchmark uses full boxes.
-    min_height : float
-        Lower persons are ignored; the benchmark's "reasonable" subset has 50. By default none, as
-        COCO's mAP has no such bound.
+    The path is ``annotations.json``; `img_dir` is by default ``images`` beside it. `sets` are names
+    with commas, by default those of the test sets. Of `every` 30 frames the last is taken, as in
+    the benchmark. The papers leave open which box, ``full`` or ``visible``; the benchmark uses full
+    ones. Persons lower than `min_height` are ignored; the benchmark's "reasonable" subset has 50,
+    by default there is none, as COCO's mAP has no such bound.
     """
     content = read_json(path, "annotation file")
     key, step = (
@@ -122,17 +112,9 @@ def read_citypersons(
 ) -> LabelSet:
     """Read the labels; ignored regions and groups are areas to ignore for pedestrians.
 
-    Parameters
-    ----------
-    path : Path
-        Folder ``gtBboxCityPersons``, or one with it (and ``leftImg8bit``), or ``anno_val.mat``.
-    img_dir : Path, optional
-        By default ``leftImg8bit/SPLIT`` in or beside it.
-    split : str
-    box : {"full", "visible"}
-        The papers leave it open; the benchmark uses full boxes.
-    min_height : float
-        Lower persons are ignored; the benchmark's "reasonable" subset has 50. By default none.
+    The path is a folder ``gtBboxCityPersons``, or one with it (and ``leftImg8bit``), or
+    ``anno_val.mat``; `img_dir` is by default ``leftImg8bit/SPLIT`` in or beside it. For `box` and
+    `min_height` see `read_caltech`.
     """
     position = ("full", "visible").index(chosen("box", box, ("full", "visible")))
     lowest = number("min_height", min_height)
@@ -205,17 +187,10 @@ _CROWDHUMAN_BOXES = {"full": "fbox", "visible": "vbox"}
 
 
 def read_crowdhuman(path: Path, img_dir: Path | None = None, *, box: str = "full") -> LabelSet:
-    """Read an annotation file.
+    """Read ``annotation_val.odgt`` or ``annotation_train.odgt``, with ``Images`` beside it.
 
-    Parameters
-    ----------
-    path : Path
-        ``annotation_val.odgt`` or ``annotation_train.odgt``.
-    img_dir : Path, optional
-        By default ``Images`` beside it.
-    box : {"full", "visible"}
-        The papers leave it open. By default full boxes, on which the benchmark's detectors are
-        trained and judged; a detector trained on COCO draws visible ones.
+    The papers leave open which box. By default it is the full one, on which the benchmark's
+    detectors are trained and evaluated; a detector trained on COCO draws visible ones.
     """
     key = _CROWDHUMAN_BOXES[chosen("box", box, list(_CROWDHUMAN_BOXES))]
     try:
@@ -260,13 +235,7 @@ _PICTURE = "depiction"
 def read_eurocity(path: Path, img_dir: Path | None = None, *, split: str = "val") -> LabelSet:
     """Read pedestrians and riders; far groups, and pictures of people, are areas to ignore.
 
-    Parameters
-    ----------
-    path : Path
-        Folder of day or night, with ``labels`` and ``img``.
-    img_dir : Path, optional
-        By default ``img/SPLIT``.
-    split : str
+    The folder, of day or night, has ``labels`` and ``img``; `img_dir` is by default ``img/SPLIT``.
     """
     labels = path / "labels" / split
     marked, sizes, bad = {}, {}, unread("EuroCity Persons", "label files")

@@ -15,30 +15,13 @@ from autoeval.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The N boxes that a detector has found on M images.
+    """The N boxes that a detector has found on M images, those without a box included.
 
-    Parameters
-    ----------
-    images : tuple of LabelledImage
-        All M images, those without a box included.
-    categories : tuple of str
-        The K words of the detector.
-    image : ndarray of shape (N,), int64
-        Index into `images`.
-    label : ndarray of shape (N,), int64
-        Index into `categories`.
-    boxes : ndarray of shape (N, 4), float32
-        Boxes as xyxy, pixels.
-    scores : ndarray of shape (N,), float32
-        Confidence in [0, 1].
-    numbers : mapping of str to str
-        The word for each number of a category, as far as the file has or uses numbers.
-    problems : tuple of str
-        What was left out on the way or is odd, one sentence each.
-    warnings : tuple of str
-        Why its boxes may be misread, one sentence each.
-    n_unplaced : int
-        Images of the file that are not among `images`.
+    `categories` are its K words; `image` and `label` (N,) int64 index into `images` and
+    `categories`; `boxes` (N, 4) float32 are xyxy, pixels; `scores` (N,) float32 are in [0, 1].
+    `numbers` has the word for each number of a category, as far as the file has or uses numbers.
+    `problems` say what was left out on the way or is odd, `warnings` why its boxes may be misread;
+    `n_unplaced` images of the file are not among `images`.
     """
 
     images: tuple[LabelledImage, ...]
@@ -87,17 +70,8 @@ class Predictions:
     def as_categories(self, names: Sequence[str], words: dict[str, str]) -> Predictions:
         """Translate the detector's words into other categories; boxes of other words are dropped.
 
-        Parameters
-        ----------
-        names : sequence of str
-            The new categories.
-        words : dict of str to str
-            New category of each word that counts.
-
-        Raises
-        ------
-        InputError
-            If the detector has none of the words.
+        `words` has the new category of each word that counts. Raises `InputError` if the detector
+        has none of them.
         """
         index = {name: k for k, name in enumerate(names)}
         lookup = np.array([index.get(words.get(word, ""), -1) for word in self.categories], int)

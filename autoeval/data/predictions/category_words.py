@@ -15,16 +15,10 @@ from autoeval.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The category of each of N boxes.
+    """The category of each of N boxes: `label` (N,) int64 indexes into `categories`.
 
-    Parameters
-    ----------
-    categories : tuple of str
-        The detector's words: those given for its numbers, and those in the file.
-    label : ndarray of shape (N,), int64
-        Index into `categories`.
-    numbers : dict of str to str
-        The word of each number, as far as the file has or uses numbers.
+    These are the detector's words: those given for its numbers, and those in the file. `numbers`
+    has the word of each number, as far as the file has or uses numbers.
     """
 
     categories: tuple[str, ...]
@@ -33,22 +27,11 @@ class Words:
 
 
 def find_words(path: Path, named: list[tuple[Any, Any]], numbers: Mapping[str, str]) -> Words:
-    """Name the categories of boxes.
+    """Name the categories of boxes, given number and word of each, None for what is not there.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    named : list of tuple
-        Number and word of the category of each box, None for what is not there.
-    numbers : mapping of str to str
-        Word of each number, for boxes without a word.
-
-    Raises
-    ------
-    InputError
-        If a number has no word; unless all fit when they count from 0, or from 1, in the order of
-        `numbers`, and only one of the two fits.
+    `numbers` has the word of each number, for boxes without a word. Raises `InputError` if a number
+    has no word; unless all fit when they count from 0, or from 1, in the order of `numbers`, and
+    only one of the two fits.
     """
     kinds = dict.fromkeys(named)
     lost = {str(number) for number, word in kinds if word is None} - numbers.keys()
@@ -69,15 +52,7 @@ def find_words(path: Path, named: list[tuple[Any, Any]], numbers: Mapping[str, s
 def numbering_conflict(
     path: Path, own: Mapping[str, str], other: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Warn where a file's own words for numbers are not those of the labels or of the fit.
-
-    Parameters
-    ----------
-    path : Path
-        The file, for the message.
-    own, other : mapping of str to str
-        Word of each number.
-    """
+    """Warn where a file's own words for numbers are not those of the labels or of the fit."""
     odd = [
         f"{n} is {word}, not {other[n]}" for n, word in own.items() if other.get(n, word) != word
     ]
@@ -107,16 +82,8 @@ def _counted(
 def read_names(path: Path) -> dict[str, str]:
     """Read the words for the numbers of categories.
 
-    Parameters
-    ----------
-    path : Path
-        YAML with ``names`` as a list or by number, as Ultralytics' ``data.yaml``, or a text file
-        with a word a line; lists count from 0.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or holds no names.
+    The file is YAML with ``names`` as a list or by number, as Ultralytics' ``data.yaml``, or text
+    with a word a line; lists count from 0. Raises `InputError` if it is missing or holds no names.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -27,21 +27,9 @@ class NoBoxError(InputError):
 class Entries:
     """The N usable entries of a file.
 
-    Parameters
-    ----------
-    images : list of tuple
-        ``image_id`` and ``file_name`` of each image, None for what is not there.
-    image : ndarray of shape (N,), int64
-        Index into `images`.
-    categories : list of tuple
-        ``category_id`` and word of each category, None for what is not there.
-    category : ndarray of shape (N,), int64
-        Index into `categories`.
-    boxes : ndarray of shape (N, 4), float32
-        As xyxy, pixels.
-    scores : ndarray of shape (N,), float32
-    problems : tuple of str
-        Which entries were left out and why.
+    `images` are pairs of ``image_id`` and ``file_name``, `categories` of ``category_id`` and word,
+    None for what is not there; `image` and `category` (N,) index into them. `boxes` (N, 4) float32
+    are xyxy, pixels; `problems` say which entries were left out and why.
     """
 
     images: list[tuple[Any, Any]]
@@ -54,21 +42,10 @@ class Entries:
 
 
 def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
-    """Check and gather entries.
+    """Check and gather entries, some at a time.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    content : iterable of RawColumns
-        Its entries, some at a time.
-
-    Raises
-    ------
-    NoBoxError
-        If there are none.
-    InputError
-        If less than half of them can be used, or scores are no confidences in [0, 1].
+    Raises `NoBoxError` if there are none, `InputError` if less than half of them can be used, or
+    scores are no confidences in [0, 1].
     """
     gathered = _Gathered()
     for columns in content:

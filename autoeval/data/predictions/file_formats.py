@@ -29,21 +29,10 @@ def read_text_folder(
 ) -> Iterator[RawColumns]:
     """Read ``class x_centre y_centre width height score`` lines, shares of the image.
 
-    Parameters
-    ----------
-    folder : Path
-        With the text files, or with a folder ``labels`` that holds them. The stem of a file is
-        that of its image; images without a box have none.
-    images : sequence of LabelledImage, optional
-        All images, with their sizes.
-    numbers : sequence of str
-        The number of each category, in the order in which classes are counted, from 0.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, a line has no score, a class is beyond `numbers`, or the size of
-        an image is not known.
+    The text files are in the folder, or in a folder ``labels`` in it. The stem of a file is that of
+    its image; images without a box have none. `numbers` has the number of each category, in the
+    order in which classes are counted, from 0. Raises `InputError` if there is no such file, a line
+    has no score, a class is beyond `numbers`, or the size of an image is not known.
     """
     folder = folder / "labels" if (folder / "labels").is_dir() else folder
     files = sorted(folder.glob("*.txt"))
@@ -115,16 +104,8 @@ SPACE = b" \t\r\n"
 class Content(NamedTuple):
     """What a predictions file holds.
 
-    Parameters
-    ----------
-    columns : iterator of RawColumns
-        Its entries, some at a time.
-    images : sequence of LabelledImage or None
-        Its own list of images.
-    numbers : mapping of str to str
-        Its own words for numbers of categories.
-    problems : tuple of str
-        What of its images was left out.
+    There are entries, some at a time, and where it has them its own list of images and words for
+    numbers of categories, and what of its images was left out.
     """
 
     columns: Iterator[RawColumns]
@@ -134,13 +115,7 @@ class Content(NamedTuple):
 
 
 def read_columns(path: Path) -> Content:
-    """Open a predictions file of any format.
-
-    Raises
-    ------
-    InputError
-        If it is missing, cannot be opened or is of no known format.
-    """
+    """Open a predictions file of any format, or raise `InputError` if it is missing or unknown."""
     name = printable(path)
     try:
         with path.open("rb") as file:

@@ -20,18 +20,10 @@ def read_image_list(
 ) -> tuple[LabelledImage, ...]:
     """List images; none is opened.
 
-    Parameters
-    ----------
-    path : path-like
-        A text file with a file name or an id a line (those that begin with # are comments), a COCO
-        JSON file, whose annotations are not read, or a folder of images.
-    problems : list of str, optional
-        Takes which entries of a JSON file are malformed and left out; without it they are refused.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it lists nothing, or an image twice.
+    The path is a text file with a file name or an id a line (those that begin with # are comments),
+    a COCO JSON file, whose annotations are not read, or a folder of images. `problems` takes which
+    entries of a JSON file are malformed and left out; without it they are refused. Raises
+    `InputError` if there is no such file, it lists nothing, or an image twice.
     """
     path = Path(path)
     if path.is_dir():

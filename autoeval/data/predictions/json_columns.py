@@ -71,13 +71,7 @@ class _Fields:
 
 
 def read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
-    """Read the entries of a JSON list, of which the opening bracket was read already.
-
-    Raises
-    ------
-    InputError
-        If it is no JSON.
-    """
+    """Read the entries of a JSON list after its opening bracket, or raise `InputError`."""
     fields, rest, done = None, b"", 0
     while True:
         data = stream.read(PIECE)
@@ -100,13 +94,7 @@ def read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
 
 
 def read_lines(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
-    """Read entries, an object a line.
-
-    Raises
-    ------
-    InputError
-        If a line is no JSON.
-    """
+    """Read entries, an object a line; `InputError` if a line is no JSON."""
     fields, rest, n_lines = None, b"", 0
     while data := stream.read(PIECE):
         end = data.rfind(b"\n") + 1

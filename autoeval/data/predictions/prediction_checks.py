@@ -25,11 +25,8 @@ AT_ONCE = 1_000_000
 def unusual_boxes(path: Path, read: Predictions) -> tuple[str, ...]:
     """Say what is odd about predictions.
 
-    Raises
-    ------
-    InputError
-        If objects are found twice, as where the boxes of two detectors are joined, or boxes are in
-        other units or of another form than pixels and [left, top, width, height].
+    Raises `InputError` if objects are found twice, as where the boxes of two detectors are joined,
+    or boxes are in other units or of another form than pixels and [left, top, width, height].
     """
     _refuse_normalised(path, read)
     beyond = boxes_beyond(path, read)
@@ -40,10 +37,7 @@ def unusual_boxes(path: Path, read: Predictions) -> tuple[str, ...]:
 def boxes_beyond(path: Path, read: Predictions) -> tuple[str, ...]:
     """Count boxes that reach more than 2 % beyond their images, where the size of these is known.
 
-    Raises
-    ------
-    InputError
-        If they are more than half of the boxes on images of known size.
+    Raises `InputError` if they are more than half of the boxes on images of known size.
     """
     known = np.array([image.size is not None for image in read.images], bool)
     n_known = int(known[read.image].sum())
@@ -114,33 +108,13 @@ SOME, MANY = 0.03, 1 / 3
 def check_coverage(
     found: Predictions, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
 ) -> tuple[str, ...]:
-    r"""Warn where more images are without a box than a detector leaves empty.
+    """Warn where more images are without a box than a detector leaves empty.
 
     With scores from near 0 on, a detector finds something in nearly every image, and where it does
-    not, it finds a single box in others. With :math:`n_0` of n images without a box and :math:`n_1`
-    with one, the excess is :math:`n_0 - 2 n_1`.
-
-    Parameters
-    ----------
-    found : Predictions
-    images : ndarray of shape (n,), int
-        Images that should have been seen, as indices.
-    name : str
-        Of the file, for messages.
-    what : str
-        What the images are called.
-    refuse : bool
-        Whether an excess of more than a third is an error.
-
-    Returns
-    -------
-    tuple of str
-        One warning where the excess is more than 3 % and scores begin at .05 or less.
-
-    Raises
-    ------
-    InputError
-        With `refuse`.
+    not, it finds a single box in others. With n0 of n images without a box and n1 with one, the
+    excess is n0 - 2 n1; it is warned of over 3 % where scores begin at .05 or less, and with
+    `refuse` an `InputError` over a third. `images` (n,) should have been seen; `name` is that of
+    the file, `what` what the images are called.
     """
     if not len(found) or found.floor > np.float32(LOW_FLOOR):
         return ()
@@ -166,12 +140,9 @@ ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the gol
 
 
 def copies(found: Predictions) -> np.ndarray:
-    """Find images whose boxes, words and scores are those of an earlier image.
+    """Return the later images (n,) whose boxes, words and scores are those of an earlier image.
 
-    Returns
-    -------
-    ndarray of shape (n,), int64
-        Numbers of the later images. Images without a box are no copies: nothing tells them apart.
+    Images without a box are no copies: nothing distinguishes them.
     """
     alike = _with_a_like(found)
     found = found.where(alike[found.image])
@@ -189,12 +160,7 @@ def copies(found: Predictions) -> np.ndarray:
 
 
 def _with_a_like(found: Predictions) -> np.ndarray:
-    """Find the images whose sum over boxes of a hash occurs twice: all copies, and hardly others.
-
-    Returns
-    -------
-    ndarray of shape (M,), bool
-    """
+    """Mask the images (M,) whose sum over boxes of a hash occurs twice: copies, hardly others."""
     total = np.zeros(len(found.images), np.uint64)
     for start in range(0, len(found), AT_ONCE):
         part = slice(start, start + AT_ONCE)
@@ -229,20 +195,10 @@ def within_images(found: Predictions) -> Predictions:
 
 
 def check_half_size(clean: Predictions, half: Predictions, path: Path) -> None:
-    """Refuse the same boxes twice, and boxes that are still half as large.
+    """Refuse the same boxes twice, and boxes of the file `path` that are still half as large.
 
-    Parameters
-    ----------
-    clean, half : Predictions
-        Of the same images and categories.
-    path : Path
-        File of the second, for messages.
-
-    Raises
-    ------
-    InputError
-        If more than half of its boxes over .3 equal one of the first; or if more of them lie on a
-        confident box of the first when multiplied by two than as they are, ten or more.
+    Raises `InputError` if more than half of its boxes over .3 equal one at full size; or if more of
+    them lie on a confident box at full size when multiplied by two than as they are, ten or more.
     """
     sure, other = (of.where(of.scores > np.float32(CONFIDENT)) for of in (clean, half))
     n_same = _n_on(sure, other, IDENTICAL, same_score=True)

@@ -20,15 +20,7 @@ WORDS = ("category", "category_name", "label", "name")
 
 
 class Coded(NamedTuple):
-    """A column of N values that repeat.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (N,), int64
-        Index into `values`, -1 where there is none.
-    values : list
-        Numbers or strings.
-    """
+    """A column of N values that repeat: `codes` (N,) int64 index into `values`, -1 for none."""
 
     codes: np.ndarray
     values: list[Any]
@@ -38,13 +30,8 @@ class Coded(NamedTuple):
 class RawColumns:
     """N consecutive entries of a file.
 
-    Parameters
-    ----------
-    image_id, file_name, category_id, word : Coded
-    xywh : ndarray of shape (N, 4), float64
-        Left, top, width, height; NaN where there is no number.
-    scores : ndarray of shape (N,), float64
-        NaN where there is no number.
+    `xywh` (N, 4) float64 is left, top, width, height; it and `scores` (N,) are NaN where there is
+    no number.
     """
 
     image_id: Coded
@@ -152,15 +139,9 @@ STRINGS = ("image_id", "file_name", *WORDS)
 def read_parquet(path: Path) -> Iterator[RawColumns]:
     """Read the rows of a file, some at a time.
 
-    Parameters
-    ----------
-    path : Path
-        Columns as the fields of COCO results; ``x``, ``y``, ``w``, ``h`` may stand for ``bbox``.
-
-    Raises
-    ------
-    InputError
-        If it is no Parquet file, a column is missing, or one that should hold numbers does not.
+    Columns are as the fields of COCO results; ``x``, ``y``, ``w``, ``h`` may stand for ``bbox``.
+    Raises `InputError` if it is no Parquet file, a column is missing, or one that should hold
+    numbers does not.
     """
     try:
         schema = pyarrow.parquet.read_schema(path)

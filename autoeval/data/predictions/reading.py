@@ -46,27 +46,11 @@ def place_images(
 
     The convention is one for the whole file: the one that places most of its images, the first of
     them being file names, image ids, and stems of file names, which Ultralytics writes as
-    ``image_id`` (as a number where they are one).
-
-    Parameters
-    ----------
-    found : sequence of Named
-    known : sequence of LabelledImage
-    where : str
-        What lists the known images, for messages.
-
-    Returns
-    -------
-    index : ndarray of shape (len(found),), int64
-        Into `known`, -1 for an image that is not there.
-    problems : tuple of str
-        Which those are.
-
-    Raises
-    ------
-    InputError
-        If the images could be several of those known, or if not half of them are among those
-        known, nor half of those known among them (predictions of a whole folder, labels of a part).
+    ``image_id`` (as a number where they are one). `where` is what lists the known images, for
+    messages. Returns indices into `known`, -1 for an image that is not there, and which those are.
+    Raises `InputError` if the images could be several of those known, or if not half of them are
+    among those known, nor half of those known among them (predictions of a whole folder, labels of
+    a part).
 
     Examples
     --------
@@ -170,18 +154,9 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", "
 
 
 def file_of(place: str, folder: Path) -> Path:
-    """Return the one predictions file of a place that a folder holds, at any depth.
+    """Return the one predictions file, ``PLACE.json`` or another of `SUFFIXES`, in a folder.
 
-    Parameters
-    ----------
-    place : str
-    folder : Path
-        With ``PLACE.json``, or another of `SUFFIXES`.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or several.
+    It may lie at any depth. Raises `InputError` if there is no such file, or several.
     """
     files = sorted(path for suffix in SUFFIXES for path in folder.rglob(f"{place}{suffix}"))
     if len(files) != 1:
@@ -193,13 +168,7 @@ def file_of(place: str, folder: Path) -> Path:
 
 
 def files_by_place(folder: Path) -> dict[str, Path]:
-    """Return the predictions files that lie in a folder, by the name of their place.
-
-    Raises
-    ------
-    InputError
-        If there are two of one place.
-    """
+    """Return a folder's predictions files by place, or raise `InputError` if a place has two."""
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)

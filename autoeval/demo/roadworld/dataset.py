@@ -39,29 +39,11 @@ PIXEL = 1.5
 def write_environment(
     root: str | os.PathLike[str], name: str, n_images: int, seed: int = 0
 ) -> Path:
-    """Render the first ``n_images`` images of an environment into a folder.
+    """Render the first ``n_images`` images of an environment into the folder ``root / name``.
 
-    Images that an earlier, interrupted or smaller call left there are kept, provided that the same
-    seed and the same renderer made them.
-
-    Raises `InputError` if there is no such environment.
-
-    Parameters
-    ----------
-    root : path
-        Folder of all environments.
-    name : str
-        A key of `ENVIRONMENTS`.
-    n_images : int
-        Number of images.
-    seed : int, default 0
-        Seed of the environment's images.
-
-    Returns
-    -------
-    Path
-        ``root / name``, which holds ``annotations.json`` (COCO, one category, ``vehicle``) and
-        ``images/``.
+    It holds ``annotations.json`` (COCO, one category, ``vehicle``) and ``images/``. Images that an
+    earlier, interrupted or smaller call left there are kept, provided that the same seed and the
+    same renderer made them. Raises `InputError` if there is no such environment.
     """
     folder = Path(root) / name
     journal = folder / "annotations.partial.jsonl"
@@ -144,17 +126,7 @@ def _to_coco(made: dict[str, Any], entries: list[Entry]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """An image with its vehicles.
-
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-        BGR.
-    boxes : ndarray of shape (N, 4), float64
-        Vehicles as xyxy, pixels.
-    kinds : tuple of str
-        Model of each vehicle; see `autoeval.demo.roadworld.vehicles.MODELS`.
-    """
+    """An image (H, W, 3; BGR) with its vehicles' (N, 4) xyxy boxes and models (see `MODELS`)."""
 
     image: np.ndarray
     boxes: np.ndarray
@@ -165,15 +137,6 @@ def make_picture(environment: str, index: int, *, seed: int = 0) -> Picture:
     """Render image ``index`` of an environment; no other image has a say in it.
 
     Raises `InputError` if there is no such environment.
-
-    Parameters
-    ----------
-    environment : str
-        A key of `ENVIRONMENTS`.
-    index : int
-        Number of the image, from 0.
-    seed : int, default 0
-        Another seed gives other images of the same environment.
 
     Examples
     --------
@@ -202,17 +165,10 @@ def projected_box(scene: Scene, index: int) -> np.ndarray:
 
 
 def visible_boxes(scene: Scene, rendering: Rendering) -> tuple[np.ndarray, np.ndarray]:
-    """Label a rendered scene.
+    """Label a rendered scene: boxes (N, 4) xyxy, pixels, and the index (N,) of each one's vehicle.
 
     Each side of a box is that of the projected vehicle where that side is in view; where something
     nearer hides it, it is the outermost pixel still seen in ``rendering.owner``.
-
-    Returns
-    -------
-    boxes : ndarray of shape (N, 4), float64
-        Boxes as xyxy, pixels.
-    index : ndarray of shape (N,), int64
-        Index of each box's vehicle in ``scene.vehicles``.
     """
     seen = np.bincount(rendering.owner.ravel(), minlength=len(scene.vehicles) + 1)[1:]
     boxes, index = [], []

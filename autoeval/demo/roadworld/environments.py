@@ -15,18 +15,10 @@ Range = tuple[float, float]
 class Sensor:
     """What the camera does to the picture.
 
-    Parameters
-    ----------
-    defocus : tuple of float
-        Range of the blur's standard deviation, pixels.
-    motion : tuple of float
-        Range of the length of motion blur, pixels.
-    noise : tuple of float
-        Range of the noise's standard deviation, grey levels.
-    shrink : float
-        Resolution lost before the picture is brought to size; 1 loses none.
-    jpeg : int
-        Quality of an extra compression; 100 means none.
+    There are ranges of the standard deviation of the blur in pixels, of the length of motion blur
+    in pixels, and of the noise's standard deviation in grey levels. `shrink` is the resolution lost
+    before the picture is brought to size, where 1 loses none; `jpeg` is the quality of an extra
+    compression, 100 for none.
     """
 
     defocus: Range = (0.0, 0.5)
@@ -46,26 +38,9 @@ CLEAR, RAIN, FOG, SNOW = "clear", "rain", "fog", "snow"
 class Environment:
     """Ranges from which every image of an environment is drawn.
 
-    Parameters
-    ----------
-    name : str
-        Name.
-    place : str
-        ``"street"``, ``"highway"`` or ``"country"``.
-    height : tuple of float
-        Camera height, metres.
-    pitch : tuple of float
-        Degrees below the horizon.
-    focal : tuple of float
-        Focal length in image widths.
-    spacing : tuple of float
-        Mean gap between vehicles in a lane, metres.
-    clutter : float
-        Mean number of distractors.
-    time, weather : str
-        See `autoeval.demo.roadworld.environments`.
-    sensor : Sensor
-        Camera quality.
+    `place` is ``"street"``, ``"highway"`` or ``"country"``; `height` of the camera is in metres,
+    `pitch` in degrees below the horizon, `focal` length in image widths, `spacing`, the mean gap
+    between vehicles in a lane, in metres; `clutter` is the mean number of distractors.
     """
 
     name: str
@@ -103,24 +78,12 @@ COLOURS = ("direct", "ambient", "zenith", "horizon")
 
 @dataclass(frozen=True, eq=False)
 class Light:
-    """How a scene is lit; colours are BGR in [0, 1], float32.
+    """How a scene is lit; colours (3,) are BGR in [0, 1], float32.
 
-    Parameters
-    ----------
-    sun : ndarray of shape (3,)
-        Unit vector towards the sun.
-    direct, ambient : ndarray of shape (3,)
-        Light from the sun and from everywhere.
-    zenith, horizon : ndarray of shape (3,)
-        Colours of the sky.
-    haze : float
-        Extinction per metre.
-    lamps : float
-        How strongly vehicle and street lamps shine, 0 to 1.
-    lamp_share : float
-        Share of vehicles whose lamps are on.
-    wet, snow : float
-        Cover of the ground, 0 to 1.
+    `sun` is a unit vector towards the sun, `direct` the light from it and `ambient` that from
+    everywhere; `zenith` and `horizon` are colours of the sky; `haze` is the extinction per metre.
+    `lamps` is how strongly vehicle and street lamps shine, 0 to 1, `lamp_share` the share of
+    vehicles whose lamps are on; `wet` and `snow` cover the ground, 0 to 1.
     """
 
     sun: np.ndarray

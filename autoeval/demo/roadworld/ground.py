@@ -165,20 +165,11 @@ def _composite(layers: list[Layer]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Road:
-    """A road through (x, y) with traffic on the right.
+    """A road through (x, y), a point of its centre line, with traffic on the right.
 
-    Parameters
-    ----------
-    x, y : float
-        A point on the centre line, metres.
-    heading : float
-        Direction there, radians clockwise from +Y.
-    curvature : float
-        1 / metres; positive bends to the right.
-    lanes : int
-        Lanes for each direction.
-    lane_width, median, shoulder, pavement : float
-        Metres; the median is the gap between the directions, the pavement is for walkers.
+    Lengths are metres: `median` is the gap between the directions, `pavement` is for walkers, and
+    `lanes` are counted per direction. `heading` is in radians clockwise from +Y; `curvature` in 1 /
+    metres, and positive bends to the right.
     """
 
     x: float

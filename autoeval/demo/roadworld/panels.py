@@ -22,18 +22,8 @@ STEEP = np.deg2rad(40)
 class Camera:
     """Where the camera is, where it looks and how wide.
 
-    Parameters
-    ----------
-    height : float
-        Metres above the ground.
-    pitch : float
-        Radians below the horizon; pi/2 looks straight down.
-    focal : float
-        Focal length in pixels.
-    width, lines : int
-        Image size in pixels.
-    roll : float
-        Radians, clockwise.
+    `height` is in metres above the ground, `pitch` in radians below the horizon (pi/2 looks
+    straight down), `focal` length and image size in pixels, `roll` in radians, clockwise.
 
     Examples
     --------
@@ -125,18 +115,10 @@ DARK, HEADLIGHT, TAILLIGHT, LAMP = 0, 1, 2, 3
 class Panels:
     """A drawing list: parts (convex solids) drawn far to near, each panel in the given order.
 
-    Parameters
-    ----------
-    points : ndarray of shape (P, 8, 3)
-        Vertices in metres, anticlockwise as seen from outside.
-    colours : ndarray of shape (P, 3)
-        BGR reflectance in [0, 1].
-    light : ndarray of shape (P,), int
-        One of DARK, HEADLIGHT, TAILLIGHT, LAMP.
-    part : ndarray of shape (P,), int
-        Convex part that the panel belongs to.
-    paint : ndarray of shape (P,), bool
-        Whether the colour is to be multiplied by the owner's paint.
+    Of P panels `points` (P, 8, 3) are vertices in metres, anticlockwise as seen from outside,
+    `colours` (P, 3) BGR reflectances in [0, 1], `light` (P,) is one of DARK, HEADLIGHT, TAILLIGHT,
+    LAMP, `part` (P,) the convex part that the panel belongs to, and `paint` (P,) says whether the
+    owner's paint multiplies the colour.
     """
 
     points: np.ndarray
@@ -201,24 +183,10 @@ class Builder:
         paint: bool = True,
         new_part: bool = True,
     ) -> dict[str, np.ndarray]:
-        """Add four sides and a roof between two levels.
+        """Add four sides and a roof between two levels: x of the rear, x of the front, width, z.
 
-        Parameters
-        ----------
-        bottom, top : tuple of float
-            x of the rear, x of the front, width, z.
-        colour : tuple of float
-            BGR.
-        paint : bool
-            Whether the owner's paint multiplies the colour.
-        new_part : bool
-            Whether this is a part of its own, or continues the current one.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (4, 3)
-            Faces ``front``, ``rear``, ``left``, ``right``, ``roof``: bottom left, bottom right,
-            top right, top left as seen from outside.
+        Faces ``front``, ``rear``, ``left``, ``right``, ``roof`` (4, 3) are returned: bottom left,
+        bottom right, top right, top left as seen from outside.
         """
         if new_part:
             self.part()

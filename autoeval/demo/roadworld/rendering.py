@@ -77,18 +77,9 @@ def _add(pools: np.ndarray, camera: Camera, ring: np.ndarray, colour: Sequence[f
 def add_glow(
     canvas: np.ndarray, owner: np.ndarray, flames: list[Flame], camera: Camera, light: Light
 ) -> None:
-    """Brighten ``canvas`` in place around the lamps that nothing hides.
+    """Brighten ``canvas`` (H, W, 3) uint8 in place around the lamps that nothing hides.
 
-    Parameters
-    ----------
-    canvas : ndarray of shape (H, W, 3), uint8
-        The picture.
-    owner : ndarray of shape (H, W), uint8
-        Who is seen at each pixel.
-    flames : list of Flame
-        Every lamp drawn.
-    camera, light
-        View and illumination.
+    ``owner`` (H, W) says who is seen at each pixel; flames are all lamps drawn.
     """
     if not flames or light.lamps == 0:
         return
@@ -127,14 +118,9 @@ NEAREST, BEYOND = 0.5, 1e4
 class Rendering:
     """A rendered scene.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-        BGR, before rain or snow falls and before the sensor.
-    owner : ndarray of shape (H, W), uint8
-        0 for anything that is no vehicle, else 1 + the vehicle's index.
-    drawn : ndarray of shape (N,), int64
-        Pixels each vehicle covered when it was drawn, before anything nearer hid it.
+    `image` (H, W, 3) uint8 is BGR, before rain or snow falls and before the sensor; `owner` (H, W)
+    uint8 is 0 for anything that is no vehicle, else 1 + the vehicle's index; `drawn` (N,) are the
+    pixels each vehicle covered when it was drawn, before anything nearer hid it.
     """
 
     image: np.ndarray
@@ -221,17 +207,7 @@ def _count(owner: np.ndarray, extent: np.ndarray, number: int) -> int:
 
 
 class DrawingList:
-    """The panels of all solids, in one array each.
-
-    Parameters
-    ----------
-    solids : list of Panels
-        In world coordinates.
-    lit : list of bool
-        Whether each solid's lamps are on.
-    camera, light
-        View and illumination.
-    """
+    """The panels of all solids (in world coordinates) in one array each; `lit`: lamps are on."""
 
     SHIFT = 4
     """Fractional bits of `vertices`."""

@@ -26,24 +26,9 @@ LAMP_SPACING = 28.0
 class Scene:
     """All that is needed to render one image.
 
-    Parameters
-    ----------
-    camera : Camera
-        View.
-    light : Light
-        Illumination and weather.
-    roads : tuple of Road
-        The first is the main road.
-    vehicles : tuple of Vehicle
-        The labelled objects.
-    things : tuple of Panels
-        Everything else, in world coordinates.
-    terrain : tuple of float
-        BGR of the land.
-    city : bool
-        Whether a skyline closes the view.
-    seed : float
-        Chooses clouds and textures.
+    The first of `roads` is the main one; `vehicles` are the labelled objects, `things` everything
+    else, in world coordinates; `terrain` is the BGR of the land; `city` says whether a skyline
+    closes the view; `seed` chooses clouds and textures.
     """
 
     camera: Camera
@@ -112,19 +97,7 @@ def _draw_sort(place: str, rng: np.random.Generator) -> Road:
 
 
 class Scenery:
-    """Places things beside roads; call `draw` once.
-
-    Parameters
-    ----------
-    camera, roads, vehicles, environment
-        The scene so far.
-    city : bool
-        Buildings line the roads.
-    lit : bool
-        Windows glow.
-    rng : numpy.random.Generator
-        Source of chance.
-    """
+    """Places things beside roads, once; windows of the buildings of a `city` glow if `lit`."""
 
     def __init__(
         self,

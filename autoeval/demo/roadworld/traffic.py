@@ -29,20 +29,8 @@ SHORTEST = 5.0
 class Vehicle:
     """A vehicle on the ground.
 
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    x, y : float
-        Centre, metres.
-    heading : float
-        Radians clockwise from +Y.
-    paint : ndarray of shape (3,)
-        BGR body colour.
-    scale : tuple of float
-        Of length, width and height.
-    lit : bool
-        Whether its lamps are on.
+    Its centre is in metres, its `heading` in radians clockwise from +Y, its `paint` (3,) BGR;
+    `scale` is of length, width and height.
     """
 
     kind: str

@@ -20,23 +20,12 @@ MoveBoxes = Callable[[np.ndarray, float, tuple[int, int]], np.ndarray]
 class Transform:
     """One way to change an image, with one magnitude.
 
-    Parameters
-    ----------
-    name : str
-        Name used in recipes.
-    low, high : float
-        Range of the magnitude, both ends included.
-    step : float
-        Magnitudes are ``low`` plus a multiple of ``step``, all equally likely, so that recipes hold
-        short numbers that survive being written as text.
-    meaning : str
-        What the magnitude is, with its unit.
-    change : callable
-        Takes an image (H, W, 3) uint8 BGR, the magnitude and a generator for transforms that need
-        noise; returns a new image of the same shape and type.
-    move : callable, optional
-        Takes boxes (N, 4) xyxy pixels, the magnitude and (height, width); returns the moved boxes,
-        not clipped. None where objects stay in their place.
+    Magnitudes, of the given `meaning` and unit, are from `low` to `high` and all equally likely:
+    ``low`` plus a multiple of ``step``, so that recipes hold short numbers that survive being
+    written as text. `change` takes an image (H, W, 3) uint8 BGR, the magnitude and a generator, and
+    returns a new image of the same shape and type. `move` takes boxes (N, 4) xyxy pixels, the
+    magnitude and (height, width), and returns the moved boxes, not clipped; None where objects stay
+    in their place.
     """
 
     name: str
@@ -63,15 +52,7 @@ class Transform:
 
 @dataclass(frozen=True)
 class TransformStep:
-    """A transform in a recipe.
-
-    Parameters
-    ----------
-    name : str
-        Name of a registered transform.
-    magnitude : float or None
-        Its magnitude; None where it is drawn afresh for every image.
-    """
+    """A transform in a recipe; a magnitude of None is drawn afresh for every image."""
 
     name: str
     magnitude: float | None
@@ -92,13 +73,7 @@ def register(transform: Transform) -> Transform:
 
 
 def get_transform(name: str) -> Transform:
-    """Find a registered transform.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name; lists those there are.
-    """
+    """Find a registered transform, or raise `InputError` with those there are."""
     if name not in _REGISTRY:
         raise InputError(f"No transform named {name!r}. There are: {', '.join(sorted(_REGISTRY))}.")
     return _REGISTRY[name]
@@ -112,28 +87,11 @@ def apply_step(
     rng: np.random.Generator,
     min_visibility: float = 0.25,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Apply one transform to an image and its boxes.
+    """Apply one transform to an image (H, W, 3) uint8 BGR and its boxes (N, 4) xyxy pixels.
 
-    Parameters
-    ----------
-    step : TransformStep
-        What to apply; a magnitude of None is drawn from ``rng``.
-    image : ndarray of shape (H, W, 3), uint8
-        BGR.
-    boxes : ndarray of shape (N, 4), float64
-        Boxes as xyxy, pixels.
-    rng : Generator
-        Source of a magnitude that varies and of noise.
-    min_visibility : float, default=0.25
-        A moved box is dropped where less than this share of its area is left inside the image.
-
-    Returns
-    -------
-    image : ndarray of shape (H, W, 3), uint8
-    boxes : ndarray of shape (M, 4), float64
-        Boxes that are left, clipped to the image.
-    kept : ndarray of shape (M,), int64
-        Their position in ``boxes`` as given.
+    A magnitude that varies, and noise, are drawn from ``rng``. A moved box is dropped where less
+    than `min_visibility` of its area is left inside the image. Returns the image, the boxes (M, 4)
+    that are left, clipped to it, and their positions (M,) in ``boxes`` as given.
     """
     transform = get_transform(step.name)
     magnitude = transform.draw(rng) if step.magnitude is None else step.magnitude
@@ -157,25 +115,12 @@ def register_corruption(
     *,
     move: Callable[..., np.ndarray] | None = None,
 ) -> str:
-    """Make a corruption known to recipes.
+    """Make a corruption known to recipes by its name, which is returned.
 
-    Parameters
-    ----------
-    name : str
-        Name used in recipes.
-    change : callable
-        Takes an image (H, W, 3) uint8 BGR, a generator and the keywords of one row of ``table``;
-        returns a new image of the same shape and type.
-    table : sequence of dict
-        One row for each severity, the mildest first.
-    move : callable, optional
-        Takes boxes (N, 4) xyxy pixels, (height, width) and the same keywords; returns the moved
-        boxes. None where objects stay in their place.
-
-    Returns
-    -------
-    str
-        The name.
+    ``table`` has one row of keywords for each severity, the mildest first. `change` takes an image
+    (H, W, 3) uint8 BGR, a generator and these keywords, and returns a new image of the same shape
+    and type; `move` takes boxes (N, 4) xyxy pixels, (height, width) and the keywords, and returns
+    the moved boxes, None where objects stay in their place.
     """
     row = partial(_row, name, table)
 

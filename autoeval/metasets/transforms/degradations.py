@@ -18,15 +18,7 @@ def defocus_blur(
 ) -> np.ndarray:
     """Average over a disc of the published radius in pixels, then smooth its jagged edge.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-    rng : Generator
-        Not used.
-    radius : int
-        Of the disc, pixels.
-    smooth : float
-        Width of a normal density over 3 x 3 pixels.
+    `smooth` is the width of a normal density over 3 x 3 pixels.
     """
     height, width, n_channels = image.shape
     padded = np.pad(image, ((radius, radius), (radius, radius), (0, 0)), mode="symmetric")
@@ -119,20 +111,10 @@ def _enlarge(image: np.ndarray, factor: float) -> np.ndarray:
 def streak(image: np.ndarray, *, radius: int, sigma: float, degrees: float) -> np.ndarray:
     """Smear each pixel along a line; the centre of gravity of what it becomes stays in place.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W) or (H, W, C), uint8
-        Continued beyond its edges by its outermost pixels.
-    radius : int
-        The line has ``2 * radius + 1`` pixels.
-    sigma : float
-        Weights fall from the line's start to its end as a normal density of this width, pixels.
-    degrees : float
-        Direction from end to start, counter-clockwise from the right.
-
-    Returns
-    -------
-    ndarray of the shape of ``image``, uint8
+    The image (H, W) or (H, W, C) uint8 is continued beyond its edges by its outermost pixels. The
+    line has ``2 * radius + 1`` pixels; weights fall from its start to its end as a normal density
+    of width `sigma` pixels. `degrees` is the direction from end to start, counter-clockwise from
+    the right.
     """
     height, width = image.shape[:2]
     edge = 2 * radius
@@ -172,16 +154,9 @@ def elastic_transform(image: np.ndarray, rng: np.random.Generator, *, std: float
     """Shift pixels at random, neighbours alike: a wavy pane of glass.
 
     Alike the variant of Michaelis et al. 2019, which leaves out the published warp of the image as
-    a whole and keeps boxes where they are, as is done here: ``std`` equals theirs on images of
-    640 x 480 pixels and is a share of the shorter side on others. No pixel moves by more than
-    three times ``std`` along either axis.
-
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-    rng : Generator
-    std : float
-        Standard deviation of the displacement along each axis, share of the shorter side.
+    a whole and keeps boxes where they are, as is done here: ``std``, the standard deviation of the
+    displacement along each axis, equals theirs on images of 640 x 480 pixels and is a share of the
+    shorter side on others. No pixel moves by more than three times ``std`` along either axis.
     """
     height, width = image.shape[:2]
     x = np.arange(width, dtype=np.float32) + _displacements(image, std, rng)

@@ -73,22 +73,12 @@ BORDER = (128, 128, 128)
 
 
 def rotate_boxes(boxes: np.ndarray, degrees: float, size: tuple[int, int]) -> np.ndarray:
-    """Enclose the rotated corners of each box.
+    """Enclose the rotated corners of each box (N, 4), float64 xyxy pixels.
 
-    Parameters
-    ----------
-    boxes : ndarray of shape (N, 4), float64
-        Boxes as xyxy, pixels.
-    degrees : float
-        Angle, counter-clockwise as seen (the y axis points down).
-    size : tuple of int
-        Height and width of the image, which turns about (width / 2, height / 2).
-
-    Returns
-    -------
-    ndarray of shape (N, 4), float64
-        The smallest upright box around the four rotated corners, not clipped. It is looser than the
-        object's own outline, the more so the greater the angle.
+    The angle is counter-clockwise as seen (the y axis points down); the image of `size` (height,
+    width) turns about (width / 2, height / 2). The smallest upright box around the four rotated
+    corners is not clipped. It is looser than the object's own outline, the more so the greater the
+    angle.
 
     Examples
     --------

@@ -60,23 +60,10 @@ def snow(
 ) -> np.ndarray:
     """Whiten the scene and let flakes fall, in streaks.
 
-    Alike the published one, with its numbers: flakes are where enlarged normal noise exceeds a
-    threshold; one layer falls and the same layer, turned by 180 degrees, falls too.
-
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-    rng : Generator
-    mean : float
-        Of the noise, as a share of 255; its standard deviation is .3.
-    size : float
-        Of the noise's grains, pixels.
-    threshold : float
-        Darker noise is no flake.
-    radius, sigma : int, float
-        Of the streaks, pixels; see `streak`.
-    keep : float
-        Share of the image in the blend with its whitened version.
+    Alike the published one, with its numbers: flakes are where enlarged normal noise, of `mean` as
+    a share of 255, standard deviation .3 and grains of `size` pixels, exceeds a threshold; one
+    layer falls and the same layer, turned by 180 degrees, falls too. Streaks are as in `streak`;
+    `keep` is the share of the image in the blend with its whitened version.
     """
     height, width = image.shape[:2]
     coarse = (math.ceil(height / size), math.ceil(width / size))
@@ -161,19 +148,10 @@ def _segments(size: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
 def plasma(size: tuple[int, int], rng: np.random.Generator, *, decay: float) -> np.ndarray:
     """Refine a coarse random field again and again, disturbing it less each time.
 
-    Parameters
-    ----------
-    size : tuple of int
-        Height and width, pixels. The coarsest features span the longer side.
-    rng : Generator
-    decay : float
-        By what the disturbance shrinks when the grid's spacing is halved: 1 gives white noise,
-        large values a smooth field.
-
-    Returns
-    -------
-    ndarray of shape (height, width), float32
-        Between 0 and 1, both ends reached (0 everywhere for one pixel).
+    The coarsest features span the longer side of `size` (height, width). `decay` is by what the
+    disturbance shrinks when the grid's spacing is halved: 1 gives white noise, large values a
+    smooth field. Values, float32, are between 0 and 1, both ends reached (0 everywhere for one
+    pixel).
 
     References
     ----------

@@ -23,14 +23,8 @@ TIE = 0.001
 def grid(position: str = "after", rates: Sequence[float] | None = None) -> tuple[DropoutSpec, ...]:
     """Return the 285 dropouts of the paper's search: 15 subsets of stages times 19 rates.
 
-    Source: Yang et al. 2024, appendix A, hyperparameters selection.
-
-    Parameters
-    ----------
-    position : {"after", "before"}
-        Where dropout acts; see `autoeval.detectors.forward.dropout.DropoutSpec`.
-    rates : sequence of float, optional
-        Other rates than these 19.
+    For `position` see `DropoutSpec`; `rates` are others than these 19. Source: Yang et al. 2024,
+    appendix A, hyperparameters selection.
 
     Examples
     --------
@@ -42,15 +36,10 @@ def grid(position: str = "after", rates: Sequence[float] | None = None) -> tuple
 
 
 def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -> DropoutSpec:
-    """Return the dropout with the largest R²; among equally good ones, the cheapest.
+    """Return the dropout with the largest R²; among those within ``tie`` of it, the cheapest.
 
     A perturbed pass costs the less the later its first dropout; then the fewer stages, then the
     lower rate is preferred.
-
-    Parameters
-    ----------
-    tie : float
-        Those within ``tie`` of the largest are equally good.
 
     Examples
     --------

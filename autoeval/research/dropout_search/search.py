@@ -27,14 +27,8 @@ from autoeval.research.dropout_search.workbench import Workbench
 def coordinate(trial: Measures, *, start_rate: float = 0.15, tie: float = TIE) -> ChosenDropout:
     """Take the best stages at one rate, then the best rate at these stages, until nothing changes.
 
-    Source: Yang et al. 2024, appendix A ("in a greedy manner"); the rate to start at is ours.
-
-    Parameters
-    ----------
-    start_rate : float
-        The first of the rates nearest to it is taken.
-    tie : float
-        See `autoeval.research.dropout_search.grid.best_of`.
+    The search starts at the first of the rates nearest to `start_rate`. Source: Yang et al. 2024,
+    appendix A ("in a greedy manner"); the rate to start at is ours.
     """
     rates = sorted({spec.rate for spec in trial.specs}, key=lambda r: (abs(r - start_rate), r))
     rate, seen = rates[0], set[DropoutSpec]()
@@ -71,21 +65,11 @@ def halving(
     (Bonferroni), so that the luckiest of 285 does not drive out the best. Of those that pass, no
     more than ``keep`` of all that entered the step stay, those with the largest R².
 
-    Source: successive halving, Karnin et al. 2013, with a test in place of the fixed schedule.
-
-    Parameters
-    ----------
-    shares : tuple of float
-        Of the images of each sample set; all images follow. Sample sets of few images have fewer
-        steps, since each step takes two images of them at least.
-    confidence : float
-        In (0, 1); 1 drops none.
-    tolerance : float
-        R² that may be lost in all steps together.
-    keep : float
-        1 sets no limit.
-    tie : float
-        See `autoeval.research.dropout_search.grid.best_of`.
+    `shares` are of the images of each sample set; all images follow, and sample sets of few images
+    have fewer steps, since each step takes two images of them at least. `tolerance` is the R² that
+    may be lost in all steps together. A confidence of 1 drops none, and a `keep` of 1 sets no
+    limit. Source: successive halving, Karnin et al. 2013, with a test in place of the fixed
+    schedule.
     """
     left, fate = trial.specs, dict[DropoutSpec, str]()
     steps = sorted({max(share, trial.least_share) for share in shares} - {1.0})
@@ -116,21 +100,13 @@ STRATEGIES: dict[str, Callable[[Measures], ChosenDropout]] = {
 class SearchResult:
     """What one strategy has found.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row for each dropout that was measured: ``position``, ``stages``, ``rate``, ``r2``
-        (estimated for all images where ``share`` is below 1), ``r`` (Pearson's, of the images
-        seen), ``share`` of the images, ``undefined`` sample sets, ``fate``.
-    executions : ndarray of shape (6,), int
-        Work of the parts named in `autoeval.research.dropout_search.trial.PARTS`.
-    naive : ndarray of shape (6,), int
-        The same for each dropout measured by itself: a clean pass and all its perturbed passes of
-        the whole network, for every dropout and image.
-    naive_shared_clean : ndarray of shape (6,), int
-        The same with one clean pass for all of them.
-    costs : tuple of float
-        Cost of each part; see `autoeval.detectors.forward.passes.part_costs`.
+    `table` has one row for each dropout that was measured: ``position``, ``stages``, ``rate``,
+    ``r2`` (estimated for all images where ``share`` is below 1), ``r`` (Pearson's, of the images
+    seen), ``share`` of the images, ``undefined`` sample sets, ``fate``. `executions` (6,) is the
+    work of the `PARTS` of the network; `naive` the same for each dropout measured by itself, a
+    clean pass and all its perturbed passes of the whole network for every image;
+    `naive_shared_clean` with one clean pass for all of them. `costs` are those of each part (see
+    `part_costs`).
     """
 
     strategy: str
@@ -222,15 +198,7 @@ def _part_costs(bench: Workbench) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class ChosenDropout:
-    """What a strategy has chosen.
-
-    Parameters
-    ----------
-    r2 : float
-        On all images.
-    fate : dict of DropoutSpec to str
-        Why other dropouts were not followed to the end.
-    """
+    """What a strategy has chosen, with R² on all images, and why others were not followed on."""
 
     best: DropoutSpec
     r2: float

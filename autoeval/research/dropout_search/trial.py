@@ -19,12 +19,8 @@ PARTS = ("stem", *(f"stage {stage}" for stage in range(N_STAGES)), "neck and hea
 class Standings:
     """How C dropouts do on a share of the images.
 
-    Parameters
-    ----------
-    r2 : ndarray of shape (C,)
-        R² over all images, estimated; exact on a share of 1.
-    errors : ndarray of shape (C,)
-        Standard error of each one's gap to the largest R².
+    `r2` (C,) is estimated over all images, exact on a share of 1; `errors` (C,) are standard errors
+    of each one's gap to the largest R².
     """
 
     specs: tuple[DropoutSpec, ...]
@@ -50,15 +46,9 @@ class Measures(Protocol):
 class Trial:
     """One run of a strategy.
 
-    Work is counted as if nothing had been measured before, even where the bench remembers it.
-
-    Attributes
-    ----------
-    executions : ndarray of shape (6,), int
-        See `autoeval.research.dropout_search.trial.PARTS`.
-    found : dict of DropoutSpec to dict
-        What was last seen of each dropout: ``r2``, signed ``r``, ``share`` of the images,
-        ``undefined`` (sample sets without a score).
+    Work is counted in `executions` (6,), by `PARTS`, as if nothing had been measured before, even
+    where the bench remembers it. `found` is what was last seen of each dropout: ``r2``, signed
+    ``r``, ``share`` of the images, ``undefined`` (sample sets without a score).
     """
 
     def __init__(self, bench: Workbench) -> None:
@@ -88,13 +78,9 @@ class Trial:
         r2, errors = compare_with_leader(sums, counts, accuracy, stops[usable], sizes[usable])
         scores = scores_of(sums, counts)
         undefined, r = np.isnan(scores).sum(0), correlation(scores, accuracy)
+        share = stops.sum() / sizes.sum()
         for i, spec in enumerate(specs):
-            self.found[spec] = {
-                "r2": r2[i],
-                "r": r[i],
-                "share": stops.sum() / sizes.sum(),
-                "undefined": undefined[i],
-            }
+            self.found[spec] = dict(r2=r2[i], r=r[i], share=share, undefined=undefined[i])
         return Standings(tuple(specs), r2, errors)
 
     def _count(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
@@ -119,22 +105,11 @@ class Trial:
 def executions(
     specs: Sequence[DropoutSpec], *, repeats: int = 1, splits_backbone: bool = True
 ) -> np.ndarray:
-    """Count what observing one image under several dropouts executes, with all sharing.
+    """Count what observing one image under several dropouts executes, with all sharing; (6,).
 
     A stage runs once for each way in which its input differs: clean, and for each combination of a
-    rate and dropped stages before it. Neck and head run once for each dropout, and once clean.
-
-    Parameters
-    ----------
-    repeats : int
-        Perturbed passes for each of them.
-    splits_backbone : bool
-        False for a detector that must run wholly for each pass.
-
-    Returns
-    -------
-    ndarray of shape (6,), int
-        In the order of `PARTS`.
+    rate and dropped stages before it. Neck and head run once for each dropout, and once clean. A
+    detector that does not split its backbone must run wholly for each pass.
 
     Examples
     --------
@@ -171,17 +146,10 @@ def _inputs(stage: int, specs: Sequence[DropoutSpec]) -> set[tuple]:
 
 
 def scores_of(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the score of each sample set under each dropout.
+    """Return the score (S, C) of each sample set under each dropout; NaN where no image has one.
 
-    Parameters
-    ----------
-    sums, counts : ndarray of shape (S, M, C)
-        What each of M images adds to the numerator and to the denominator of the score.
-
-    Returns
-    -------
-    ndarray of shape (S, C)
-        NaN where no image of the sample set has a score.
+    `sums` and `counts` (S, M, C) are what each of M images adds to the numerator and to the
+    denominator of the score.
     """
     above, below = sums.sum(1), counts.sum(1)
     return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
@@ -190,26 +158,13 @@ def scores_of(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def r_squared(
     scores: np.ndarray, accuracy: np.ndarray, noise: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the coefficient of determination of a line fitted to mAP against each score.
+    """Return R² (C,) of a line fitted to mAP (S,) against each score (S, C), NaN where undefined.
 
     The line may rise or be level but not fall: boxes that stay put where the detector is wrong are
     no evidence of its being right. A sample set without a score counts as one whose mAP is not
-    explained at all, so that a dropout gains nothing by scoring few of them.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (S, C)
-        NaN where undefined.
-    accuracy : ndarray of shape (S,)
-        mAP of the sample sets.
-    noise : ndarray of shape (S, C), optional
-        Variance of the scores for want of images, which is taken out of their spread; see
-        `autoeval.research.dropout_search.trial`.
-
-    Returns
-    -------
-    ndarray of shape (C,)
-        At most 1; 0 where all scores are the same, and where they fall with mAP.
+    explained at all, so that a dropout gains nothing by scoring few of them. `noise` (S, C) is the
+    variance of the scores for want of images, which is taken out of their variance. R² is 0 where
+    all scores are the same, and where they fall with mAP.
 
     Examples
     --------
@@ -265,22 +220,13 @@ def _total(accuracy: np.ndarray) -> float:
 def compare_with_leader(
     sums: np.ndarray, counts: np.ndarray, accuracy: np.ndarray, seen: np.ndarray, size: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate R² over all images, and how well the gap to the best dropout is known.
+    """Estimate R² (C,) over all images, and how well the gap to the best dropout is known.
 
-    Parameters
-    ----------
-    sums, counts : ndarray of shape (S, M, C)
-        See `scores_of`; 0 for images not seen.
-    seen, size : ndarray of shape (S,), int
-        Images seen of each sample set, at least two or all, and images that it has.
-
-    Returns
-    -------
-    r2 : ndarray of shape (C,)
-        The spread of the scores is freed from what it owes to the images being few, which would
-        hold R² of noisier dropouts down. Exact once all images are seen.
-    errors : ndarray of shape (C,)
-        Standard error of the gap between each R² and the largest (delta method); 0 for that one.
+    `sums` and `counts` (S, M, C) are as in `scores_of`, 0 for images not seen; `seen` (S,) are the
+    images seen of each sample set, at least two or all, `size` (S,) those that it has. The variance
+    of the scores is freed from what it owes to the images being few, which would hold R² of noisier
+    dropouts down; exact once all images are seen. The errors (C,) are standard errors of the gap
+    between each R² and the largest (delta method).
     """
     scores = scores_of(sums, counts)
     deviations = _deviations(sums, counts, scores)

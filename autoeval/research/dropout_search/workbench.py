@@ -33,27 +33,11 @@ Row = dict[str, Any]
 class Workbench:
     """The sample sets of a search, and all that has been measured on them.
 
-    Parameters
-    ----------
-    sample_sets : sequence of Job
-        One for each sample set; see `autoeval.estimation.meta_set.sample_set_jobs`.
-    specs : sequence of DropoutSpec
-        The C dropouts that may be asked for.
-    store : RowStore
-        Rows of each job, from which an interrupted search goes on.
-    score : str
-        A name in `autoeval.scores.box_stability.image_stabilities`.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (S,), int
-        Images of each sample set.
-    sums, counts : ndarray of shape (S, M, C)
-        What each image adds to the score's numerator and denominator; 0 where not measured.
-    accuracy : ndarray of shape (S,)
-        mAP, NaN until measured and where there is none.
-    warnings : dict of str to None
-        What was left out, in words.
+    There is one job for each sample set (see `sample_set_jobs`); `specs` are the C dropouts that
+    may be requested; from the store an interrupted search goes on; `score` is a name in
+    `image_stabilities`. `sizes` (S,) are the images of each sample set; `sums` and `counts` (S, M,
+    C) what each image adds to the score's numerator and denominator, 0 where not measured;
+    `accuracy` (S,) is NaN until measured and where there is none; `warnings` say what was left out.
     """
 
     def __init__(
@@ -85,14 +69,9 @@ class Workbench:
         return [self._column[spec] for spec in specs]
 
     def measure(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
-        """Make sure that the first images of each sample set are measured.
+        """Make sure that the first `stops` (S,) images of each sample set are measured.
 
         Raises `InputError` if fewer than three sample sets could be measured.
-
-        Parameters
-        ----------
-        stops : ndarray of shape (S,), int
-            How many of each.
         """
         jobs = {}
         for number, stop in enumerate(stops):

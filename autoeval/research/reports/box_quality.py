@@ -31,12 +31,8 @@ def box_level_report(observations: Observations, *, seed: int = 0) -> StudyRepor
     shown = shown[
         ["source", "measure", "boxes", R2, "spearman", "auroc", "boxes_over_half", "r2_over_half"]
     ]
-    names = {
-        "spearman": "ρ",
-        "auroc": "AUROC",
-        "boxes_over_half": "boxes over .5",
-        "r2_over_half": "R² over .5",
-    }
+    names = {"spearman": "ρ", "auroc": "AUROC"}
+    names |= {"boxes_over_half": "boxes over .5", "r2_over_half": "R² over .5"}
     pooled = result[result["source"] == "all"].set_index("measure")
     titles = {
         measure: f"R² {pooled.loc[measure, 'r2']:.2f}, ρ {pooled.loc[measure, 'spearman']:.2f}, "
@@ -92,15 +88,10 @@ FLOOR, HIT = 0.5, 0.5
 def box_table(observations: Observations) -> pd.DataFrame:
     """Measure every clean box.
 
-    Raises `InputError` if the passes have no repeats, or no image has a box.
-
-    Returns
-    -------
-    DataFrame
-        One row a clean box: ``source``, ``image_id``, ``confidence``, ``stability`` (see
-        `stability_of_boxes`), ``iou`` (with the true box of its category that it overlaps most; 0
-        where it overlaps none). Boxes of which half lies in a crowd are left out, as their truth
-        is not known.
+    There is one row a clean box: ``source``, ``image_id``, ``confidence``, ``stability`` (see
+    `stability_of_boxes`), ``iou`` (with the true box of its category that it overlaps most; 0 where
+    it overlaps none). Boxes of which half lies in a crowd are left out, as their truth is not
+    known. Raises `InputError` if the passes have no repeats, or no image has a box.
     """
     parts, score_thr = [], observations.stability.score_thr
     for observed in observations.sets:
@@ -127,14 +118,9 @@ def box_table(observations: Observations) -> pd.DataFrame:
 
 
 def stability_of_boxes(evidence: Evidence, score_thr: float = 0.05) -> np.ndarray:
-    """Mean over repeats of the IoU of each clean box with its partner, 0 for a lost box.
+    """Mean over repeats of the IoU of each clean box with its partner, 0 for a lost box; (N,).
 
     Partners are those of box stability with IoU: the matching whose sum of overlaps is the largest.
-
-    Returns
-    -------
-    ndarray of shape (N,)
-        One value a clean box, in [0, 1].
 
     Examples
     --------
@@ -159,16 +145,11 @@ def box_level_correlation(
 ) -> pd.DataFrame:
     """Correlate confidence and stability of boxes with their overlap with the truth.
 
-    Source: Yang et al. 2024, appendix B, figure 8, which counts boxes whose confidence, or whose
-    stability, is above .5.
-
-    Returns
-    -------
-    DataFrame
-        One row a source, and one for ``all``, for each measure: ``boxes``, ``r2``, ``lower``,
-        ``upper`` (for ``all``), ``spearman``, ``auroc`` (of separating boxes with IoU over .5 from
-        others), and over the boxes whose measure is above .5 ``boxes_over_half`` and
-        ``r2_over_half``.
+    The table has one row a source, and one for ``all``, for each measure: ``boxes``, ``r2``,
+    ``lower``, ``upper`` (for ``all``), ``spearman``, ``auroc`` (of separating boxes with IoU over
+    .5 from others), and over the boxes whose measure is above .5 ``boxes_over_half`` and
+    ``r2_over_half``. Source: Yang et al. 2024, appendix B, figure 8, which counts boxes whose
+    confidence, or whose stability, is above .5.
     """
     groups = [("all", boxes), *boxes.groupby("source", sort=False)]
     return pd.DataFrame(

@@ -46,18 +46,9 @@ def compare_report(
 ) -> StudyReport:
     """Compare detectors at sites whose labels are known.
 
-    Raises `InputError` as `check_fits`; if they are of a target at a threshold, or no site has a
-    labelled category.
-
-    Parameters
-    ----------
-    fits : mapping of str to AccuracyEstimator
-        By detector.
-    sites : mapping of str to list of TrainingSet
-        What each finds at the same sites, in the same order.
-    draws : int
-        Of labelled images, for each number of them.
-    seed : int
+    `sites` is what each detector finds at the same sites, in the same order; `draws` are of
+    labelled images, for each number of them. Raises `InputError` as `check_fits`; if they are of a
+    target at a threshold, or no site has a labelled category.
     """
     check_fits(fits)
     if OperatingPoint.of(next(iter(fits.values())).target):
@@ -135,23 +126,11 @@ AGREEMENT = "agreement"
 class ComparedPair:
     """Two detectors on one category of one site.
 
-    Parameters
-    ----------
-    truth : float
-        Average precision of A less that of B.
-    free : ValueWithError
-        Label-free.
-    carried : ValueWithError
-        The difference on the labelled set, carried over.
-    agreement : ValueWithError
-        A's average precision with B's likely boxes as labels, less the reverse; not known by
-        default.
-    rankings : tuple of RankedDetections, optional
-        Of both detectors on the N images, with labels.
-    predicted : ndarray of shape (N,), optional
-        Predicted influence of each image on the difference.
-    residual : VariancePrior, optional
-        Of the variance that this leaves, of one image.
+    `truth` is average precision of A less that of B; `free` the label-free difference, `carried`
+    that on the labelled set, carried over; `agreement` is A's average precision with B's likely
+    boxes as labels, less the reverse. `rankings` are of both detectors on the N labelled images,
+    `predicted` (N,) is the predicted influence of each on the difference, and `residual` the
+    variance that this leaves, of one image.
     """
 
     a: str
@@ -172,12 +151,9 @@ def backtest(
 ) -> pd.DataFrame:
     """Estimate every difference with k labelled images, drawn repeatedly.
 
-    Returns
-    -------
-    DataFrame
-        One row a pair, k, method and draw: ``truth``, ``value``, ``error`` (absolute), ``p``
-        (probability that A is better), ``covered`` (by the 90 % interval; NaN without one) and
-        ``half_width``.
+    The table has one row a pair, k, method and draw: ``truth``, ``value``, ``error`` (absolute),
+    ``p`` (probability that A is better), ``covered`` (by the 90 % interval; NaN without one) and
+    ``half_width``.
     """
     rows: list[dict] = []
     measured: Measured = {}
@@ -197,22 +173,16 @@ def backtest(
 def summary(found: pd.DataFrame) -> pd.DataFrame:
     """Average over pairs and draws, in points of 100 and percent.
 
-    Returns
-    -------
-    DataFrame
-        One row a k and method: ``MAE``, ``sign right`` among true differences over 1, 3 and 5
-        points, ``Brier`` score of the probability that A is better, ``coverage`` of the 90 %
-        intervals and their ``half-width``.
+    The table has one row a k and method: ``MAE``, ``sign right`` among true differences over 1, 3
+    and 5 points, ``Brier`` score of the probability that A is better, ``coverage`` of the 90 %
+    intervals and their ``half-width``.
     """
     rows = []
     for (k, method), own in found.groupby(["k", "method"], sort=False):
         truth = own["truth"]
         right = np.sign(own["value"]) == np.sign(truth)
-        row = {
-            "labels": k,
-            "method": method,
-            "pairs": own.groupby(["a", "b", "site", "category"]).ngroups,
-        }
+        n_pairs = own.groupby(["a", "b", "site", "category"]).ngroups
+        row = {"labels": k, "method": method, "pairs": n_pairs}
         row["MAE"] = 100 * own["error"].mean()
         for least in SIGNS:
             row[f"sign right over {100 * least:.0f}"] = 100 * right[truth.abs() > least].mean()

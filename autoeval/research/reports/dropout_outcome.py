@@ -36,13 +36,7 @@ clean": the same with a single clean pass for all of them. Weighted: by multiply
 
 @dataclass(frozen=True)
 class DropoutOutcome:
-    """The results of one run of ``search-dropout``.
-
-    Parameters
-    ----------
-    results : sequence of SearchResult
-        The first one's choice is written as the configuration.
-    """
+    """The results of one run of ``search-dropout``; the first's choice is the configuration."""
 
     detector: str
     task: str

@@ -94,10 +94,7 @@ def test_set_size_report(
     draws: int = 10,
     seed: int = 0,
 ) -> StudyReport:
-    """Estimate from fewer test images (Yang et al. 2024, figure 4 c).
-
-    The parameters are those of `sample_set_size_report`.
-    """
+    """Estimate from fewer test images (Yang et al. 2024, figure 4 c), with the same parameters."""
     settings = StudySettings(tuple(methods), target, seed=seed)
     return _size_report(
         "test_set_size",

@@ -95,23 +95,11 @@ def labels_from_files_report(
 ) -> StudyReport:
     """Evaluate estimates with a few labels where one labelled set is all that was fitted on.
 
-    Raises `InputError` if a labelled set is too small, or no site has images enough.
-
-    Parameters
-    ----------
-    labelled : sequence of TrainingSet
-        Each is fitted on alone, in turn.
-    sites : sequence of TrainingSet
-        Evaluated by each of them that is of another group; of a labelled set of one category only
-        that category.
-    name : str
-        Of the files of the report.
-    target : str
-        ``mAP``, or one at a threshold such as ``recall@0.3``.
-    sizes : sequence of int
-        Numbers of labels.
-    fewest, draws, seed
-        See `labels_report`.
+    Each labelled set is fitted on alone, in turn, and evaluates the sites of other groups; a set of
+    one category only that category. `name` is that of the files of the report, `target` ``mAP`` or
+    one at a threshold such as ``recall@0.3``, `sizes` are numbers of labels; the rest is as in
+    `labels_report`. Raises `InputError` if a labelled set is too small, or no site has images
+    enough.
     """
     labelled_sites = {of.name: site_of_set(of) for of in sites if len(of.boxes) >= fewest}
     evaluated: list[EvaluatedPair] = []

@@ -85,15 +85,7 @@ MIN_BOXES = 2
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One image with its stability.
-
-    Parameters
-    ----------
-    stability : float
-        Box stability of the image, mean over repeats.
-    mean_ap : float
-        mAP of the detector on this image alone; NaN without a true box.
-    """
+    """One image with its stability, mean over repeats, and the mAP of the detector on it alone."""
 
     source: str
     image: ObservedImage
@@ -108,27 +100,11 @@ def examples(
     per_source: int = 1,
     min_boxes: int = MIN_BOXES,
 ) -> tuple[list[Example], list[Example]]:
-    """Choose the least and the most stable images.
+    """Choose the least and the most stable images, `n_images` of either kind, extreme ones first.
 
-    Source: Yang et al. 2024, figures 1 and 5.
-
+    At most `per_source` of either kind come from one source, so that not all are of the same place;
+    one box says little, hence `min_boxes` clean ones. Source: Yang et al. 2024, figures 1 and 5.
     Raises `InputError` if no image has that many boxes.
-
-    Parameters
-    ----------
-    observations : Observations
-        With perturbed passes.
-    n_images : int
-        Of either kind.
-    per_source : int
-        At most so many of either kind from one source, so that not all are of the same place.
-    min_boxes : int
-        Only images with so many clean boxes: one box says little.
-
-    Returns
-    -------
-    unstable, stable : list of Example
-        The extreme ones first.
     """
     known, stability = [], replace(observations.stability, empty="skip")
     for observed in observations.sets:

@@ -96,19 +96,9 @@ def _figure(every: pd.DataFrame) -> Figure:
 class PlainRegression:
     """Estimates pairs as `BayesianRegression` does, by a scikit-learn regressor on scaled scores.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the regressor.
-    target, level, features
-        As in `BayesianRegression`.
-    **_
-        A prior, which these do not take.
-
-    Notes
-    -----
-    Intervals are normal, from the standard deviation that the regressor tells, or else that of what
-    it leaves of the pairs it was fitted on.
+    `make` makes the regressor; a prior, which these do not take, is passed over. Intervals are
+    normal, from the standard deviation that the regressor predicts, or else that of what it leaves
+    of the pairs it was fitted on.
     """
 
     def __init__(
@@ -180,11 +170,8 @@ def evaluate_all(
 ) -> pd.DataFrame:
     """Evaluate a regressor on every detector, in every way that its table allows.
 
-    Returns
-    -------
-    DataFrame
-        One row for each detector, way and category: ``loss`` (`weighted_interval_score`) and the
-        figures of `autoeval.research.studies.transfer.figures`.
+    There is one row for each detector, way and category: ``loss`` (`weighted_interval_score`) and
+    the figures of `autoeval.research.studies.transfer.figures`.
     """
     rows = []
     options: dict[str, Any] = {"features": FEATURES, "estimator": estimator}
@@ -224,11 +211,8 @@ def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:
     >>> weighted_interval_score(evaluated.assign(estimate=[.5, .65], constant=.5)).round(4)
     array([0.0067, 0.12  ])
     """
-    low, high, true = (
-        evaluated["lower"].fillna(0.0),
-        evaluated["upper"].fillna(1.0),
-        evaluated["true"],
-    )
+    low, high = evaluated["lower"].fillna(0.0), evaluated["upper"].fillna(1.0)
+    true = evaluated["true"]
     off = (evaluated["estimate"].fillna(evaluated["constant"]) - true).abs()
     outside = (low - true).clip(lower=0) + (true - high).clip(lower=0)
     interval = high - low + 2 / MISSED * outside

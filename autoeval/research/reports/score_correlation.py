@@ -45,18 +45,7 @@ def correlation_report(
 ) -> StudyReport:
     """Correlate scores with the accuracy (Yang et al. 2024, figures 2, 7, 9 and 10).
 
-    Parameters
-    ----------
-    scores : DataFrame
-        Score table.
-    target : str
-        Column of the accuracy.
-    features : sequence of str
-        Columns of the scores; all by default.
-    most : int
-        So many are drawn, the closest first.
-    seed : int
-        Of the bootstrap.
+    `features` are columns of the score table, all by default; the `most` closest are drawn.
     """
     accuracy = find_target(target)
     result = correlation(scores, features, target=target, seed=seed)
@@ -167,26 +156,13 @@ def compare_with_first(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Leave each source out, and compare the error of every method with that of the first.
 
-    Source: Yang et al. 2024, section 5.2 and figure 3 (c), which does not name its test.
-
-    Raises `InputError` if the first method has no result.
-
-    Parameters
-    ----------
-    table : DataFrame
-        See `autoeval.estimation.score_table`.
-    methods : sequence of str
-        Names that `make_method` takes, such as ``"bos"`` and ``"bos+es"``.
-
-    Returns
-    -------
-    DataFrame
-        One row a method: ``method``, ``error`` (mean over sources of the absolute error), ``std``
-        (mean over sources of its standard deviation over dropout repeats), ``difference`` to the
-        first method's error, ``p_runs`` and ``mark`` (paired t-test over repeats, the marks of
-        `_significance_mark`), and ``p_sources`` (`paired_p_value` over sources).
-    list of str
-        Why a method is not among them, and of how many sources one has no estimate.
+    `methods` are names that `make_method` takes, such as ``"bos"`` and ``"bos+es"``. The table has
+    one row a method: ``method``, ``error`` (mean over sources of the absolute error), ``std`` (mean
+    over sources of its standard deviation over dropout repeats), ``difference`` to the first
+    method's error, ``p_runs`` and ``mark`` (paired t-test over repeats, see `_significance_mark`),
+    and ``p_sources`` (`paired_p_value` over sources). The texts say why a method is not among them,
+    and of how many sources one has no estimate. Source: Yang et al. 2024, section 5.2 and figure 3
+    (c), which does not name its test. Raises `InputError` if the first method has no result.
     """
     first, *others = dict.fromkeys(methods)
     results = {first: leave_one_source_out(table, first, target=target)}

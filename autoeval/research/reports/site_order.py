@@ -139,15 +139,10 @@ def predicted_orders(
 ) -> pd.DataFrame:
     """Leave out groups at random and predict the order of their sites from the others.
 
-    Raises `InputError` if there are fewer than six groups.
-
-    Returns
-    -------
-    DataFrame
-        One row a statement: ``question`` (``"pair"``: is a place worse than another one of another
-        group; ``"related pair"``: of the same group; ``"worst"``: is it among the k worst),
-        ``of`` (the place, or the two places), ``draw``, ``probability``, ``true`` (bool), and of
-        pairs ``gap``, the true difference.
+    The table has one row a statement: ``question`` (``"pair"``: is a site worse than another one of
+    another group; ``"related pair"``: of the same group; ``"worst"``: is it among the k worst),
+    ``of`` (the site, or the two sites), ``draw``, ``probability``, ``true`` (bool), and of pairs
+    ``gap``, the true difference. Raises `InputError` if there are fewer than six groups.
     """
     rows = pair_rows(table)
     rows = rows[np.isfinite(rows[target])].reset_index(drop=True)
@@ -171,21 +166,11 @@ def predicted_orders(
 
 
 def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
-    """Compare probabilities with observed frequencies, in bins.
+    """Compare probabilities of `predicted_orders` with observed frequencies, in bins of `edges`.
 
-    Parameters
-    ----------
-    predicted : DataFrame
-        From `predicted_orders`.
-    edges : ndarray of shape (B + 1,)
-        Of the bins of probabilities.
-
-    Returns
-    -------
-    DataFrame
-        One row a question and bin: ``n``, ``distinct`` (places or pairs of places that these are
-        of), ``predicted`` (mean probability), ``true`` (share), and ``lower`` and ``upper``,
-        the 5th and 95th percentile of that share over draws of groups.
+    There is one row a question and bin: ``n``, ``distinct`` (sites or pairs of sites that these are
+    of), ``predicted`` (mean probability), ``true`` (share), and ``lower`` and ``upper``, the 5th
+    and 95th percentile of that share over draws of groups.
     """
     bins = np.clip(
         np.searchsorted(edges, predicted["probability"], side="right") - 1, 0, len(edges) - 2
@@ -212,12 +197,9 @@ def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFr
 def related_pairs(predicted: pd.DataFrame) -> pd.DataFrame:
     """Average the predictions for each two sites of one group over the draws that leave them out.
 
-    Returns
-    -------
-    DataFrame
-        One row a pair: ``of`` (the site that is predicted to be worse first), ``draws``,
-        ``predicted`` (mean probability, one half at least) and ``apart`` (how much worse it really
-        is, in units of the accuracy; negative where the order is wrong).
+    There is one row a pair: ``of`` (the site that is predicted to be worse first), ``draws``,
+    ``predicted`` (mean probability, one half at least) and ``apart`` (how much worse it really is,
+    in units of the accuracy; negative where the order is wrong).
     """
     rows = []
     related = predicted[predicted["question"] == "related pair"]
@@ -238,13 +220,10 @@ def related_pairs(predicted: pd.DataFrame) -> pd.DataFrame:
 def skill(predicted: pd.DataFrame) -> pd.DataFrame:
     """Summarise each question.
 
-    Returns
-    -------
-    DataFrame
-        ``question``, ``n``, ``distinct`` (see `reliability`), ``right`` (share of pairs, or of
-        places, on the right side of one half), ``brier`` (mean squared error of the probability;
-        Brier 1950), ``brier_none`` (that of the share alone, which knows no scores),
-        ``calibration`` (mean absolute distance of predicted and true over bins, weighted).
+    The table has ``question``, ``n``, ``distinct`` (see `reliability`), ``right`` (share of pairs,
+    or of sites, on the right side of one half), ``brier`` (mean squared error of the probability;
+    Brier 1950), ``brier_none`` (that of the share alone, which knows no scores), ``calibration``
+    (mean absolute distance of predicted and true over bins, weighted).
     """
     rows = []
     for question, own in predicted.groupby("question"):

@@ -41,20 +41,11 @@ def transfer_report(
 ) -> StudyReport:
     """Fit on some pairs and evaluate others, in every way that the table allows.
 
-    Raises `InputError` if there are fewer than three groups of sites.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Pair table of sites and of labelled sets; see `autoeval.estimation.pair_table`.
-    labelled : str, optional
-        The labelled set to go with the sites; the first by default.
-    without : sequence of str
-        Its categories that are left out once, such as those that the sites are evaluated for.
-    sizes : sequence of int
-        Numbers of groups to fit on.
-    draws, seed : int
-        How often groups are drawn, and from which seed.
+    `scores` is a pair table of sites and of labelled sets (see `autoeval.estimation.pair_table`);
+    `labelled` the set to go with the sites, by default the first; `without` are its categories that
+    are left out once, such as those that the sites are evaluated for; `sizes` are numbers of groups
+    to fit on, drawn `draws` times. Raises `InputError` if there are fewer than three groups of
+    sites.
     """
     sites, sets = transfer.sites_of(scores), transfer.labelled_of(scores)
     if sites["family"].nunique() < 3:

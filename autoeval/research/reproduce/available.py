@@ -21,13 +21,7 @@ from autoeval.runtime.progress import duration
 
 @dataclass(frozen=True)
 class AvailableData(Section):
-    """The sources of a task.
-
-    Parameters
-    ----------
-    downloads : mapping of str to str
-        Where people get each source.
-    """
+    """The sources of a task, and where people get each."""
 
     task: Task
     sources: Sequence[Examined]
@@ -97,26 +91,15 @@ def _thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
     if most is None or n <= most:
         return seed_set
     kept = np.linspace(0, n - 1, most).round().astype(int)
-    note = f"{most} of {n} images, at equal distances"
-    return replace(
-        seed_set,
-        images=tuple(seed_set.images[k] for k in kept),
-        problems=(*seed_set.problems, note),
-    )
+    problems = (*seed_set.problems, f"{most} of {n} images, at equal distances")
+    return replace(seed_set, images=tuple(seed_set.images[k] for k in kept), problems=problems)
 
 
 @dataclass(frozen=True)
 class Cost(Section):
-    """Images to observe, passes of the detector, and hours.
+    """Images to observe, perturbed passes of each, and images a second as measured, for each run.
 
-    Parameters
-    ----------
-    n_images : mapping of str to int
-        Images to observe for each run, a detector on a task.
-    repeats : mapping of str to int
-        Perturbed passes an image of each run.
-    rates : mapping of str to float
-        Images a second of each run, as measured on a few of its images; NaN where they were not.
+    A run is a detector on a task; its rate is NaN where it was not measured.
     """
 
     n_images: Mapping[str, int]

@@ -40,16 +40,10 @@ Curve = tuple[str, str]
 
 @dataclass(frozen=True)
 class OwnFigure(Section):
-    """A printed figure, and the studies of our own that draw the same.
+    """A printed figure, and the studies of our own, by detector and target, that draw the same.
 
-    Parameters
-    ----------
-    reports : mapping of (str, str) to StudyReport
-        By detector and target; those that could be made.
-    marks : str
-        In what our side differs from print.
-    instead : str
-        Detector that stands in for those in print.
+    `marks` say in what our side differs from print; `instead` is the detector that stands in for
+    those in print.
     """
 
     printed: PrintedFigure

@@ -17,18 +17,9 @@ WITH_SAMPLES = ("sample_set_size", "test_set_size")
 class Column:
     """One column of a printed table.
 
-    Parameters
-    ----------
-    source : str
-        Source held out; empty for the average over all.
-    category : str
-        Where there are several.
-    target : str
-        What is estimated.
-    detector : str
-        Alias of the detector, where the columns of a table differ in it.
-    true : float, optional
-        Printed mAP of the detector there, in points.
+    `source` is the one held out, empty for the average over all; `category` is named where there
+    are several, the alias of the `detector` where the columns of a table differ in it; `true` is
+    the printed mAP of the detector there, in points.
     """
 
     label: str
@@ -41,20 +32,11 @@ class Column:
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A printed table of errors.
+    """A printed table of errors, one a column for each method, in points.
 
-    Parameters
-    ----------
-    task : str
-        Name of its task file in ``configs/tasks``.
-    errors : mapping of str to sequence of float
-        For each method one error a column, in points.
-    deviations : mapping of str to sequence of float
-        For each method printed with a ± that number a column, in points.
-    detector : str
-        Alias of the detector of columns that name none.
-    true_decimals : int
-        Digits of the printed mAP; errors have two.
+    `task` names a file in ``configs/tasks``; `deviations` are the numbers behind a ±; `detector` is
+    the alias of that of columns that name none; `true_decimals` are the digits of the printed mAP,
+    errors have two.
     """
 
     name: str
@@ -74,23 +56,14 @@ class PrintedTable:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints.
-
-    Parameters
-    ----------
-    downloads : mapping of str to str
-        Where people get each source.
-    """
+    """What a paper prints, and where people get each source."""
 
     tables: tuple[PrintedTable, ...]
     downloads: Mapping[str, str]
 
 
 def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
-    """Read what a paper prints.
-
-    Raises `InputError` if there is no such table.
-    """
+    """Read what a paper prints, or raise `InputError` if there is no such table."""
     tables, downloads = read_paper(paper, names)
     return Printed(tuple(_table(name, entry) for name, entry in tables.items()), downloads)
 
@@ -104,16 +77,8 @@ def _table(name: str, entry: Mapping[str, Any]) -> PrintedTable:
 class StatedNumber:
     """One number that the paper states about a figure.
 
-    Parameters
-    ----------
-    row : mapping
-        Values by column that tell the row of our own study.
-    value : str
-        Column that holds the number.
-    detector : str
-        Alias; that of the figure by default.
-    scale : float
-        To turn ours into what is printed.
+    `row` has values by column that select the row of our own study, `value` is the column that
+    holds the number, and `scale` turns ours into what is printed.
     """
 
     what: str
@@ -129,21 +94,11 @@ class StatedNumber:
 class PrintedFigure:
     """A printed figure.
 
-    Parameters
-    ----------
-    study : str
-        Which of our studies draws it: one of `OF_SCORES`, of `WITH_SAMPLES`, or ``"box_level"``.
-    task : str
-        Name of its task file in ``configs/tasks``.
-    words : str
-        What the paper says of it.
-    detectors : sequence of str
-        Aliases.
-    targets : sequence of str
-        Columns of the accuracy.
-    scores : sequence of str
-        Those that a correlation is drawn of, a thresholded one at its best threshold; of a fusion
-        the methods, each compared with the first.
+    `study` is the one of ours that draws it: one of `OF_SCORES`, of `WITH_SAMPLES`, or
+    ``"box_level"``. `task` names a file in ``configs/tasks``; `words` is what the paper says of the
+    figure; `detectors` are aliases, `targets` columns of the accuracy. `scores` are those that a
+    correlation is drawn of, a thresholded one at its best threshold; of a fusion the methods, each
+    compared with the first.
     """
 
     name: str

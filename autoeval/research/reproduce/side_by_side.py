@@ -22,18 +22,10 @@ TRUE = "mAP"
 
 @dataclass(frozen=True)
 class SideBySide:
-    """A printed table, and what our own score tables say.
+    """A printed table, and what our own score tables, by the alias of the detector, say.
 
-    Parameters
-    ----------
-    tables : mapping of str to DataFrame
-        Score table of each detector that was run, by the alias in `printed`.
-    n_sources : int
-        Sources that the table has in print.
-    instead : str
-        Detector that stands in for those in print.
-    differs : str
-        In what else ours is not what was printed.
+    `n_sources` is the number of sources that it has in print; `instead` the detector that stands in
+    for those in print; `differs` says in what else ours is not what was printed.
     """
 
     printed: PrintedTable

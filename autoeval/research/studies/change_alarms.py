@@ -37,18 +37,11 @@ RESAMPLES = 100
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Numbers of untouched images of a site and category, and of images that follow.
+    """Numbers (n_images, len(NUMBERS)) of untouched images of a site and category, and of others.
 
-    Parameters
-    ----------
-    key : dict
-        ``site``, ``family``, ``category``, ``kind``, ``severity``.
-    level : float
-        Estimated mAP of the site.
-    true : float
-        Change of mAP from the one to the other.
-    untouched, changed : ndarray of shape (n_images, len(NUMBERS))
-        In the order of the files; none of the changed ones is among the untouched.
+    Both are in the order of the files, and none of the changed ones is among the untouched. `key`
+    has ``site``, ``family``, ``category``, ``kind``, ``severity``; `level` is the estimated mAP of
+    the site, `true` the change of mAP from the one to the other.
     """
 
     key: dict[str, object]
@@ -87,10 +80,7 @@ def other_conditions(
 class LeftOutModels:
     """Change models that have seen neither a group nor a kind of change.
 
-    Parameters
-    ----------
-    widening : mapping of str to float
-        Factor of the intervals at each group, from the errors of the others; 1 by default.
+    `widening` is the factor of the intervals at each group, from the errors of the others.
     """
 
     def __init__(
@@ -130,12 +120,9 @@ def alarms(
 ) -> Iterator[dict[str, object]]:
     """Yield the result of each monitor on a stretch, in several random orders of its images.
 
-    Yields
-    ------
-    dict
-        The stretch's key, ``true``, ``worse`` (whether the change estimated from all its images
-        is known to be a fall), ``order``, ``monitor``, ``alarm`` (raised after the onset),
-        ``early`` (raised before it), ``delay`` (images from the onset to the alarm; NaN without).
+    Beside the stretch's key there are ``true``, ``worse`` (whether the change estimated from all
+    its images is known to be a fall), ``order``, ``monitor``, ``alarm`` (raised after the onset),
+    ``early`` (raised before it), ``delay`` (images from the onset to the alarm; NaN without).
     """
     n = len(stretch.untouched)
     n_baseline, worse = n - int(LEAD * n), estimated_change(stretch, model)["upper"] < 0
@@ -162,10 +149,7 @@ def alarms(
 def false_alarms(
     numbers: np.ndarray, model: ChangeModel, permutations: Sequence[np.ndarray], *, alpha: float
 ) -> dict[str, float]:
-    """Return the share of orders of untouched images in which each monitor raises an alarm.
-
-    The first half of the images is the baseline.
-    """
+    """Return the share of orders of untouched images that alarm; the first half is baseline."""
     raised = dict.fromkeys(MONITORS, 0)
     for order, permutation in enumerate(permutations):
         series, half = numbers[permutation], len(numbers) // 2
@@ -198,13 +182,10 @@ def estimated_change(stretch: Stretch, model: ChangeModel, *, seed: int = 0) -> 
 def power_table(rows: pd.DataFrame, group: str) -> pd.DataFrame:
     """Sum up `alarms` by a column and by the true fall of mAP.
 
-    Returns
-    -------
-    DataFrame
-        One row for each value of the column, fall (lower bounds of `FALLS`) and monitor:
-        ``streams``, ``power`` (share with an alarm after the onset, of those without one before),
-        ``worse`` (share of these alarms whose estimated change is known to be a fall), ``delay``
-        (median, of those with an alarm), ``early`` (share with an alarm before it).
+    There is one row for each value of the column, fall (lower bounds of `FALLS`) and monitor:
+    ``streams``, ``power`` (share with an alarm after the onset, of those without one before),
+    ``worse`` (share of these alarms whose estimated change is known to be a fall), ``delay``
+    (median, of those with an alarm), ``early`` (share with an alarm before it).
     """
     falls = rows.assign(fall=[_fall(true) for true in rows["true"]])
     parts = []

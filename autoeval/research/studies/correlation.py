@@ -30,31 +30,12 @@ def correlation(
 ) -> pd.DataFrame:
     """Correlate scores with the accuracy over all sample sets.
 
-    Source: Yang et al. 2024, section 5.4, figures 2, 7, 9 and 10. Scores are averaged over dropout
-    repeats. A thresholded score stands with the threshold that correlates best here, which
-    flatters it.
-
-    Raises `InputError` if a column is missing, a feature that was asked for is constant, or all
-    are.
-
-    Parameters
-    ----------
-    table : DataFrame
-        See `autoeval.estimation.score_table`.
-    features : sequence of str
-        Columns; by default every score of the table, at its best threshold.
-    target : str
-        Column of the accuracy.
-    level : float
-        Nominal coverage of the intervals, which resample sources.
-    seed : int
-        Of the resampling.
-
-    Returns
-    -------
-    DataFrame
-        One row a feature, the best first: ``feature``, ``sample_sets`` (with a value), ``r2``,
-        ``lower``, ``upper``, ``spearman``, ``r2_within`` (see `SquaredCorrelation.within`).
+    Scores are averaged over dropout repeats. `features` are columns; by default every score of the
+    table, at the threshold that correlates best here, which flatters it. There is one row a
+    feature, the best first: ``feature``, ``sample_sets`` (with a value), ``r2``, ``lower``,
+    ``upper``, ``spearman``, ``r2_within`` (see `SquaredCorrelation.within`); intervals of coverage
+    `level` resample sources. Source: Yang et al. 2024, section 5.4, figures 2, 7, 9 and 10. Raises
+    `InputError` if a column is missing, a feature that was requested is constant, or all are.
     """
     names = list(features) or feature_columns(table)
     points = labelled_sample_sets(table, names, target)
@@ -110,28 +91,11 @@ def thresholds(
 ) -> pd.DataFrame:
     """Correlate each thresholded score with the accuracy at each of its thresholds.
 
-    Source: Yang et al. 2024, appendix A.4, figure 6.
-
-    Raises `InputError` if the table has no thresholded score, or not one that was asked for.
-
-    Parameters
-    ----------
-    table : DataFrame
-        See `autoeval.estimation.score_table`.
-    families : sequence of str
-        Names before the ``@``, such as ``ps``; all there are by default.
-    target : str
-        Column of the accuracy.
-    level : float
-        Nominal coverage of the intervals, which resample sources.
-    seed : int
-        Of the resampling.
-
-    Returns
-    -------
-    DataFrame
-        One row a feature: ``score``, ``threshold``, and the columns of `correlation`. Where few
-        ``sample_sets`` have a value, R² is over those alone.
+    `families` are names before the ``@``, such as ``ps``; all there are by default. There is one
+    row a feature: ``score``, ``threshold``, and the columns of `correlation`. Where few
+    ``sample_sets`` have a value, R² is over those alone. Source: Yang et al. 2024, appendix A.4,
+    figure 6. Raises `InputError` if the table has no thresholded score, or not one that was
+    requested.
     """
     parted = {name: found for name in feature_columns(table) if (found := split_threshold(name))}
     known = list(dict.fromkeys(family for family, _ in parted.values()))
@@ -152,20 +116,10 @@ def thresholds(
 
 
 def best_thresholds(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each score the threshold that correlates best, and the paper's.
+    """Return for each score of `thresholds` the one that correlates best, and the paper's.
 
     A threshold over which some sample sets have no box is out of the running, see `MIN_KNOWN`.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As returned by `thresholds`.
-
-    Returns
-    -------
-    DataFrame
-        One row a score: ``score``, ``best``, ``r2``, ``lower``, ``upper``, ``spearman``,
-        ``sample_sets``, ``paper``, ``r2_paper`` (NaN where the paper has none).
+    ``paper`` and ``r2_paper`` are NaN where the paper has none.
     """
     rows = []
     for score, curve in table.groupby("score", sort=False):

@@ -22,16 +22,8 @@ from autoeval.targets import find_target
 class StudySettings:
     """What is estimated, by which methods, and how errors are summed up.
 
-    Parameters
-    ----------
-    methods : sequence of str
-        Names in `autoeval.estimation.methods.methods`.
-    target : str
-        Column of the accuracy.
-    level : float
-        Nominal coverage of the intervals, which resample sources.
-    seed : int
-        Of every draw.
+    Methods are names in `autoeval.estimation.methods.methods`; intervals, of nominal coverage
+    `level`, resample sources.
     """
 
     methods: Sequence[str] = ("bos", "bos_strict", "ac", "constant")
@@ -57,19 +49,11 @@ class StudySettings:
         return Rows.of(table, (*sorted(names), self.target))
 
     def summarise(self, errors: np.ndarray) -> dict[str, float]:
-        """Sum up absolute errors of draws and sources.
+        """Sum up absolute errors (n_draws, n_sources), NaN where there was no estimate.
 
-        Parameters
-        ----------
-        errors : ndarray of shape (n_draws, n_sources)
-            NaN where there was no estimate.
-
-        Returns
-        -------
-        dict
-            ``error`` (mean over sources), ``std`` (of that mean over draws), ``lower``, ``upper``,
-            ``sources`` (with an estimate), ``no_estimate`` (share of the estimates that could not
-            be made for want of a score).
+        ``error`` is the mean over sources, ``std`` that of this mean over draws, with ``lower`` and
+        ``upper``; ``sources`` have an estimate; ``no_estimate`` is the share of the estimates that
+        could not be made for want of a score.
         """
         missing = np.isnan(errors)
         of_sources = errors[:, ~missing.all(axis=0)]
@@ -97,25 +81,11 @@ _STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
 
 
 def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str) -> np.ndarray:
-    """Estimate each row by the regressor of its repeat, fitted without its source.
+    """Estimate each row (N,) by the regressor of its repeat, fitted without its source.
 
-    Raises `InputError` if `evaluated` has repeats that `training` lacks.
-
-    Parameters
-    ----------
-    training : Rows
-        What is fitted on, but for the rows of the source to estimate.
-    evaluated : Rows
-        What is estimated; may be, but need not be, rows of the same table.
-    method : str
-        Name in `autoeval.estimation.methods.methods`.
-    target : str
-        Column of the accuracy.
-
-    Returns
-    -------
-    ndarray of shape (len(evaluated),)
-        Clipped to what is possible; NaN where a score is missing.
+    The rows to estimate may be, but need not be, of the same table. Values are clipped to what is
+    possible, NaN where a score is missing. Raises `InputError` if `evaluated` has repeats that
+    `training` lacks.
     """
     known = np.unique(training["repeat"]).tolist()
     unknown = np.setdiff1d(evaluated["repeat"], known).tolist()
@@ -146,23 +116,13 @@ def held_out_under_corruption(
 ) -> pd.DataFrame:
     """Estimate every corrupted sample set by a regressor that never saw its source.
 
-    Raises `InputError` if no sample set is of one corruption, a column is missing, there are fewer
-    than three sources, or `fitted_on` lacks the repeats of `table`.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Score table of a meta-set of corruptions, such as `configs/metasets/corruptions.py` makes:
-        one corruption for each sample set.
-    fitted_on : DataFrame, optional
-        Score table of another meta-set of the same sources to fit on, for example the mild one; by
-        default `table` itself. Scores that `table` lacks are not fitted on.
-
-    Returns
-    -------
-    DataFrame
-        One row a sample set, repeat and method: ``source``, ``sample_set``, ``corruption`` and
-        ``severity`` (`CLEAN` and 0 for a source's own images), ``method``, ``true``, ``estimate``.
+    The score table is of a meta-set with one corruption for each sample set, such as
+    `configs/metasets/corruptions.py` makes. `fitted_on` is that of another meta-set of the same
+    sources, for example the mild one, by default `table` itself; scores that `table` lacks are not
+    fitted on. There is one row a sample set, repeat and method: ``source``, ``sample_set``,
+    ``corruption`` and ``severity`` (`CLEAN` and 0 for a source's own images), ``method``, ``true``,
+    ``estimate``. Raises `InputError` if no sample set is of one corruption, a column is missing,
+    there are fewer than three sources, or `fitted_on` lacks the repeats of `table`.
     """
     steps = _corruptions(table)
     table = table[steps["severity"].notna()]
@@ -188,20 +148,13 @@ def held_out_under_corruption(
 def error_by(
     held_out: pd.DataFrame, column: str = "severity", settings: StudySettings = PLAIN
 ) -> pd.DataFrame:
-    """Average the errors of `held_out_under_corruption`, sources weighing the same.
+    """Average the errors of `held_out_under_corruption`, sources having equal weight.
 
-    Parameters
-    ----------
-    column : {"severity", "corruption"}
-        What to set apart.
-
-    Returns
-    -------
-    DataFrame
-        One row a value of `column` and method: ``sample_sets``, ``true`` and ``estimate`` (means),
-        ``error`` (mean absolute error), ``lower``, ``upper``, ``bias`` (mean of estimate less
-        true), ``sources`` (with an estimate), ``no_estimate`` (share of the sample sets that a
-        method could not estimate for want of a box, which no mean holds).
+    There is one row a value of `column` (``severity`` or ``corruption``) and method:
+    ``sample_sets``, ``true`` and ``estimate`` (means), ``error`` (mean absolute error), ``lower``,
+    ``upper``, ``bias`` (mean of estimate less true), ``sources`` (with an estimate),
+    ``no_estimate`` (share of the sample sets that a method could not estimate for want of a box,
+    which no mean holds).
     """
     names = sources(held_out)
     records = []

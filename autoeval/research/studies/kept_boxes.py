@@ -74,18 +74,8 @@ def observe_task(
 ) -> Observations:
     """Run a detector over the own images of every source of its task, and over sample sets of them.
 
-    Parameters
-    ----------
-    observer : Observer
-        The seed of its settings also draws the images.
-    folder : Path
-        Of the rows; what it holds is not done again.
-    meta_set : MetaSetConfig, optional
-        What sample sets there are; none by default.
-    own_images : int
-        Of each source, at most.
-    seed_sets : sequence of SeedSet
-        Sources; by default all of the task.
+    The seed of the observer's settings also draws the images, at most `own_images` of each source;
+    what `folder` holds is not done again. There are no sample sets without a `meta_set`.
     """
     seed_sets = seed_sets or observer.task.load_seed_sets()
     recipes: list[Recipe] = []
@@ -100,12 +90,9 @@ def observe_task(
 def rows_of(image: ObservedImage) -> list[dict[str, Any]]:
     """Turn an image into rows: itself, its true boxes, its clean and its perturbed boxes.
 
-    Returns
-    -------
-    list of dict
-        ``image_id``, ``what`` (`IMAGE`, `TRUE`, `CLEAN` or `PERTURBED`), ``repeat`` (0 where there
-        is none), ``x1``, ``y1``, ``x2``, ``y2`` (pixels; of the whole image for `IMAGE`),
-        ``score`` (1 where there is none), ``label``, ``iscrowd``.
+    Each has ``image_id``, ``what`` (`IMAGE`, `TRUE`, `CLEAN` or `PERTURBED`), ``repeat`` (0 where
+    there is none), ``x1``, ``y1``, ``x2``, ``y2`` (pixels; of the whole image for `IMAGE`),
+    ``score`` (1 where there is none), ``label``, ``iscrowd``.
     """
     evidence = image.evidence
     height, width = evidence.image_size
@@ -166,15 +153,7 @@ def _detections(rows: pd.DataFrame) -> Detections:
 
 @dataclass(frozen=True, eq=False)
 class ObservedImage:
-    """What a pass left of one labelled image.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Clean and perturbed boxes.
-    boxes : ndarray of shape (M, 4), float64
-        True boxes as xyxy, pixels.
-    """
+    """What a pass left of one labelled image; true boxes (M, 4) are xyxy, pixels."""
 
     evidence: Evidence
     boxes: np.ndarray
@@ -184,13 +163,7 @@ class ObservedImage:
 
 @dataclass(frozen=True, eq=False)
 class ObservedSet:
-    """The images of one sample set.
-
-    Parameters
-    ----------
-    source, sample_set, kind : str
-        As in the score table.
-    """
+    """The images of one sample set, called as in the score table."""
 
     source: str
     sample_set: str
@@ -202,14 +175,8 @@ class ObservedSet:
 class Observations:
     """What a pass over a meta-set left behind.
 
-    Parameters
-    ----------
-    categories : tuple of str
-        Categories of the task, which labels index into.
-    stability : BoxStabilitySettings
-        How clean and perturbed boxes are to be compared.
-    warnings : tuple of str
-        What could not be observed, and why.
+    Labels index into the `categories` of the task; `stability` is how clean and perturbed boxes are
+    to be compared; `warnings` say what could not be observed, and why.
     """
 
     sets: tuple[ObservedSet, ...]
@@ -218,10 +185,7 @@ class Observations:
     warnings: tuple[str, ...] = ()
 
     def of_kind(self, kind: str) -> Observations:
-        """Keep the sets of a kind, `SEED` or `SAMPLE`.
-
-        Raises `InputError` if there are none.
-        """
+        """Keep the sets of a kind, `SEED` or `SAMPLE`, or raise `InputError` if there are none."""
         sets = tuple(observed for observed in self.sets if observed.kind == kind)
         if not sets:
             raise InputError(f"Expected observed images of kind '{kind}' but there are none.")

@@ -39,20 +39,9 @@ Priors = Mapping[tuple[str, str], ValueWithError]
 class EvaluatedPair:
     """One category of one site, with what was fitted elsewhere.
 
-    Parameters
-    ----------
-    fitted_on : str
-        The labelled set, or ``other families``.
-    ranking : RankedDetections
-        With its labels.
-    predicted : ndarray of shape (N,)
-        Predicted influence of each image.
-    mixing : MixingWeights
-        How `predicted` was made.
-    prior : ValueWithError
-        The label-free estimate with its error.
-    target : str
-        What is estimated, such as ``mAP`` or ``recall@0.3``.
+    `fitted_on` is the labelled set, or ``other groups``; `predicted` (N,) the predicted influence
+    of each image, made by `mixing`; `prior` the label-free estimate with its error; `target` such
+    as ``mAP`` or ``recall@0.3``.
     """
 
     name: str
@@ -143,13 +132,10 @@ def backtest(
 ) -> pd.DataFrame:
     """Draw labelled images repeatedly, by a plan and simply, and evaluate every estimator.
 
-    Returns
-    -------
-    DataFrame
-        One row a site, size and estimator (``sample``: from a simple random draw alone;
-        ``sample, drawn by plan``; ``difference``; ``combined``): ``error`` (mean absolute),
-        ``rmse``, ``bias``, ``coverage`` and ``half_width`` of nominal 90 % intervals, ``dropped``
-        (share of draws in which the prior was).
+    There is one row a site, size and estimator (``sample``: from a simple random draw alone;
+    ``sample, drawn by plan``; ``difference``; ``combined``): ``error`` (mean absolute), ``rmse``,
+    ``bias``, ``coverage`` and ``half_width`` of nominal 90 % intervals, ``dropped`` (share of draws
+    in which the prior was).
     """
     rows: list[dict] = []
     for one in pairs:
@@ -164,12 +150,9 @@ def backtest(
 def stopping(pairs: Sequence[EvaluatedPair], *, draws: int = 200, seed: int = 0) -> pd.DataFrame:
     """Label in batches until the combined interval is narrow enough.
 
-    Returns
-    -------
-    DataFrame
-        One row a site and wanted half-width: ``labels`` (mean number), ``coverage`` of the
-        interval as it is at the stop, and ``corrected`` (the stop by and the coverage of the
-        interval made wider; see `autoeval.labels.sample_size`) with ``labels_corrected``.
+    There is one row a site and wanted half-width: ``labels`` (mean number), ``coverage`` of the
+    interval as it is at the stop, and ``corrected`` (the stop by and the coverage of the interval
+    made wider; see `autoeval.labels.sample_size`) with ``labels_corrected``.
     """
     rows = []
     for one in pairs:
@@ -194,11 +177,7 @@ def stopping(pairs: Sequence[EvaluatedPair], *, draws: int = 200, seed: int = 0)
 def correlations(pairs: Sequence[EvaluatedPair]) -> pd.DataFrame:
     """Correlate the predicted influence at each site with the true one.
 
-    Returns
-    -------
-    DataFrame
-        ``site``, ``category``, ``n_images``, the target, ``label_free``, ``prior_error`` (standard
-        error of the label-free estimate), ``correlation``.
+    ``prior_error`` is the standard error of the label-free estimate.
     """
     return pd.DataFrame(
         [
@@ -219,14 +198,9 @@ def correlations(pairs: Sequence[EvaluatedPair]) -> pd.DataFrame:
 
 
 def effective_labels(evaluated: pd.DataFrame) -> pd.DataFrame:
-    """Compute the effective sample size: simply drawn labels whose sample estimate is as good.
+    """Add the effective sample size: simply drawn labels whose sample estimate is as good.
 
     The squared error of the sample estimate falls as (1 / k - 1 / N).
-
-    Returns
-    -------
-    DataFrame
-        `evaluated` with the column ``effective``.
     """
     keys = ["site", "category", "fitted_on", "k"]
     alone = evaluated[evaluated["estimator"] == "sample"].set_index(keys)["rmse"]

@@ -31,27 +31,13 @@ def size_of_meta_set(
 ) -> pd.DataFrame:
     """Leave one source out with fewer sample sets of the others.
 
-    Source: Yang et al. 2024, section 5.3, figure 4 (a). The sample sets that are kept are drawn
-    anew `draws` times, each source on its own; sources are never taken away.
-
-    Raises `InputError` if a column is missing, there are fewer than three sources, a source has but
-    one sample set, or fewer than a size asks for.
-
-    Parameters
-    ----------
-    table : DataFrame
-        See `autoeval.estimation.score_table`.
-    sizes : sequence of int
-        Sample sets for each source; by default those of `SIZES` that there are, and all.
-    draws : int
-        Random choices for each size.
-
-    Returns
-    -------
-    DataFrame
-        One row a size and method: ``sample_sets``, ``method``, and the columns of
-        `StudySettings.summarise`, for absolute errors on the sources' own images, averaged over
-        repeats.
+    The sample sets that are kept are drawn anew `draws` times, each source on its own; sources are
+    never taken away. `sizes` are sample sets for each source; by default those of `SIZES` that
+    there are, and all. There is one row a size and method: ``sample_sets``, ``method``, and the
+    columns of `StudySettings.summarise`, for absolute errors on the sources' own images, averaged
+    over repeats. Source: Yang et al. 2024, section 5.3, figure 4 (a). Raises `InputError` if a
+    column is missing, there are fewer than three sources, a source has but one sample set, or fewer
+    than a size needs.
     """
     rows, names = settings.rows(table), sources(table)
     counts = sample_rows(table).groupby("source")["sample_set"].nunique().reindex(names)
@@ -111,20 +97,13 @@ def dropout_repeats(
 ) -> pd.DataFrame:
     """Leave one source out and average the estimates of fewer repeats.
 
-    Source: Yang et al. 2024, section 5.3, "impact of the stochastic nature of dropout". As in
-    `AccuracyEstimator`, every repeat has its own regressor, and the estimate is the mean over
-    repeats.
-
-    Raises `InputError` if a column is missing, there are fewer than three sources, or only one
-    repeat.
-
-    Returns
-    -------
-    DataFrame
-        One row a number of repeats and method: ``repeats``, ``method``, the columns of
-        `StudySettings.summarise` over choices, and ``spread`` (standard deviation of a source's
-        estimate under fresh dropout seeds: that between repeats by the root of their number,
-        averaged over sources). The last number of repeats leaves one choice, hence no ``std``.
+    As in `AccuracyEstimator`, every repeat has its own regressor, and the estimate is the mean over
+    repeats. There is one row a number of repeats and method: ``repeats``, ``method``, the columns
+    of `StudySettings.summarise` over choices, and ``spread`` (standard deviation of a source's
+    estimate under fresh dropout seeds: that between repeats by the root of their number, averaged
+    over sources). The last number of repeats leaves one choice, hence no ``std``. Source: Yang et
+    al. 2024, section 5.3, "impact of the stochastic nature of dropout". Raises `InputError` if a
+    column is missing, there are fewer than three sources, or only one repeat.
     """
     rows, names = settings.rows(table), sources(table)
     n_repeats = len(np.unique(rows["repeat"]))

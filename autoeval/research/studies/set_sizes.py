@@ -36,27 +36,13 @@ def size_of_sample_sets(
 ) -> pd.DataFrame:
     """Leave one source out with fewer images in each sample set of the others.
 
-    Source: Yang et al. 2024, section 5.3, figure 4 (b). No new pass: smaller sample sets are random
-    subsets of the images of those there are, under the same transforms.
-
-    Raises `InputError` if a size is not there, there are fewer than three sources, or a method
-    needs scores that boxes alone do not give.
-
-    Parameters
-    ----------
-    observations : Observations
-        With sample sets, and the own images of every source.
-    sizes : sequence of int
-        Images; by default those of `SAMPLE_SIZES` that the sample sets have, and all.
-    draws : int
-        Subsets of each size.
-
-    Returns
-    -------
-    DataFrame
-        One row a size and method: ``images``, ``method``, and the columns of
-        `StudySettings.summarise`, for absolute errors on the sources' own images. A sample set with
-        fewer images than a size takes part with all.
+    No new pass: smaller sample sets are random subsets of the images of those there are, under the
+    same transforms. `sizes` are by default those of `SAMPLE_SIZES` that the sample sets have, and
+    all, with `draws` subsets each; a sample set with fewer images than a size takes part with all.
+    There is one row a size and method: ``images``, ``method``, and the columns of
+    `StudySettings.summarise`, for absolute errors on the sources' own images. Source: Yang et al.
+    2024, section 5.3, figure 4 (b). Raises `InputError` if a size is not there, there are fewer
+    than three sources, or a method needs scores that boxes alone do not give.
     """
     samples = observations.of_kind(SAMPLE)
     sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
@@ -84,18 +70,11 @@ def size_of_test_set(
 ) -> pd.DataFrame:
     """Leave one source out and estimate from fewer of its own images.
 
-    Source: Yang et al. 2024, section 5.3, figure 4 (c). No new pass: smaller test sets are random
-    subsets of a source's own images. The rest is as in `size_of_sample_sets`.
-
-    Raises `InputError` as in `size_of_sample_sets`.
-
-    Returns
-    -------
-    DataFrame
-        One row a size and method: ``images``, ``method``, the columns of `StudySettings.summarise`,
-        for errors against the accuracy on all own images (what the place is like), and
-        ``error_same_images`` (against that on those very images). A source with fewer images than a
-        size takes part with all.
+    No new pass: smaller test sets are random subsets of a source's own images. There is one row a
+    size and method: ``images``, ``method``, the columns of `StudySettings.summarise`, for errors
+    against the accuracy on all own images (what the site is like), and ``error_same_images``
+    (against that on those very images). The rest, errors included, is as in `size_of_sample_sets`.
+    Source: Yang et al. 2024, section 5.3, figure 4 (c).
     """
     own = observations.of_kind(SEED)
     sizes = _choose_sizes(sizes, TEST_SIZES, own)
@@ -158,13 +137,6 @@ class SubsetScorer:
 
     Only scores of clean and perturbed boxes are there: kept evidence has no candidates, logits or
     features.
-
-    Parameters
-    ----------
-    categories : sequence of str
-        Categories of the task.
-    stability : BoxStabilitySettings
-        How clean and perturbed boxes are compared.
     """
 
     def __init__(
@@ -214,13 +186,7 @@ def whole_sets(observations: Observations) -> pd.DataFrame:
 def subset_table(
     observations: Observations, sizes: Sequence[int], *, draws: int, seed: int = 0
 ) -> pd.DataFrame:
-    """Score random subsets of the images of each set.
-
-    Returns
-    -------
-    DataFrame
-        A score table with the columns ``size`` and ``draw`` added.
-    """
+    """Score random subsets of the images of each set; columns ``size`` and ``draw`` are added."""
     rows, sets = [], observations.sets
     with progress_bar(len(sets), "scoring subsets of images", unit="set") as bar:
         for observed in sets:

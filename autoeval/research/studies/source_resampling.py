@@ -10,14 +10,7 @@ RESAMPLES = 1000
 
 
 def mean_interval(values: np.ndarray, *, level: float = 0.9, seed: int = 0) -> tuple[float, float]:
-    """Percentile bootstrap interval for the mean over sources.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_sources,)
-        NaN for a source without a value.
-    level : float
-        Nominal coverage.
+    """Percentile bootstrap interval for the mean over sources (n_sources,), NaN for one without.
 
     Examples
     --------
@@ -41,21 +34,10 @@ def percentiles(values: np.ndarray, level: float) -> tuple[float, float]:
 
 
 class SquaredCorrelation:
-    """R² of a straight line through points that come in sources.
+    """R² of a straight line through points that come in sources; those with a NaN are left out.
 
-    Sums of each source are kept, so that a resample of sources costs a product of matrices.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (N,)
-        Points with a NaN are left out.
-    source : ndarray of shape (N,)
-        Name of each point's source.
-
-    Attributes
-    ----------
-    n : int
-        Points that count.
+    Sums of each source are kept, so that a resample of sources costs a product of matrices. `n`
+    points count.
 
     Examples
     --------

@@ -41,21 +41,11 @@ def evaluate(
     features: Sequence[str] | None = None,
     estimator: Callable[..., Any] = BayesianRegression,
 ) -> pd.DataFrame:
-    """Fit on some pairs and estimate others.
+    """Fit on some pairs and estimate others; `estimator` is made of the target, level and features.
 
-    Parameters
-    ----------
-    target, level, features
-        As in `BayesianRegression`.
-    estimator : callable
-        Makes what is fitted, of these three.
-
-    Returns
-    -------
-    DataFrame
-        ``source``, ``family``, ``category``, ``n_images``, ``true``, ``estimate``, ``lower``,
-        ``upper``, ``constant`` (the mean of the known), and ``inside``: whether every score lies in
-        the range of the known ones.
+    The table has ``source``, ``family``, ``category``, ``n_images``, ``true``, ``estimate``,
+    ``lower``, ``upper``, ``constant`` (the mean of the known), and ``inside``: whether every score
+    lies in the range of the known ones.
     """
     fitted = estimator(target=target, level=level, features=features).fit(known)
     predicted = fitted.predict(requested)
@@ -129,16 +119,12 @@ def by_labelled_set(
 
 
 def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """Return how far a labelled set deviates from its estimate by sites of other origin.
+    """Return the mean deviation of labelled sets from their estimate by sites of other origin.
 
-    Images that the detector was trained on should be more accurate than their scores predict.
-
-    Returns
-    -------
-    DataFrame
-        One row a labelled set, and one for the sites, each group by the others: ``set``,
-        ``pairs``, ``off`` (mean over pairs of the truth minus the estimate; over groups for the
-        sites) and ``spread`` (standard deviation of that over groups; NaN for a set).
+    Images that the detector was trained on should be more accurate than their scores predict. There
+    is one row a labelled set, and one for the sites, each group by the others: ``set``, ``pairs``,
+    ``off`` (mean over pairs of the truth minus the estimate; over groups for the sites) and
+    ``spread`` (standard deviation of that over groups; NaN for a set).
     """
     left_out = groups_left_out(sites, **options)
     own = (left_out["true"] - left_out["estimate"]).groupby(left_out["family"]).mean()
@@ -173,12 +159,9 @@ def sizes(
 def figures(evaluated: pd.DataFrame) -> dict[str, float]:
     """Sum up evaluated pairs; a group counts once in each draw, and draws count the same.
 
-    Returns
-    -------
-    dict
-        ``error`` (mean absolute; a refused estimate counts as the constant does), ``constant``
-        (that of a constant), ``by_pair`` (the error with each pair counting the same),
-        ``coverage``, ``half_width`` (median), ``refused`` (share), ``pairs``, ``families``.
+    ``error`` is mean absolute, where a refused estimate counts as the constant does; ``constant``
+    is that of a constant, ``by_pair`` the error with each pair counting the same; ``half_width`` is
+    the median, ``refused`` a share.
     """
     given = evaluated["estimate"].fillna(evaluated["constant"])
     each = pd.DataFrame(

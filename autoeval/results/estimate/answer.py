@@ -39,11 +39,9 @@ class Answer(Section):
             _show(page, self.estimate, find_target(self.estimate.target))
 
     def text(self) -> str:
-        """Return the estimate with its warnings."""
         return "" if self.estimate is None else str(self.estimate)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields of the estimate."""
         return {"estimate": self.estimate and self.estimate.to_dict()}
 
 
@@ -83,11 +81,8 @@ def _sampling(estimate: Estimate, target: Target) -> str:
     low, high = estimate.source_lower, estimate.source_upper
     if estimate.sampling_std != estimate.sampling_std:
         return ""
-    alone = (
-        f"; without the sampling error {target.text(low)} to {target.text(high)}"
-        if low == low
-        else ""
-    )
+    alone = f"; without the sampling error {target.text(low)} to {target.text(high)}"
+    alone = alone if low == low else ""
     return f", ± {target.text(estimate.sampling_std)} over the choice of images{alone}"
 
 
@@ -99,19 +94,12 @@ def star(estimate: Estimate, scores: Mapping[str, Any], name: str) -> dict[str, 
 
 @dataclass(frozen=True)
 class ByCategory(Section):
-    """One row a category; nothing where there are none.
-
-    Parameters
-    ----------
-    per_category : mapping of str to mapping
-        ``value``, ``lower`` and ``upper`` of each; see `Estimate`.
-    """
+    """One row a category, from `Estimate.per_category`; nothing where there are none."""
 
     per_category: Mapping[str, Mapping[str, float]]
     target: Target
 
     def show(self, page: Page) -> None:
-        """Add the table."""
         for part in self.parts():
             page.add_heading("Category by category")
             part.show(
@@ -119,7 +107,6 @@ class ByCategory(Section):
             )
 
     def parts(self) -> list[Part]:
-        """Return the table."""
         if not self.per_category:
             return []
         table = pd.DataFrame(
@@ -136,35 +123,24 @@ class ByCategory(Section):
 
 @dataclass(frozen=True)
 class LabelledPairs(Section):
-    """One row a pair of source and category, the most accurate first.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Pair table.
-    features : sequence of str
-        Scores shown.
-    """
+    """One row a pair of source and category of a pair table, the most accurate first."""
 
     table: pd.DataFrame
     features: Sequence[str]
     target: Target
 
     def show(self, page: Page) -> None:
-        """Add the table."""
         page.add_heading("What it was fitted on")
         for part in self.parts():
             part.show(page, f"Every category is a source; {self.target.name} in {self.target.unit}")
 
     def text(self) -> str:
-        """Say how many there are, and what a single set cannot show."""
         families = self.table["family"].nunique()
         pairs = counted(len(self.table), "pair")
         text = f"{pairs} of site and category, of {counted(families, 'group')}."
         return text if families > 1 else f"{text} {ONE_SET}"
 
     def parts(self) -> list[Part]:
-        """Return the table."""
         names = [n for n in (*PAIR, self.target.name, *COUNTS, *self.features) if n in self.table]
         table = self.table[names].sort_values(self.target.name, ascending=False, ignore_index=True)
         shown = table.assign(**{self.target.name: self.target.scale * table[self.target.name]})

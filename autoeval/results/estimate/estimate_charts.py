@@ -27,15 +27,7 @@ KEYS = ["source", "sample_set", "kind", "transforms"]
 
 @dataclass(frozen=True)
 class ScoreScatter(Section):
-    """The plot of the target against any score.
-
-    Parameters
-    ----------
-    title : str
-        Of the picture.
-    estimate : mapping, optional
-        One more point: ``value``, and its scores.
-    """
+    """The plot of the target against any score; `estimate` is one more point, with its scores."""
 
     title: str
     plotted: PlottedScores
@@ -57,7 +49,6 @@ class ScoreScatter(Section):
         )
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
-        """Draw the first score."""
         first, star = self.plotted.scores[0], None
         if self.estimate is not None:
             star = (self.estimate.get(first, np.nan), self.estimate["value"], "estimate")
@@ -74,18 +65,10 @@ class ScoreScatter(Section):
 
 @dataclass(frozen=True)
 class PlottedScores:
-    """Points of a scatter plot.
+    """Points of a scatter plot: one row a sample set, means over the repeats.
 
-    Parameters
-    ----------
-    points : DataFrame
-        One row a sample set, means over the repeats.
-    scores : sequence of str
-        Columns to plot against, the most informative one first.
-    lines : mapping of str to RegressionBand
-        What the estimator, or being right, would look like.
-    about : sequence of str
-        Sentences that explain some of the scores.
+    Of `scores`, the columns to plot against, the most informative one comes first; `lines` are what
+    the estimator, or being right, would look like; `about` explains some of the scores.
     """
 
     points: pd.DataFrame
@@ -155,16 +138,13 @@ def _identity(scaled: pd.Series, scale: float) -> RegressionBand:
 class ReliabilityDiagram(Section):
     """Whether boxes are right as often as was predicted.
 
-    Parameters
-    ----------
-    bins : DataFrame or None
-        See `autoeval.estimation.calibrating.reliability`; None where nothing was calibrated.
+    `bins` are from `autoeval.estimation.calibrating.reliability`, None where nothing was
+    calibrated.
     """
 
     bins: pd.DataFrame | None = None
 
     def show(self, page: Page) -> None:
-        """Add the diagram, the errors and the counts."""
         if self.bins is None:
             return
         page.add_heading("Are boxes right as often as predicted?")
@@ -181,7 +161,6 @@ class ReliabilityDiagram(Section):
         part.show(page, "Labelled boxes by predicted probability", folded=True)
 
     def text(self) -> str:
-        """Return the calibration errors."""
         if self.bins is None:
             return ""
         errors = self._errors()
@@ -192,7 +171,6 @@ class ReliabilityDiagram(Section):
         )
 
     def parts(self) -> Sequence[Part]:
-        """Return the bins."""
         if self.bins is None:
             return ()
         shown = self.bins.drop(columns=["lower", "upper"]).rename(columns={"n": "boxes"})
@@ -201,7 +179,6 @@ class ReliabilityDiagram(Section):
         )
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
-        """Draw both curves."""
         if self.bins is None:
             return
         band = ("lower", "upper")
@@ -212,7 +189,6 @@ class ReliabilityDiagram(Section):
         yield "reliability", figure_of(axes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the errors."""
         return {} if self.bins is None else {"calibration_error": self._errors()}
 
     def _errors(self) -> dict[str, float]:
@@ -225,22 +201,13 @@ COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
 
 @dataclass(frozen=True)
 class ThresholdCurve(Section):
-    """The curve of a site, the threshold in use marked.
-
-    Parameters
-    ----------
-    curve : DataFrame
-        See `autoeval.estimation.operating_curve.expected_curve`.
-    choice : ThresholdChoice, optional
-        What is said of a threshold that was looked for.
-    """
+    """The curve of a site (see `expected_curve`), the threshold in use marked."""
 
     curve: pd.DataFrame
     threshold: float | None = None
     choice: ThresholdChoice | None = None
 
     def show(self, page: Page) -> None:
-        """Add the picture and the table."""
         page.add_heading("Precision, recall and F1 by score threshold")
         if self.choice is not None:
             page.add_text(*str(self.choice).splitlines())
@@ -250,17 +217,14 @@ class ThresholdCurve(Section):
             part.show(page, "In points of 100")
 
     def text(self) -> str:
-        """Return the chosen threshold."""
         return "" if self.choice is None else str(self.choice)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the chosen threshold and the curve."""
         rows = self.curve.astype(object).where(self.curve.notna(), None).to_dict("records")
         chosen = {} if self.choice is None else {"threshold": self.choice.to_dict()}
         return {**chosen, "curve": rows}
 
     def parts(self) -> list[Part]:
-        """Return the curve with a column a measure."""
         shown = self.curve.assign(value=100 * self.curve["value"])
         shown = shown.pivot(index="threshold", columns="measure", values="value").reset_index()
         shown = shown[["threshold", *(name for name in COLOURS if name in shown)]]
@@ -268,7 +232,6 @@ class ThresholdCurve(Section):
         return [Part("threshold_curve", self.curve, shown, formats)]
 
     def figures(self) -> list[tuple[str, Figure]]:
-        """Draw each measure by threshold, and precision by recall."""
         figure = Figure(figsize=(9, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
         by_name = {

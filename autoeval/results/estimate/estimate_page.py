@@ -137,13 +137,7 @@ def _known_error(estimator: AccuracyEstimator) -> str:
 
 @dataclass(frozen=True)
 class Warnings(Section):
-    """The warnings of an estimate, and that of its evaluation.
-
-    Parameters
-    ----------
-    results : sequence of LeaveOneSourceOut
-        That of the method in use first.
-    """
+    """The warnings of an estimate, and that of its evaluation, the method in use first."""
 
     estimate: Estimate | None
     results: Sequence[LeaveOneSourceOut] = ()
@@ -159,28 +153,17 @@ class Warnings(Section):
 
 @dataclass(frozen=True)
 class LeftOut(Section):
-    """What could not be used, or is odd.
-
-    Parameters
-    ----------
-    warnings : sequence of str
-        Of the fit, and of the predictions.
-    unreadable : str
-        Names and reasons of the images that could not be read; empty for none.
-    """
+    """What could not be used, or is odd, and names and reasons of images that could not be read."""
 
     warnings: Sequence[str] = ()
     unreadable: str = ""
 
     def show(self, page: Page) -> None:
-        """List it."""
         page.add_warnings([*self.warnings, *filter(None, [self.unreadable])], title="Left out")
 
     def text(self) -> str:
-        """Return a line each."""
         lines = [f"note: {warning}" for warning in self.warnings]
         return "\n".join([*lines, *([f"not read: {self.unreadable}"] if self.unreadable else [])])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return both."""
         return {"unreadable": self.unreadable, "warnings": list(self.warnings)}

@@ -35,7 +35,6 @@ class LeastCertainExamples(Section):
     site: Site
 
     def show(self, page: Page) -> None:
-        """Add the table and the pictures."""
         for part in self.parts():
             page.add_heading("Where the detector is least certain")
             if self._pictures:
@@ -46,7 +45,6 @@ class LeastCertainExamples(Section):
             part.show(page, "Images by the mean score of their boxes over .05, lowest first")
 
     def parts(self) -> list[Part]:
-        """Return the table of the least certain images."""
         table = image_table(self.site.boxes.clean)
         table = table[table["boxes"] > 0].head(4 * SHOWN)
         if table.empty:
@@ -60,11 +58,8 @@ class LeastCertainExamples(Section):
         files = {image.image_id: image for image in self.site.images if _has_opencv()}
         found = self.site.boxes.clean
         at = {image.image_id: k for k, image in enumerate(found.images)}
-        return [
-            _picture(files[name], found.detections(at[name]), (), name)
-            for name in names
-            if name in files
-        ]
+        there = [name for name in names if name in files]
+        return [_picture(files[name], found.detections(at[name]), (), name) for name in there]
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,6 @@ class LeastStableExamples(Section):
     site: Site
 
     def show(self, page: Page) -> None:
-        """Add the pictures."""
         for part in self.parts():
             from autoeval.results.thumbnails import LEGEND  # needs OpenCV
 
@@ -89,14 +83,12 @@ class LeastStableExamples(Section):
                 part.show(page, "The least stable of the unlabelled images")
 
     def parts(self) -> list[Part]:
-        """Return the table."""
         table = self._table()
         if table.empty:
             return []
         return [Part("least_stable", table, formats={"stability": "{:.3f}"})]
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
-        """Draw the pictures on one sheet."""
         if self._pictures:
             from autoeval.report.embed import picture_rows
             from autoeval.results.thumbnails import LEGEND
@@ -104,7 +96,6 @@ class LeastStableExamples(Section):
             yield "least_stable", picture_rows(self._pictures, f"Least stable images; {LEGEND}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table."""
         return {"least_stable": self._table().to_dict("records")}
 
     def _table(self) -> pd.DataFrame:

@@ -15,13 +15,7 @@ from autoeval.runtime.files import write_json, write_table
 
 
 def export(folder: Path, estimate: Estimate) -> list[Path]:
-    """Write ``estimate.csv``, ``images.csv`` and ``predictions.json``.
-
-    Parameters
-    ----------
-    estimate : Estimate
-        With its site.
-    """
+    """Write ``estimate.csv``, ``images.csv``, ``predictions.json`` of an estimate with its site."""
     assert estimate.site is not None
     found = estimate.site.boxes.clean
     return [
@@ -34,12 +28,8 @@ def export(folder: Path, estimate: Estimate) -> list[Path]:
 def image_table(found: Predictions) -> pd.DataFrame:
     """Lay out the images, one row each, those that the detector is least sure of first.
 
-    Returns
-    -------
-    DataFrame
-        ``image_id``, ``file_name``, ``boxes`` (over .05), ``confident`` (of them over .3),
-        ``mean_score`` of the boxes over .05, and ``share``, confident ones over all; NaN and 0
-        where there is none.
+    ``boxes`` are over .05, ``confident`` those of them over .3, ``mean_score`` is of the boxes over
+    .05, and ``share`` is confident ones over all; NaN and 0 where there is none.
     """
     n_images = len(found.images)
     counted = found.scores > np.float32(SCORE_THR)
@@ -63,13 +53,8 @@ def image_table(found: Predictions) -> pd.DataFrame:
 def coco_results(found: Predictions, estimate: Estimate) -> list[dict[str, Any]]:
     """Return the boxes as COCO results, with what is estimated of their category beside.
 
-    Returns
-    -------
-    list of dict
-        ``image_id``, ``file_name``, ``category_id`` (see `category_ids`), ``category``, ``bbox``
-        (left, top, width, height), ``score``, and ``estimated_mAP`` (named by the target),
-        ``estimated_lower``, ``estimated_upper``; None where the category was not estimated by
-        itself.
+    For ``category_id`` see `category_ids`; ``bbox`` is left, top, width, height; the estimate
+    (named by the target) and its interval are None where the category was not estimated by itself.
     """
     whole = {name: getattr(estimate, name) for name in ("value", "lower", "upper")}
     nothing = dict.fromkeys(whole)

@@ -30,18 +30,11 @@ BY_CATEGORY = (
 
 @dataclass(frozen=True)
 class AtAGlance(Section):
-    """The error on unseen sources in three large figures.
-
-    Parameters
-    ----------
-    held_out : sequence of LeaveOneSourceOut
-        That of the method in use first, that of the baseline last.
-    """
+    """The error on unseen sources in three figures; the method in use first, the baseline last."""
 
     held_out: Sequence[LeaveOneSourceOut]
 
     def show(self, page: Page) -> None:
-        """Add the error, that of a constant, and the coverage."""
         if not self.held_out:
             return
         used, last = self.held_out[0].summary(), self.held_out[-1].summary()
@@ -59,16 +52,10 @@ class AtAGlance(Section):
 
 @dataclass(frozen=True)
 class UnseenSources(Section):
-    """Each source with its held-out estimate, and one line a method.
+    """Each source with its held-out estimate, and one line a method, that in use first.
 
-    Parameters
-    ----------
-    held_out : sequence of LeaveOneSourceOut
-        That of the method in use first.
-    why_none : str
-        What is known of the error where `held_out` is empty.
-    by_category : bool
-        Whether groups of categories of the same sites were left out.
+    `why_none` is what is known of the error where `held_out` is empty; with `by_category`, groups
+    of categories of the same sites were left out.
     """
 
     held_out: Sequence[LeaveOneSourceOut]
@@ -113,7 +100,6 @@ class UnseenSources(Section):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the summary of each method, and its results source by source."""
         return {
             "held_out": [_without_nan(result.summary()) for result in self.held_out],
             "per_source": {

@@ -36,13 +36,7 @@ STAGES = {
 
 @dataclass(frozen=True)
 class WhatWasRun(Section):
-    """Settings, time spent, and every sample set.
-
-    Parameters
-    ----------
-    times : DataFrame, optional
-        See `time_table`.
-    """
+    """Settings, time spent (see `time_table`), and every sample set."""
 
     facts: Mapping[str, str]
     plotted: PlottedScores
@@ -60,7 +54,6 @@ class WhatWasRun(Section):
         sample_sets.show(page, caption, folded=True)
 
     def parts(self) -> list[Part]:
-        """Return the tables of sample sets, settings and times."""
         what = pd.DataFrame({"what": list(self.facts), "value": list(self.facts.values())})
         parts = [_sample_sets(self.plotted, self.target), Part("what_was_run", what)]
         if self.times is not None:
@@ -69,32 +62,21 @@ class WhatWasRun(Section):
         return parts
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings."""
         return {"facts": dict(self.facts)}
 
 
 @dataclass(frozen=True)
 class MissingScores(Section):
-    """Scores that the estimator does without, and why.
-
-    Parameters
-    ----------
-    features : sequence of str
-        Scores that it reads.
-    from_files : bool
-        Whether it was fitted on prediction files.
-    """
+    """Scores that an estimator, fitted on prediction files, does without, and why."""
 
     features: Sequence[str]
     from_files: bool
 
     def show(self, page: Page) -> None:
-        """Add the table."""
         for part in self.parts():
             part.show(page, "Scores that predictions cannot give", sortable=False)
 
     def parts(self) -> list[Part]:
-        """Return the table."""
         if not self.from_files:
             return []
         half = any(name.startswith("scale_") for name in self.features)
@@ -117,12 +99,8 @@ def _sample_sets(plotted: PlottedScores, target: Target) -> Part:
 def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None) -> dict[str, str]:
     """Say in words what an estimator was made with, as far as it remembers.
 
-    Parameters
-    ----------
-    detector : str
-        Name; empty where nobody knows it.
-    estimate : Estimate, optional
-        Of unlabelled images, whose pass may have had fewer repeats.
+    The detector's name is empty where nobody knows it; the pass of `estimate` may have had fewer
+    repeats.
     """
     n_sets, made_with = estimator.table_["sample_set"].nunique(), estimator.context_
     of_detector = made_with.get("detector")
@@ -151,11 +129,8 @@ def _of_pass(made_with: Mapping[str, Any]) -> dict[str, str]:
 
 def _repeats(estimator: AccuracyEstimator, estimate: Estimate | None) -> str:
     fitted = estimator.table_["repeat"].nunique()
-    seen = (
-        len(estimate.site.evidence[0].perturbed)
-        if estimate and estimate.site and estimate.site.evidence
-        else 0
-    )
+    evidence = estimate.site.evidence if estimate and estimate.site else None
+    seen = len(evidence[0].perturbed) if evidence else 0
     if not seen or seen == fitted:
         return str(fitted)
     return f"{fitted} fitted, {seen} on the unlabelled images"

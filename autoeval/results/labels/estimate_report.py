@@ -62,11 +62,9 @@ class Recommended(Section):
         page.add_warnings(estimate.warnings)
 
     def text(self) -> str:
-        """Return the estimate with all its parts."""
         return str(self.estimate)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all figures."""
         return {"labelled_estimate": self.estimate.to_dict()}
 
 
@@ -77,13 +75,11 @@ class EveryEstimator(Section):
     estimate: LabelledEstimate
 
     def show(self, page: Page) -> None:
-        """Add the table."""
         page.add_heading("By estimator")
         for part in self.parts():
             part.show(page, "Values and half-widths in points of 100")
 
     def parts(self) -> list[Part]:
-        """Return the table."""
         whole, level = self.estimate.whole, self.estimate.level
         rows = [row for name in sorted(whole) for row in _rows(name, whole[name], level)]
         return [_part("estimators", pd.DataFrame(rows))]
@@ -96,14 +92,12 @@ class EveryCategory(Section):
     estimate: LabelledEstimate
 
     def show(self, page: Page) -> None:
-        """Add the table."""
         for part in self.parts():
             page.add_heading("Category by category")
             behind = f"{self.estimate.n_behind} of {len(self.estimate.per_category)} categories"
             part.show(page, f"{self.estimate.target} in points of 100; labels measure {behind}")
 
     def parts(self) -> list[Part]:
-        """Return the table."""
         if len(self.estimate.per_category) < 2:
             return []
         rows = [
@@ -140,14 +134,12 @@ class Shrinking(Section):
         )
 
     def show(self, page: Page) -> None:
-        """Add the picture."""
         if len(self.estimate.history):
             page.add_heading("How the interval shrinks")
             for _, figure in self.figures():
                 page.add_figure(figure, "Combined estimate and interval by the number of labels")
 
     def parts(self) -> list[Part]:
-        """Return the table."""
         return [_part("shrinking", self.table())]
 
     def figures(self) -> list[tuple[str, Figure]]:

@@ -28,17 +28,14 @@ class WhatToLabel(Section):
     plan: LabelPlan
 
     def show(self, page: Page) -> None:
-        """Add the numbers and how they came about."""
         page.add_headline("images to label", str(self.plan.n), f"of {self.plan.n_pool}")
         page.add_text(self._drawn())
         page.add_warnings(self.plan.warnings)
 
     def text(self) -> str:
-        """Return the same for the terminal."""
         return "\n".join([self._drawn(), *(f"warning: {w}" for w in self.plan.warnings)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the names of the images and their probability."""
         images = self.plan.found.images
         return {
             "drawn": [images[k].image_id for k in self.plan.drawn],
@@ -58,14 +55,7 @@ class WhatToLabel(Section):
 
 @dataclass(frozen=True)
 class WidthToExpect(Section):
-    """Half-width of the interval by the number of labels.
-
-    Parameters
-    ----------
-    plan : LabelPlan
-    difference : Outlook, optional
-        Of the difference of two detectors, where images were drawn for that.
-    """
+    """Half-width of the interval, or of that of a `difference`, by the number of labels."""
 
     plan: LabelPlan
     difference: Outlook | None = None
@@ -82,7 +72,6 @@ class WidthToExpect(Section):
         return pd.DataFrame({"labels": sizes, "half_width": [outlook.half_width(k) for k in sizes]})
 
     def show(self, page: Page) -> None:
-        """Add the table and the curve."""
         page.add_heading("Expected half-width")
         for part in self.parts():
             level = f"{self.plan.level:.0%} interval of {self.what}"
@@ -97,14 +86,12 @@ class WidthToExpect(Section):
         return f"expected of {self.what}: {widths}"
 
     def parts(self) -> list[Part]:
-        """Return the table."""
         table = self.table()
         shown = table.assign(half_width=100 * table["half_width"])
         shown = shown.rename(columns={"half_width": "half-width"})
         return [Part("half_width", table, shown, {"half-width": "{:.1f}"})]
 
     def figures(self) -> list[tuple[str, Figure]]:
-        """Draw the curve."""
         table = self.table()
         ax = Figure(figsize=(6, 3), layout="constrained").subplots()
         ax.plot(table["labels"], 100 * table["half_width"], marker="o", color="tab:blue")
@@ -113,7 +100,6 @@ class WidthToExpect(Section):
         return [("half_width", ax.figure)]  # type: ignore[list-item]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table."""
         return {"half_width": self.table().to_dict("records")}
 
 

@@ -36,12 +36,8 @@ TIMEOUT_S = 10.0
 class NewAlarms:
     """Alarms of a run, without those that were sent before.
 
-    A site whose alarm has ended is forgotten, so that a second one is sent again.
-
-    Attributes
-    ----------
-    rows : list of dict
-        Plain values of each new alarm, and ``influential``, the images with the largest part in it.
+    A site whose alarm has ended is forgotten, so that a second one is sent again. `rows` are plain
+    values of each new alarm, and ``influential``, the images with the largest part in it.
     """
 
     def __init__(self, folder: Path, watched: Watched) -> None:
@@ -96,12 +92,8 @@ def plain(value: Any) -> Any:
 def post_json(url: str, value: Any, *, timeout_s: float = TIMEOUT_S) -> None:
     """Send a value as JSON to an address (POST).
 
-    Raises
-    ------
-    InputError
-        If the address is none of HTTP.
-    OSError
-        If nothing answers there, or not with success.
+    Raises `InputError` if the address is none of HTTP, OSError if nothing answers there, or not
+    with success.
     """
     if not url.startswith(("http://", "https://")):
         raise InputError(f"Expected --webhook as an http or https address, but got {url!r}.")

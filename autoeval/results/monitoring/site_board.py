@@ -20,13 +20,7 @@ Pictures = Callable[[str], Sequence[tuple[str, str]]]
 
 
 def site_board(watched: Watched, pictures: Pictures) -> Board:
-    """Lay out all sites, the worst first.
-
-    Parameters
-    ----------
-    pictures : callable
-        From the name of a site to its pictures, data URIs with captions.
-    """
+    """Lay out all sites, the worst first; pictures are data URIs with captions, by site."""
     target, sites = find_target(watched.target), watched.table.sites
     most = MOST_POINTS // max(1, len(sites))
     items = [_item(row, watched, target, pictures, most) for row in sites.to_dict("records")]

@@ -19,12 +19,8 @@ class SitePictures:
     """Pictures of sites by name, for `site_board`.
 
     Those with an alarm come with the images that have the largest part in it, then the worst sites
-    with their latest images, until there are `MOST`; other sites have none.
-
-    Parameters
-    ----------
-    paths : mapping of str to Path
-        Where the images lie now, by name.
+    with their latest images, until there are `MOST`; other sites have none. `paths` are where the
+    images lie now, by name.
     """
 
     def __init__(self, watched: Watched, store: RecordStore, paths: Mapping[str, Path]) -> None:

@@ -35,16 +35,9 @@ def sites_report(
     given: Mapping[str, str] = MappingProxyType({}),
     candidate: tuple[pd.DataFrame, tuple[str, ...]] | None = None,
 ) -> Report:
-    """Compose the report.
+    """Compose the report, with the `site_board` and what the page is about.
 
-    Parameters
-    ----------
-    board : Board
-        From `autoeval.results.monitoring.site_board.site_board`.
-    given : mapping of str to str
-        What the page is about.
-    candidate : tuple, optional
-        Another detector at these sites: what `compare_at_sites` returns.
+    `candidate` is another detector at these sites, from `compare_at_sites`.
     """
     n_sites = len(watched.table.sites)
     title = f"{find_target(watched.target).name} at {counted(n_sites, 'site')}"
@@ -64,13 +57,7 @@ def sites_report(
 
 @dataclass(frozen=True)
 class CandidateAtSites(Section):
-    """At which sites another detector would be better, and at which worse.
-
-    Parameters
-    ----------
-    table : DataFrame
-        See `compare_at_sites`.
-    """
+    """At which sites another detector would be better, at which worse; see `compare_at_sites`."""
 
     table: pd.DataFrame
     warnings: tuple[str, ...]
@@ -82,7 +69,6 @@ class CandidateAtSites(Section):
         return f"The candidate is better at {n[0]} sites, worse at {n[1]}, undecided at {n[2]}"
 
     def show(self, page: Page) -> None:
-        """Add the count and the table."""
         page.add_heading("Another detector at these sites")
         page.add_text(self.sentence())
         for part in self.parts():
@@ -95,14 +81,12 @@ class CandidateAtSites(Section):
         return f"{self.sentence()}\n{to_terminal(format_cells(part.for_people, part.formats))}"
 
     def parts(self) -> list[Part]:
-        """Return the table."""
         points = ["difference", "lower", "upper", "p_better"]
         shown = self.table.assign(**{name: 100 * self.table[name] for name in points})
         formats = dict.fromkeys(points[:3], "{:+.1f}") | {"p_better": "{:.0f}"}
         return [Part("candidate", self.table, shown, formats)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rows."""
         return {"candidate": self.table.to_dict("records")}
 
 
@@ -132,7 +116,6 @@ class Alarms(Section):
         return "\n".join(f"ALARM: {line}" for line in self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rows of the sites with an alarm."""
         return {"alarms": list(plain_rows(self.watched.alarms))}
 
 
@@ -144,11 +127,9 @@ class Order(Section):
     board: Board = field(repr=False)
 
     def show(self, page: Page) -> None:
-        """Add the board."""
         page.add_board(self.board, f"{self.board.axis}. {CAPTION}")
 
     def text(self) -> str:
-        """Return the worst sites as a table."""
         table, n_more = self._table().head(SHOWN), len(self.watched.table.sites) - SHOWN
         more = f"\nand {counted(n_more, 'more site')}" if n_more > 0 else ""
         unit = find_target(self.watched.target).unit
@@ -157,12 +138,10 @@ class Order(Section):
         return f"{head}\n\n{to_terminal(format_cells(table, {}))}{more}{why}"
 
     def parts(self) -> Sequence[Part]:
-        """Return all rows, of sites and of periods."""
         shown = self.watched.table.rows.drop(columns=["influential"], errors="ignore")
         return [Part("groups", shown.drop(columns=["digest"]))]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rows of all sites."""
         return {"sites": list(plain_rows(self.watched.table.sites))}
 
     def _unwatched(self) -> list[str]:
@@ -209,15 +188,12 @@ class RunWarnings(Section):
     warnings: Sequence[str]
 
     def show(self, page: Page) -> None:
-        """Add a box that lists it."""
         page.add_warnings(self.warnings)
 
     def text(self) -> str:
-        """Return a line each."""
         return "\n".join(f"warning: {warning}" for warning in self.warnings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the sentences."""
         return {"warnings": list(self.warnings)}
 
 
@@ -233,11 +209,9 @@ class Missing(Section):
             page.add_text(" ".join(self.sentences))
 
     def text(self) -> str:
-        """Return a line each."""
         return "\n".join(f"note: {sentence}" for sentence in self.sentences)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the sentences."""
         return {"missing": list(self.sentences)}
 
 
@@ -248,11 +222,9 @@ class HowSeen(Section):
     watched: Watched
 
     def show(self, page: Page) -> None:
-        """Add a paragraph."""
         page.add_text(self._sentence())
 
     def text(self) -> str:
-        """Return the sentence."""
         return self._sentence()
 
     def _sentence(self) -> str:

@@ -1,7 +1,5 @@
 """Bins of counts: by the paper, as released, by Bayesian blocks; gamma by cross-validation."""
 
-from __future__ import annotations
-
 import json
 import sys
 from itertools import combinations, pairwise
@@ -78,6 +76,12 @@ def test_missing_file(tmp_path):
         load_bins(tmp_path / "none.json")
 
 
+def all_partitions(n):
+    for k in range(n):
+        for inner in combinations(range(1, n), k):
+            yield (0, *inner, n)
+
+
 def log_likelihood(frequencies):
     total = frequencies.sum()
     return multinomial.logpmf(frequencies, total, frequencies / total)
@@ -93,9 +97,7 @@ def test_the_best_of_all_partitions_is_found(gamma):
         likelihood = sum(log_likelihood(frequencies[s:e]) for s, e in blocks)
         return likelihood + len(blocks) * np.log(gamma)
 
-    n = len(frequencies)
-    partitions = [(0, *c, n) for k in range(n) for c in combinations(range(1, n), k)]
-    best = max(partitions, key=score)
+    best = max(all_partitions(len(frequencies)), key=score)
     expected = [2.0, *(2 + start - 0.5 for start in best[1:-1]), 9.0]
     assert list(paper_bins(counts, gamma).edges) == expected
 
@@ -143,12 +145,6 @@ STA = "33 33.5 35.5 38.5 43.5 51.5 64.5 85.5 120.5 178.5 275.5 436.5 704.5 1151.
 @pytest.mark.parametrize(("low", "high", "edges"), [(0, 15426, NWPU), (33, 3139, STA)])
 def test_published_edges(low, high, edges):
     assert list(released_bins(low, high, 0.6).edges) == [float(e) for e in edges.split()]
-
-
-def all_partitions(n):
-    for k in range(n):
-        for inner in combinations(range(1, n), k):
-            yield (0, *inner, n)
 
 
 @pytest.mark.parametrize("gamma", [0.1, 0.6, 0.9])

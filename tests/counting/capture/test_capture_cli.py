@@ -114,17 +114,9 @@ def test_a_limited_run_goes_on_and_workers_change_no_answer(split, tmp_path, cap
 
 def test_failed_questions_give_status_1(split, tmp_path, capsys, serve):
     server = serve((400, {}, {"error": "no"}), ok("6"))
-    words = [
-        "run",
-        split,
-        "--counter",
-        CONFIGS / "endpoint.py",
-        "--work-dir",
-        tmp_path,
-        "--workers",
-        3,
-    ]
-    words += ["--task", "total-occluded", "--cfg-options", f"counter.url={server.url}"]
+    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--work-dir", tmp_path]
+    words += ["--workers", 3, "--task", "total-occluded"]
+    words += ["--cfg-options", f"counter.url={server.url}"]
     assert capture(*words) == 1
     shown = capsys.readouterr().out
     assert "49 answered, 0 skipped, 1 failed" in shown and "asks them again" in shown
@@ -227,13 +219,8 @@ def test_exported_tasks_hold_images_questions_and_answers(split, tmp_path, capsy
     words = ("export", split, tmp_path, "--task", "total-occluded", "pattern-original")
     assert capture(*words, "--prompts-of", "molmo", "--max-tokens", "2000") == 0
     assert "capture_synthetic_total_occluded,capture_synthetic_pattern" in capsys.readouterr().out
-
-    class Loader(yaml.SafeLoader):
-        pass
-
-    Loader.add_constructor("!function", lambda loader, node: f"function {node.value}")
     text = (tmp_path / "capture_synthetic_total_occluded.yaml").read_text()
-    task = yaml.load(text, Loader)
+    task = yaml.safe_load(text.replace("!function ", "function "))
     assert task["process_results"] == "function utils.process_count"
     assert task["generation_kwargs"]["max_new_tokens"] == 2000
     assert [metric["metric"] for metric in task["metric_list"]] == ["smape", "exact", "skipped"]

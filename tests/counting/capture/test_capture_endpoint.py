@@ -33,9 +33,8 @@ def test_question_image_settings_and_key_arrive(serve):
     assert ask(IMAGE, "How many?", temperature=0.4, seed=5) == "There are 7."
     path, headers, body = server.requests[0]
     assert path == "/v1/chat/completions" and headers["Authorization"] == f"Bearer {KEY}"
-    assert (body["model"], body["max_tokens"], body["temperature"], body["seed"]) == (
-        *("stub", 99, 0.4, 5),
-    )
+    names = ("model", "max_tokens", "temperature", "seed")
+    assert [body[name] for name in names] == ["stub", 99, 0.4, 5]
     picture, text = body["messages"][0]["content"]
     assert text["text"] == "How many?"
     sent = base64.b64decode(picture["image_url"]["url"].split("base64,")[1])
@@ -160,13 +159,8 @@ def test_a_refused_question_is_an_error_of_that_item_alone(serve):
 def test_the_key_is_in_no_message_and_no_log(serve, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     seen = []
-    for step in (
-        (401, {}, {"e": KEY}),
-        (500, {}, {"e": KEY}),
-        (200, {}, {"e": KEY}),
-        (400, {}, KEY),
-    ):
-        ask, _ = ask_of(serve(step), retries=1)
+    for status, body in ((401, {"e": KEY}), (500, {"e": KEY}), (200, {"e": KEY}), (400, KEY)):
+        ask, _ = ask_of(serve((status, {}, body)), retries=1)
         with pytest.raises((InputError, EndpointError)) as caught:
             ask(IMAGE, "?")
         seen += [str(caught.value), repr(ask), repr(vars(ask)), repr(vars(ask.poster))]
@@ -211,12 +205,11 @@ def test_transformers_get_the_chat_the_image_and_the_limits(monkeypatch):
     seeds = []
     fake = types.SimpleNamespace(pipeline=pipeline, set_seed=seeds.append)
     monkeypatch.setitem(sys.modules, "transformers", fake)
-    ask = TransformersAsk("some/model", max_new_tokens=8192, dtype="auto")
+    ask = TransformersAsk("some/model", max_new_tokens=8192, revision="abc", dtype="auto")
     assert ask(IMAGE, "How many?", temperature=0.5, seed=3) == "7 dots"
     (task, made), call = calls
-    assert (
-        task == "image-text-to-text" and made["model"] == "some/model" and made["dtype"] == "auto"
-    )
+    model = {"model": "some/model", "device": "cpu", "revision": "abc", "dtype": "auto"}
+    assert (task, made) == ("image-text-to-text", model)
     # Given to the pipeline itself, sampling options would go to the processor, which drops them.
     sampling = {"max_new_tokens": 8192, "do_sample": True, "temperature": 0.5}
     assert call["generate_kwargs"] == sampling
@@ -226,6 +219,9 @@ def test_transformers_get_the_chat_the_image_and_the_limits(monkeypatch):
     np.testing.assert_array_equal(np.asarray(message["content"][0]["image"]), IMAGE[..., ::-1])
     ask(IMAGE, "How many?")
     assert calls[-1]["generate_kwargs"] == {"max_new_tokens": 8192, "do_sample": False}
+    TransformersAsk("some/model", temperature=0.3)(IMAGE, "How many?")
+    sampling = {"max_new_tokens": 128, "do_sample": True, "temperature": 0.3}
+    assert calls[-1]["generate_kwargs"] == sampling
 
 
 def test_without_transformers_the_extra_is_named(monkeypatch):

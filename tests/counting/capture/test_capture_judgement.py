@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from test_capture_results import NAMES, ROWS, make_split, row
+from test_capture_results import NAMES, ROWS, row
+from test_capture_results import split as four_items
 
 from autoeval.counting.capture.capture_measures import by_factor, measure, model_difference
 from autoeval.counting.capture.real import build_real
@@ -13,10 +14,7 @@ from autoeval.counting.capture.run_page import factor_chart
 from autoeval.counting.capture.tasks import get_task
 from autoeval.errors import InputError
 
-
-@pytest.fixture
-def split(tmp_path):
-    return make_split(tmp_path)
+split = four_items
 
 
 def of_list(split, path, values, **more):

@@ -33,24 +33,13 @@ TRUTH, HIDDEN = (6, 8, 10, 10), (1, 1, 2, 3)
 SHAPES = ("circle", "circle", "rectangle", "triangle")
 
 
-def make_split(tmp_path):
-    records = [
-        {
-            "image_file": name,
-            "ground_truth": truth,
-            "shape": shape,
-            "dot_shape": "circle",
-            "num_occluded": hidden,
-            "positions": [[10, 10]],
-        }
-        for name, truth, shape, hidden in zip(NAMES, TRUTH, SHAPES, HIDDEN, strict=True)
-    ]
-    return CaptureSplit(tmp_path, tuple(to_items(records)))
-
-
 @pytest.fixture
 def split(tmp_path):
-    return make_split(tmp_path)
+    names = ("image_file", "ground_truth", "shape", "num_occluded")
+    rows = zip(NAMES, TRUTH, SHAPES, HIDDEN, strict=True)
+    of_all = {"dot_shape": "circle", "positions": [[10, 10]]}
+    records = [dict(zip(names, row, strict=True)) | of_all for row in rows]
+    return CaptureSplit(tmp_path, tuple(to_items(records)))
 
 
 def row(name, value, status="ok", task="total-occluded", **more):
@@ -75,21 +64,16 @@ def test_measures_by_hand(split):
 def test_errors_by_factor_by_hand(split):
     result = result_of(split, ROWS)
     by_shape = by_factor(result, "shape").set_index("shape")
-    assert by_shape["sMAPE"].to_dict() == {
-        "circle": pytest.approx(10),
-        "rectangle": 100,
-        "triangle": pytest.approx(20),
-    }
+    expected = pytest.approx({"circle": 10, "rectangle": 100, "triangle": 20})
+    assert by_shape["sMAPE"].to_dict() == expected
     assert by_factor(result, "num_occluded")["n"].tolist() == [2, 1, 1]
     assert by_factor(result, "ground_truth")["sMAPE"].tolist() == pytest.approx([0, 20, 60])
 
 
 def test_paired_difference_by_hand(split):
-    original = result_of(
-        split,
-        [row(n, v, task="total-original") for n, v in zip(NAMES, (6, 8, 10, 15), strict=True)],
-        "total-original",
-    )
+    values = zip(NAMES, (6, 8, 10, 15), strict=True)
+    rows = [row(n, v, task="total-original") for n, v in values]
+    original = result_of(split, rows, "total-original")
     found = paired_difference(original, result_of(split, ROWS))
     assert found["original"] == pytest.approx(5) and found["occluded"] == pytest.approx(35)
     assert found["difference"] == pytest.approx(30) and found["n"] == 4
@@ -107,10 +91,8 @@ def test_confusion_by_hand(split):
 
 def test_sampled_answers_give_the_commonest_and_its_share(split):
     values = [7, 7, 7, 8, None]
-    rows = [
-        row("a.png", v, "ok" if v else "skipped", "sampled-occluded", sample=k)
-        for k, v in enumerate(values)
-    ]
+    answers = [(v, "ok" if v else "skipped", "sampled-occluded") for v in values]
+    rows = [row("a.png", *answer, sample=k) for k, answer in enumerate(answers)]
     frame = result_of(split, rows, "sampled-occluded").frame.set_index("image_file")
     assert frame.loc["a.png", "value"] == 7 and frame.loc["a.png", "confidence"] == 3 / 5
     warnings = result_of(split, rows, "sampled-occluded").warnings
@@ -129,10 +111,8 @@ def test_reliability_by_hand(split):
 
 def test_patterns_are_measured_by_accuracy(split):
     answers = ("circle", "rectangle", None, "triangle")
-    rows = [
-        row(n, v, "ok" if v else "skipped", "pattern-occluded")
-        for n, v in zip(NAMES, answers, strict=True)
-    ]
+    given = zip(NAMES, answers, strict=True)
+    rows = [row(n, v, "ok" if v else "skipped", "pattern-occluded") for n, v in given]
     result = result_of(split, rows, "pattern-occluded")
     assert measure(result)["accuracy"] == 50 and "sMAPE" not in measure(result)
     table = confusion(result)
@@ -188,12 +168,7 @@ def test_json_of_the_authors_scripts_is_read(split, tmp_path):
     assert frame["value"].tolist()[:2] == [6, 8]
 
 
-BROKEN = [
-    ("a.json", "{"),
-    ("a.json", "[1]"),
-    ("a.jsonl", '{"image_file": "a"}\n'),
-    ("a.jsonl", "x"),
-]
+BROKEN = [("a.json", "{"), ("a.json", "[1]"), ("a.jsonl", '{"image_file": "a"}'), ("a.jsonl", "x")]
 
 
 @pytest.mark.parametrize(("name", "content"), BROKEN)
@@ -237,10 +212,8 @@ def test_charts_are_drawn_for_one_and_for_several_models(split):
 
 def test_harness_scores_are_the_measures(split):
     answers = ["6", "There are 12.", "I cannot tell.", "a total of 15"]
-    items = [
-        process_count({"target": str(i.ground_truth)}, [text])
-        for i, text in zip(split.items, answers, strict=True)
-    ]
+    docs = [{"target": str(item.ground_truth)} for item in split.items]
+    items = [process_count(doc, [text]) for doc, text in zip(docs, answers, strict=True)]
     mean = pd.DataFrame(items).mean()
     found = measure(result_of(split, ROWS))
     assert mean["smape"] == pytest.approx(found["sMAPE"])

@@ -173,12 +173,7 @@ def coco(data):
     other = np.zeros((SIZE, SIZE, 3), np.uint8)
     other[5, 30] = (0, 255, 0)
     cv2.imwrite(str(data / "coco" / "images" / "y.png"), other)
-    boxes = [
-        (1, 1, [2.5, 4.5, 1, 1]),
-        (1, 1, [29.5, 4.5, 1, 1]),
-        (1, 2, [9.5, 34.5, 1, 1]),
-        (2, 2, [29.5, 4.5, 1, 1]),
-    ]
+    corners = [(1, 1, 2.5, 4.5), (1, 1, 29.5, 4.5), (1, 2, 9.5, 34.5), (2, 2, 29.5, 4.5)]
     document = {
         "images": [
             {"id": k, "file_name": f"{n}.png", "height": SIZE, "width": SIZE}
@@ -186,8 +181,8 @@ def coco(data):
         ],
         "categories": [{"id": k, "name": name} for k, name in enumerate(names, 1)],
         "annotations": [
-            {"id": k, "image_id": i, "category_id": c, "bbox": box}
-            for k, (i, c, box) in enumerate(boxes)
+            {"id": k, "image_id": i, "category_id": c, "bbox": [x, y, 1, 1]}
+            for k, (i, c, x, y) in enumerate(corners)
         ],
     }
     (data / "coco" / "annotations.json").write_text(json.dumps(document))

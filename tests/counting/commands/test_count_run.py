@@ -80,12 +80,8 @@ def test_counts_and_points_go_straight_into_the_evaluation(data, capsys):
     told = capsys.readouterr()
     assert "6 objects in 3 of 3 images" in told.out and "dots: 3 images" in told.err
     points = json.loads((data / "counts/dots/points.json").read_text())
-    assert points["b/c.png"] == {
-        "points": [[4, 4], [6, 4]],
-        "scores": [1.0, 0.5],
-        "H": 32,
-        "W": 40,
-    }
+    expected = {"points": [[4, 4], [6, 4]], "scores": [1.0, 0.5], "H": 32, "W": 40}
+    assert points["b/c.png"] == expected
     truth = {name: entry["points"] for name, entry in points.items()}
     (data / "truth.json").write_text(json.dumps(truth))
     argv = ["counts/dots/points.json", "--truth", "truth.json", "--work-dir", "e"]

@@ -1,7 +1,5 @@
 """Adapters: a detector, a density network, words, a file; prompts and their categories."""
 
-import sys
-import types
 import warnings
 
 import numpy as np
@@ -13,7 +11,6 @@ from autoeval.counting.counters.adapters import (
     DensityCounter,
     FileCounter,
     TextCounter,
-    TransformersAsk,
     imagenet_input,
 )
 from autoeval.counting.counters.mmdet import DetectorCounter, box_limit, find_category
@@ -148,11 +145,7 @@ def test_the_count_is_the_sum_of_the_map():
 
 def test_the_default_input_is_rgb_normalised_as_imagenet():
     image = np.array([[[10, 20, 30]]], np.uint8)  # blue 10, green 20, red 30
-    expected = [
-        (30 / 255 - 0.485) / 0.229,
-        (20 / 255 - 0.456) / 0.224,
-        (10 / 255 - 0.406) / 0.225,
-    ]
+    expected = [(30 / 255 - 0.485) / 0.229, (20 / 255 - 0.456) / 0.224, (10 / 255 - 0.406) / 0.225]
     assert imagenet_input(image).flatten().tolist() == pytest.approx(expected)
     assert imagenet_input(np.zeros((5, 7, 3), np.uint8)).shape == (3, 5, 7)
 
@@ -198,37 +191,6 @@ def test_answers_in_words():
     assert (good.count, good.text, good.status) == (12, "about 12", "ok")
     assert np.isnan(skipped.count) and (skipped.text, skipped.status) == ("no idea", "skipped")
     assert asked[0] == ((40, 60, 3), "How many cars?") and skipped.context == {"k": 1}
-
-
-def test_the_extra_is_named_where_transformers_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(InputError, match=r"autoeval\[vlm\]"):
-        TransformersAsk("some/model")
-
-
-def test_transformers_is_asked_with_an_rgb_picture(monkeypatch):
-    calls = []
-
-    def pipeline(task, **options):
-        calls.append((task, options))
-
-        def run(text, **options):
-            calls.append((text, options))
-            return [{"generated_text": " 7\n"}]
-
-        return run
-
-    monkeypatch.setitem(sys.modules, "transformers", types.SimpleNamespace(pipeline=pipeline))
-    ask = TransformersAsk("some/model", temperature=0.3, revision="abc")
-    assert ask(red(255), "How many?") == "7"
-    assert calls[0] == (
-        "image-text-to-text",
-        {"model": "some/model", "device": "cpu", "revision": "abc"},
-    )
-    picture, question = calls[1][0][0]["content"]
-    assert picture["image"].getpixel((0, 0)) == (255, 0, 0) and question["text"] == "How many?"
-    sampling = {"max_new_tokens": 128, "do_sample": True, "temperature": 0.3}
-    assert calls[1][1]["generate_kwargs"] == sampling
 
 
 def test_predictions_made_elsewhere():

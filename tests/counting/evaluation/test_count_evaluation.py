@@ -1,7 +1,5 @@
 """Evaluation, comparison, files and the command, end to end."""
 
-from __future__ import annotations
-
 import json
 import time
 
@@ -11,7 +9,7 @@ import pytest
 
 from autoeval import cli
 from autoeval.counting.binning import CountBins, released_bins
-from autoeval.counting.evaluation import compare_models, evaluate_counts
+from autoeval.counting.evaluation.compare import compare_models
 from autoeval.counting.evaluation.evaluation_report import (
     all_notes,
     count_ticks,
@@ -19,21 +17,25 @@ from autoeval.counting.evaluation.evaluation_report import (
     plot_scatter,
     plot_tper,
 )
+from autoeval.counting.evaluation.model_measures import evaluate_counts
 from autoeval.counting.measures.bootstrap import bootstrap_intervals
 from autoeval.counting.predictions import CountPredictions, read_predictions
 from autoeval.errors import InputError
 
 BINS = CountBins((0.0, 5.0, 10.0))
-IDS = ("a", "b", "c", "d", "e")
 TARGET = np.array([0.0, 4.0, 6.0, 9.0, 30.0])
 
 
-def predictions(pred, name="m"):
-    return CountPredictions(name, IDS, TARGET, np.array(pred, float))
+def evaluate(pred, name="m", *, target=TARGET, n_resamples=10, **options):
+    """Evaluate predictions of images called 0, 1, ..."""
+    target, pred = (np.array(values, float) for values in (target, pred))
+    ids = tuple(map(str, range(len(target))))
+    found = CountPredictions(name, ids, target, pred)
+    return evaluate_counts(found, BINS, n_resamples=n_resamples, **options)
 
 
 def test_measures_by_hand():
-    found = evaluate_counts(predictions([0, 5, 6, 6, 20]), BINS, n_resamples=50)
+    found = evaluate([0, 5, 6, 6, 20])
     assert found.measures["pooled MAE"] == found.measures["MAE"] == 14 / 5
     # Within bins: 0, 1 (variance 1/4); 0, 3 (9/4); 10 alone.
     assert found.measures["pooled std"] == pytest.approx(np.sqrt((2 * 0.25 + 2 * 2.25) / 5))
@@ -47,21 +49,21 @@ def test_measures_by_hand():
 
 
 def test_released_drops_targets_outside_from_the_pooled_measures_alone():
-    found = evaluate_counts(predictions([0, 5, 6, 6, 20]), BINS, mode="released", n_resamples=50)
+    found = evaluate([0, 5, 6, 6, 20], mode="released")
     assert found.measures["pooled MAE"] == 1 and found.measures["MAE"] == 14 / 5
     assert "drop" in found.notes[0]
     assert found.intervals["pooled MAE"].value == 1
 
 
 def test_a_skipped_answer_costs_smape_only():
-    found = evaluate_counts(predictions([0, 4, 6, np.nan, 30]), BINS, n_resamples=50)
+    found = evaluate([0, 4, 6, np.nan, 30])
     assert found.measures["MAE"] == 0 and found.measures["sMAPE"] == 20
     assert found.measures["skipped"] == 1 and found.measures["counted"] == 4
 
 
 def test_no_answer_at_all():
     with pytest.raises(InputError, match="nothing to evaluate"):
-        evaluate_counts(predictions([np.nan] * 5), BINS)
+        evaluate([np.nan] * 5)
 
 
 def test_intervals_hold_their_value_and_use_the_same_formulas():
@@ -78,8 +80,8 @@ def test_intervals_hold_their_value_and_use_the_same_formulas():
 
 
 def test_the_winner_of_each_bin():
-    good_small = evaluate_counts(predictions([0, 4, 9, 9, 0], "small"), BINS, n_resamples=50)
-    good_large = evaluate_counts(predictions([3, 4, 6, 6, 30], "large"), BINS, n_resamples=50)
+    good_small = evaluate([0, 4, 9, 9, 0], "small")
+    good_large = evaluate([3, 4, 6, 6, 30], "large")
     found = compare_models([good_small, good_large])
     assert found.per_bin["winner"].tolist() == ["small", "tie", "one image"]
     assert found.per_bin["winner of std"].tolist() == ["small", "tie", "one image"]
@@ -91,10 +93,8 @@ def test_the_winner_of_each_bin():
 
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_charts_take_any_name():
-    evaluations = [
-        evaluate_counts(predictions([0, 4, 9, 9, 0], name), BINS, n_resamples=10)
-        for name in ("_hidden", "$x_{", "a\nb", "数")
-    ]
+    names = ("_hidden", "$x_{", "a\nb", "数")
+    evaluations = [evaluate([0, 4, 9, 9, 0], name) for name in names]
     page = evaluation_page(evaluations, compare_models(evaluations))
     assert page.render().count("data:image/") == 3
     legend = plot_tper([(e.name, e.curves["relative"]) for e in evaluations]).axes[0].get_legend()
@@ -102,10 +102,14 @@ def test_charts_take_any_name():
 
 
 def test_models_that_cannot_be_compared():
-    one = evaluate_counts(predictions([0, 4, 9, 9, 0]), BINS, n_resamples=10)
+    one = evaluate([0, 4, 9, 9, 0])
     with pytest.raises(InputError, match="different names"):
         compare_models([one, one])
-    other = evaluate_counts(predictions([0] * 5, "o"), CountBins((0.0, 50.0)), n_resamples=10)
+    other = evaluate_counts(
+        CountPredictions("o", tuple("01234"), TARGET, np.zeros(5)),
+        CountBins((0.0, 50.0)),
+        n_resamples=10,
+    )
     with pytest.raises(InputError, match="different images or bins"):
         compare_models([one, other])
 
@@ -170,9 +174,8 @@ def test_different_data_sets_side_by_side(files, tmp_path, capsys):
     (tmp_path / "other.csv").write_text("x,0,1\ny,7,7\nz,90,80\n")
     assert cli.main(["count", "evaluate", files[0], "other.csv"]) == 2
     assert "no image in common" in capsys.readouterr().err
-    assert (
-        cli.main(["count", "evaluate", files[0], "other.csv", "--separate", "--work-dir", "o"]) == 0
-    )
+    argv = [files[0], "other.csv", "--separate", "--work-dir", "o"]
+    assert cli.main(["count", "evaluate", *argv]) == 0
     assert "winner" not in capsys.readouterr().out
     content = json.loads((tmp_path / "o" / "evaluation.json").read_text())
     assert [m["measures"]["images"] for m in content["models"]] == [40, 3]
@@ -189,9 +192,8 @@ def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys)
     argv = ["pred.csv", "--truth", "truth.csv", "--gamma", "cv", "--work-dir", "out"]
     assert cli.main(["count", "evaluate", *argv]) == 0
     assert "5 images of the truth have no prediction" in capsys.readouterr().out
-    assert (
-        json.loads((tmp_path / "out" / "bins.json").read_text())["gamma"] in np.arange(1, 10) / 10
-    )
+    gamma = json.loads((tmp_path / "out" / "bins.json").read_text())["gamma"]
+    assert gamma in np.arange(1, 10) / 10
 
 
 @pytest.mark.parametrize(
@@ -221,20 +223,12 @@ def test_a_gamma_that_is_no_number_is_refused(files, capsys):
     assert "expected a number or cv but got 'half'" in capsys.readouterr().err
 
 
-BINS_CAUTIONS = CountBins((0.0, 5.0, 10.0))
-
-
-def model(name, target, pred):
-    target, pred = (np.array(values, float) for values in (target, pred))
-    return CountPredictions(name, tuple(map(str, range(len(target)))), target, pred)
-
-
 def test_bias_and_smape_have_intervals():
     rng = np.random.default_rng(0)
     target = rng.integers(1, 10, 60)
     pred = (target + rng.normal(1, 2, 60)).clip(0)
     pred[7] = np.nan
-    found = evaluate_counts(model("m", target, pred), BINS_CAUTIONS, n_resamples=300)
+    found = evaluate(pred, target=target, n_resamples=300)
     for name in ("bias", "sMAPE"):
         interval = found.intervals[name]
         assert interval.value == pytest.approx(found.measures[name])
@@ -245,7 +239,7 @@ def test_bias_and_smape_have_intervals():
 
 
 def test_a_single_image_has_no_interval():
-    found = evaluate_counts(model("m", [4], [7]), BINS_CAUTIONS, n_resamples=20)
+    found = evaluate([7], target=[4])
     for name, interval in found.intervals.items():
         assert np.isnan([interval.low, interval.high]).all(), name
     assert str(found.intervals["MAE"]) == "3"
@@ -262,36 +256,23 @@ def test_rows_of_drawn_images_come_together():
     assert means == {(2, 1.0), (3, 11 / 3), (4, 5.0)}
 
 
-def test_no_winner_in_a_bin_of_one_image():
-    target = [1, 2, 8]
-    one, two = (
-        evaluate_counts(model(name, target, pred), BINS_CAUTIONS, n_resamples=10)
-        for name, pred in (("one", [1, 2, 8]), ("two", [3, 4, 9]))
-    )
-    found = compare_models([one, two]).per_bin
-    assert found["n"].tolist() == [2, 1]
-    assert found["winner"].tolist() == ["one", "one image"]
-
-
 def test_the_pooled_std_is_said_to_depend_on_the_bins():
-    found = evaluate_counts(model("m", [1, 2, 8, 9], [1, 4, 8, 19]), BINS_CAUTIONS, n_resamples=10)
+    found = evaluate([1, 4, 8, 19], target=[1, 2, 8, 9])
     [note] = all_notes([found])
     # Errors 0, 2 and 0, 10. These bins: sqrt((1 + 25) / 2); one bin twice over: std of all four.
     assert "With these, half as many, twice as many, and one: m 3.606, 4.123, 3.606, 4.123" in note
 
 
 def test_what_is_said_of_all_models_is_said_once():
-    evaluations = [
-        evaluate_counts(model(name, [0, 4, 8, 30], pred), BINS_CAUTIONS, n_resamples=10)
-        for name, pred in (("one", [0, 4, 8, 30]), ("two", [0, 4, 8, -3]))
-    ]
-    notes = all_notes(evaluations)
+    target = [0, 4, 8, 30]
+    both = (("one", target), ("two", [0, 4, 8, -3]))
+    notes = all_notes([evaluate(pred, name, target=target) for name, pred in both])
     assert sum("true counts lie outside the bins" in note for note in notes) == 1
     assert not any(note.startswith("two: 1 of 4 true counts") for note in notes)
 
 
 def test_absurd_predictions_are_named():
-    found = evaluate_counts(model("m", [1, 2, 8], [1e9, 2, 8]), BINS_CAUTIONS, n_resamples=10)
+    found = evaluate([1e9, 2, 8], target=[1, 2, 8])
     assert "1 of 3 predictions are over 1000 times the largest true count (8)" in found.notes[-1]
 
 
@@ -303,19 +284,13 @@ def test_what_is_no_count_is_refused(tmp_path, number):
 
 
 def test_curves_show_their_number_and_axes_their_ticks():
-    evaluations = [
-        evaluate_counts(model(name, [1, 20, 300], [2, 10, 400]), BINS_CAUTIONS, n_resamples=10)
-        for name in ("a", "b")
-    ]
+    evaluations = [evaluate([2, 10, 400], name, target=[1, 20, 300]) for name in "ab"]
     legend = plot_tper([(e.name, e.curves["relative"]) for e in evaluations]).axes[0].get_legend()
     assert all("n = 3" in text.get_text() for text in legend.get_texts())
     for axes in plot_scatter(evaluations).axes:
         for axis in (axes.xaxis, axes.yaxis):
-            assert [t.get_text() for t in axis.get_ticklabels()] == ["0", "1", "5", "10", *more()]
-
-
-def more():
-    return ["50", "100", "500"]
+            shown = [t.get_text() for t in axis.get_ticklabels()]
+            assert shown == ["0", "1", "5", "10", "50", "100", "500"]
 
 
 def test_ticks_are_few_and_hold_zero():

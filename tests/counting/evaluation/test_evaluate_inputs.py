@@ -124,11 +124,8 @@ POINTS = {
 @pytest.fixture
 def points(folder):
     (folder / "truth.json").write_text(json.dumps(POINTS))
-    found = {
-        "a": {"points": [[11, 10], [50, 17]], "scores": [0.9, 0.8]},
-        "b": [[5, 5, 0.7], [60, 60, 0.95]],
-        "z": None,
-    }
+    of_a = {"points": [[11, 10], [50, 17]], "scores": [0.9, 0.8]}
+    found = {"a": of_a, "b": [[5, 5, 0.7], [60, 60, 0.95]], "z": None}
     (folder / "net.json").write_text(json.dumps(found))
     return folder
 

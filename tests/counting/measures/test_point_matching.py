@@ -57,18 +57,12 @@ def test_nothing_to_match():
         match_points(empty, empty, 0)
 
 
-def test_precision_and_recall_add_up_over_shards():
+def test_precision_and_recall_add_up_over_images():
     target, pred = np.array([[0, 0], [9, 0]]), np.array([[1, 0], [5, 5], [7, 7]])
-    whole, left, right = (PointMatchScore(2.0) for _ in range(3))
-    for score in (whole, left):
-        score.update(target, pred)
-    for score in (whole, right):
-        score.update(pred, pred)
-    left.merge(right)
-    assert left == whole
-    assert whole.compute() == {"precision": 4 / 6, "recall": 4 / 5, "F1": 8 / 11}
-    with pytest.raises(InputError, match=r"2\.0 and 3\.0"):
-        left.merge(PointMatchScore(3.0))
+    score = PointMatchScore(2.0)
+    score.update(target, pred)
+    score.update(pred, pred)
+    assert score.compute() == {"precision": 4 / 6, "recall": 4 / 5, "F1": 8 / 11}
 
 
 def test_neighbour_distance_by_hand():
@@ -97,16 +91,13 @@ def test_equal_scores_do_not_depend_on_the_order():
         assert score.compute()["nAP"] == pytest.approx(1 / 2 / 3)
 
 
-def test_perfect_points_have_full_nap_at_every_delta_and_shards_merge():
+def test_perfect_points_have_full_nap_at_every_delta():
     rng = np.random.default_rng(2)
-    whole, left, right = (NormalisedAveragePrecision() for _ in range(3))
-    for k in range(6):
-        target, scores = rng.random((20, 2)) * 100, rng.random(20)
-        whole.update(target, target, scores, (100, 100))
-        (left if k % 2 else right).update(target, target, scores, (100, 100))
-    left.merge(right)
-    assert set(whole.compute().values()) == {1.0}
-    assert left.compute() == whole.compute()
+    score = NormalisedAveragePrecision()
+    for _ in range(6):
+        target = rng.random((20, 2)) * 100
+        score.update(target, target, rng.random(20), (100, 100))
+    assert set(score.compute().values()) == {1.0}
 
 
 def test_larger_deltas_find_no_less():

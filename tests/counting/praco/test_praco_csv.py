@@ -108,9 +108,8 @@ def drop(line, k):
 def test_an_empty_cell_is_a_failure_in_the_released_mode(folder):
     edit(folder, "Test1", lambda text: text.replace("2.12", ""))
     for mode, expected in (("released", 200 / 3), ("paper", 100)):
-        assert evaluate_files(folder, "DAVE", COUNTING_SET, mode=mode).measures()[
-            "PCCN"
-        ] == pytest.approx(expected)
+        found = evaluate_files(folder, "DAVE", COUNTING_SET, mode=mode)
+        assert found.measures()["PCCN"] == pytest.approx(expected)
 
 
 def test_empty_rows_stay_in_the_divisor_of_the_released_mode(folder):
@@ -142,9 +141,8 @@ def test_files_in_a_folder_for_each_model(folder):
     inner.mkdir(parents=True)
     for path in folder.glob("*.csv"):
         path.rename(inner / path.name)
-    assert find_released(folder / "benchmark_results", "test") == {
-        "DAVE": inner / "Inference_Test1_DAVE_test.csv"
-    }
+    found = find_released(folder / "benchmark_results", "test")
+    assert found == {"DAVE": inner / "Inference_Test1_DAVE_test.csv"}
     (inner / "multiclass_DAVE++_test1.csv").write_text("")
     assert [*find_released(inner, "test", multi_class=True)] == ["DAVE", "DAVE++"]
 
@@ -168,10 +166,8 @@ def test_rows_of_excluded_images_are_passed_over(folder):
 
 def test_rows_of_unknown_images_are_named(folder):
     edit(folder, "Test1", lambda text: text + "77.jpg,1,1,1\n")
-    assert (
-        "1 rows of unknown images (77.jpg)"
-        in read_released(folder, "DAVE", COUNTING_SET).warnings[0]
-    )
+    (warning,) = read_released(folder, "DAVE", COUNTING_SET).warnings
+    assert "1 rows of unknown images (77.jpg)" in warning
 
 
 @pytest.mark.parametrize(

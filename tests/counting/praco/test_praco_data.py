@@ -102,13 +102,8 @@ def write_coco(folder, boxes):
         ],
         "categories": [{"id": k, "name": name} for k, name in enumerate(categories)],
         "annotations": [
-            {
-                "id": k,
-                "image_id": names.index(name),
-                "category_id": categories.index(category),
-                "bbox": box,
-                "iscrowd": crowd,
-            }
+            {"id": k, "image_id": names.index(name), "bbox": box, "iscrowd": crowd}
+            | {"category_id": categories.index(category)}
             for k, (name, category, box, crowd) in enumerate(boxes)
         ],
     }

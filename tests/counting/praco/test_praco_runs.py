@@ -23,6 +23,12 @@ def journals(folder):
     return CellJournal(folder / "n.jsonl", KEY), CellJournal(folder / "m.jsonl", MOSAIC_KEY)
 
 
+def mosaics_of(counter, counting_set, folder, recipes=None, **options):
+    recipes = draw_pairs(counting_set) if recipes is None else recipes
+    prompted = PromptedCounter(counter, **options)
+    return run_mosaic_test(prompted, counting_set, recipes, journals(folder)[1])
+
+
 def test_every_class_is_asked_for_in_every_image(fsc147, tmp_path, stub_counter):
     counting_set = load_fsc147(fsc147)
     counter = stub_counter(lambda prompt, context: len(prompt) + int(context["image_id"][0]))
@@ -71,27 +77,19 @@ def test_an_unknown_class_ends_the_run(fsc147, tmp_path, stub_counter):
     def unknown(prompt, context):
         raise InputError("no category 'a'")
 
+    prompted = PromptedCounter(stub_counter(unknown))
     with pytest.raises(InputError, match="no category"):
-        run_negative_test(
-            PromptedCounter(stub_counter(unknown)), load_fsc147(fsc147), journals(tmp_path)[0]
-        )
+        run_negative_test(prompted, load_fsc147(fsc147), journals(tmp_path)[0])
 
 
 def test_the_true_class_is_told_only_on_request_and_recorded(fsc147, tmp_path, stub_counter):
     counting_set = load_fsc147(fsc147)
-    journal, mosaic_journal = journals(tmp_path)
     counter = stub_counter()
-    table = run_negative_test(
-        PromptedCounter(counter, "some {}", reference=True), counting_set, journal
-    )
+    prompted = PromptedCounter(counter, "some {}", reference=True)
+    table = run_negative_test(prompted, counting_set, journals(tmp_path)[0])
     assert {c["positive_class"] for c in counter.contexts[:3]} == {"some a"}
     assert table["positive_class"].tolist()[:4] == ["some a"] * 3 + ["some b"]
-    mosaics = run_mosaic_test(
-        PromptedCounter(counter, reference=True),
-        counting_set,
-        draw_pairs(counting_set),
-        mosaic_journal,
-    )
+    mosaics = mosaics_of(counter, counting_set, tmp_path, reference=True)
     assert (mosaics["positive_class"] == ["a", "a", "b", "b", "c", "c", "a", "a"]).all()
     silent = stub_counter()
     run_negative_test(PromptedCounter(silent), counting_set, CellJournal(tmp_path / "other", KEY))
@@ -101,11 +99,8 @@ def test_the_true_class_is_told_only_on_request_and_recorded(fsc147, tmp_path, s
 @pytest.mark.parametrize(("y", "expected"), [(14.0, (3, 0)), (15.0, (0, 3))])
 def test_mosaics_are_asked_for_the_upper_class(fsc147, tmp_path, stub_counter, y, expected):
     counting_set = load_fsc147(fsc147)
-    recipes = draw_pairs(counting_set)
     counter = stub_counter(y=y)  # 2.jpg is the lower of the two images: 31 // 2 = 15 rows each
-    table = run_mosaic_test(
-        PromptedCounter(counter), counting_set, recipes[:1], journals(tmp_path)[1]
-    )
+    table = mosaics_of(counter, counting_set, tmp_path, draw_pairs(counting_set)[:1])
     assert counter.asked == [("1.jpg above 2.jpg", "a")]
     assert (table.loc[0, "upper"], table.loc[0, "lower"]) == expected
 
@@ -129,22 +124,17 @@ def test_mosaics_resume_cell_by_cell(fsc147, tmp_path, stub_counter):
 def test_counts_only_take_no_mosaics(fsc147, tmp_path, stub_counter):
     counter = stub_counter()
     counter.capabilities = frozenset({"count"})
-    counting_set = load_fsc147(fsc147)
     with pytest.raises(InputError, match="stub gives counts only"):
-        run_mosaic_test(
-            PromptedCounter(counter), counting_set, draw_pairs(counting_set), journals(tmp_path)[1]
-        )
+        mosaics_of(counter, load_fsc147(fsc147), tmp_path)
 
 
 def test_an_unreadable_image_fails_its_cells_only(fsc147, tmp_path, stub_counter):
     (fsc147 / "images_384_VarV2" / "2.jpg").write_bytes(b"nothing")
     counting_set = load_fsc147(fsc147)
-    journal, mosaic_journal = journals(tmp_path)
-    table = run_negative_test(PromptedCounter(stub_counter()), counting_set, journal)
+    prompted = PromptedCounter(stub_counter())
+    table = run_negative_test(prompted, counting_set, journals(tmp_path)[0])
     assert table[table["count"].isna()]["image"].tolist() == ["2.jpg"] * 3
-    mosaics = run_mosaic_test(
-        PromptedCounter(stub_counter()), counting_set, draw_pairs(counting_set), mosaic_journal
-    )
+    mosaics = mosaics_of(stub_counter(), counting_set, tmp_path)
     failed = mosaics[mosaics["upper"].isna()]
     assert ((failed["positive"] == "2.jpg") | (failed["negative"] == "2.jpg")).all()
     assert len(failed) == 2 + 3, "2.jpg on top twice, below 1.jpg, 3.jpg and 4.jpg"
@@ -155,20 +145,15 @@ def test_density_maps_below_zero(fsc147, tmp_path):
         name, capabilities = "density", frozenset({"count", "density"})
 
         def count(self, image, prompt, context=None):
-            density = np.array([[-2.0], [3.0]])
-            return CountResult(1.0, density=density)
+            return CountResult(1.0, density=np.array([[-2.0], [3.0]]))
 
-    counting_set = load_fsc147(fsc147)
-    recipes = draw_pairs(counting_set)
-    table = run_mosaic_test(
-        PromptedCounter(Density()), counting_set, recipes, journals(tmp_path)[1]
-    )
+    table = mosaics_of(Density(), load_fsc147(fsc147), tmp_path)
     assert (table["upper"] == -2).all() and (table["lower"] == 3).all(), "clamped by the measures"
 
 
 def test_other_settings_do_not_share_a_folder(tmp_path):
-    check_same_run(tmp_path / "run.json", {"counter": "x", "thr": 0.3, "tuple": (1, 2)})
-    check_same_run(tmp_path / "run.json", {"counter": "x", "thr": 0.3, "tuple": (1, 2)})
+    for _ in range(2):
+        check_same_run(tmp_path / "run.json", {"counter": "x", "thr": 0.3, "tuple": (1, 2)})
     with pytest.raises(InputError, match=r"thr: 0\.3, now 0\.5"):
         check_same_run(tmp_path / "run.json", {"counter": "x", "thr": 0.5, "tuple": (1, 2)})
 

@@ -59,13 +59,8 @@ class Batched(Careful):
 def tables(fsc147, folder, prompted):
     counting_set = load_fsc147(fsc147)
     negative = run_negative_test(prompted, counting_set, CellJournal(folder / "n.jsonl", KEY))
-    mosaics = run_mosaic_test(
-        prompted,
-        counting_set,
-        draw_pairs(counting_set),
-        CellJournal(folder / "m.jsonl", MOSAIC_KEY),
-    )
-    return negative, mosaics
+    journal = CellJournal(folder / "m.jsonl", MOSAIC_KEY)
+    return negative, run_mosaic_test(prompted, counting_set, draw_pairs(counting_set), journal)
 
 
 @pytest.mark.parametrize(("workers", "batch_size"), [(4, 8), (3, 2), (1, 3)])
@@ -183,16 +178,12 @@ def test_pairs_with_strangers_are_kept_and_read(crowded, tmp_path):
 
 
 def test_a_stranger_is_stacked_like_any_other_image(crowded, tmp_path, stub_counter):
-    from autoeval.counting.journal import CellJournal
-    from autoeval.counting.praco.mosaic_run import KEY
-    from autoeval.counting.prompting import PromptedCounter
-
     source = (crowded / "images_384_VarV2" / "3.jpg").read_bytes()
     for k in range(9):
         (crowded / "images_384_VarV2" / f"{90 + k}.jpg").write_bytes(source)
     counting_set = load_fsc147(crowded)
     recipes = draw_pairs(counting_set)
-    journal = CellJournal(tmp_path / "m.jsonl", KEY)
+    journal = CellJournal(tmp_path / "m.jsonl", MOSAIC_KEY)
     table = run_mosaic_test(PromptedCounter(stub_counter()), counting_set, recipes, journal)
     assert (table["status"] == "ok").all()
     assert [image.image_id for image in counting_set.images] == SPLIT, "unknown are not measured"

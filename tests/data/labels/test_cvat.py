@@ -19,31 +19,16 @@ COCO = {
     "info": {"contributor": "", "date_created": "", "description": "", "url": "", "year": ""},
     "categories": [{"id": k, "name": word, "supercategory": ""} for k, word in enumerate(WORDS, 1)],
     "images": [
-        {
-            "id": k,
-            "width": 40,
-            "height": 20,
-            "file_name": f"{name}.png",
-            "license": 0,
-            "flickr_url": "",
-            "coco_url": "",
-            "date_captured": 0,
-        }
+        {"id": k, "width": 40, "height": 20, "file_name": f"{name}.png", "license": 0}
+        | {"flickr_url": "", "coco_url": "", "date_captured": 0}
         for k, name in enumerate(BOXES, 1)
     ],
     "annotations": [
-        {
-            "id": 10 * image + k,
-            "image_id": image,
-            "category_id": WORDS.index(word) + 1,
-            "segmentation": [],
-            "area": width * height,
-            "bbox": [left, top, width, height],
-            "iscrowd": 0,
-            "attributes": {"occluded": False, "rotation": 0.0},
-        }
+        {"id": 10 * image + k, "image_id": image, "category_id": WORDS.index(word) + 1}
+        | {"segmentation": [], "area": box[2] * box[3], "bbox": box, "iscrowd": 0}
+        | {"attributes": {"occluded": False, "rotation": 0.0}}
         for image, boxes in enumerate(BOXES.values(), 1)
-        for k, (word, left, top, width, height) in enumerate(boxes)
+        for k, (word, *box) in enumerate(boxes)
     ],
 }
 

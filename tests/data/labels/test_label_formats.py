@@ -65,10 +65,8 @@ def test_an_archive_is_to_be_unpacked(tmp_path, read):
 @pytest.mark.parametrize(
     "name",
     [
-        "/data/upload/3/a1b2c3d4-a.png",
-        "../../media/upload/3/a1b2c3d4-a.png",
-        "images/a1b2c3d4__a.png",
-        "/data/local-files/?d=site%2Fa.png",
+        *("/data/upload/3/a1b2c3d4-a.png", "../../media/upload/3/a1b2c3d4-a.png"),
+        *("images/a1b2c3d4__a.png", "/data/local-files/?d=site%2Fa.png"),
     ],
 )
 def test_label_studio_gives_files_other_names(write, name):
@@ -110,10 +108,8 @@ def test_a_format_can_be_named(write):
 @pytest.mark.parametrize("layout", ["yolo", "voc"])
 def test_coco_written_from_another_format_says_the_same(write, tmp_path, layout):
     names = ("a.png", "b.png", "c.png")
-    labels = load_labels(
-        write({**dict.fromkeys(names), "a.txt": YOLO, "a.xml": VOC, "b.txt": "", "b.xml": VOC}),
-        layout=layout,
-    )
+    texts = {"a.txt": YOLO, "a.xml": VOC, "b.txt": "", "b.xml": VOC}
+    labels = load_labels(write({**dict.fromkeys(names), **texts}), layout=layout)
     write_coco(labels, tmp_path / "out.json")
     again = read_coco(tmp_path / "out.json")
     assert [image.file_name for image in again.images] == ["a.png", "b.png"]

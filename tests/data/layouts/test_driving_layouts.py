@@ -55,10 +55,8 @@ def test_bdd100k(write):
     ],
 )
 def test_words_of_both_releases_of_bdd100k(write, word, category, ignored):
-    label = {**BDD_CAR, "category": word}
-    folder = write(
-        {"images/100k/val/a.jpg": IMAGE, "labels/det_val.json": json.dumps([bdd(label)])}
-    )
+    content = json.dumps([bdd({**BDD_CAR, "category": word})])
+    folder = write({"images/100k/val/a.jpg": IMAGE, "labels/det_val.json": content})
     labels = load_labels(folder / "labels" / "det_val.json", layout="bdd100k")
     assert boxes_of(labels) == [("a.jpg", category, (0, 0, 5, 5), ignored)]
     assert {"bus", "truck"} <= set(labels.categories)  # though none is in these images
@@ -89,10 +87,8 @@ def test_cityscapes(write):
     )
     labels = load_labels(folder, layout="cityscapes")
     name = "ulm/ulm_000_leftImg8bit.png"
-    assert boxes_of(labels) == [
-        (name, "car", (3, 4, 10, 11), False),
-        (name, "person", (0, 0, 4, 4), True),
-    ]
+    found = [("car", (3, 4, 10, 11), False), ("person", (0, 0, 4, 4), True)]
+    assert boxes_of(labels) == [(name, *box) for box in found]
     (problem,) = labels.problems
     assert problem.startswith("labelled images missing in") and "bonn_000_leftImg8bit" in problem
     assert {"person", "rider", "car", "bus"} < set(labels.categories)
@@ -156,10 +152,8 @@ def test_ua_detrac(detrac):
         ("MVI_1/img00001.jpg", "van", (1.5, 2, 10, 6), False),
         ("MVI_1/img00001.jpg", ANY, (30, 0, 10, 5), True),
     ]
-    assert [image.image_id for image in labels.images] == [
-        "MVI_1/img00001.jpg",
-        "MVI_1/img00003.jpg",
-    ]
+    names = ["MVI_1/img00001.jpg", "MVI_1/img00003.jpg"]
+    assert [image.image_id for image in labels.images] == names
     assert labels.unlabelled[0] == "MVI_1/img00002.jpg" and len(labels.unlabelled) == 3
 
 
@@ -196,12 +190,7 @@ def test_udacity(write):
 @pytest.mark.parametrize(
     ("layout", "path", "content", "message"),
     [
-        (
-            "bdd100k",
-            "a.json",
-            [{"labels": []}],
-            "frame 0: not as BDD100K publishes it .no field",
-        ),
+        ("bdd100k", "a.json", [{"labels": []}], "frame 0: not as BDD100K publishes .* .no field"),
         ("bdd100k", "a.json", [bdd({"category": "car", "box2d": {"x1": "a"}})], "not as BDD100K"),
         ("bdd100k", "a.json", 3, "not as BDD100K"),
         ("bdd100k", "a.json", [bdd({**BDD_CAR, "category": ["car"]})], r"no box: \['car'\]"),
@@ -219,11 +208,9 @@ def test_udacity(write):
 def test_what_is_not_as_published_is_named(write, layout, path, content, message):
     text = content if isinstance(content, str) else json.dumps(content)
     folder = write({path: text, "img/a.jpg": IMAGE})
-    named = (
-        folder / path if path.endswith(("a.json", ".csv", ".odgt")) and "/" not in path else folder
-    )
+    is_file = path in ("a.json", "a.csv", "a.odgt")
     with pytest.raises(InputError, match=message):
-        load_labels(named, folder / "img", layout=layout)
+        load_labels(folder / path if is_file else folder, folder / "img", layout=layout)
 
 
 def test_no_images(write):

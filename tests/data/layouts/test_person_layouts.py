@@ -26,9 +26,8 @@ def caltech_file(write):
     video = {"nFrame": 65, "frames": {"29": objects, "30": objects, "59": []}}
     content = {"set06": {"V000": video}, "set07": {"V001": {"nFrame": 20, "frames": {}}}}
     names = [f"images/set06_V000_{k}.png" for k in (28, 29, 30, 59)]
-    return write({"annotations.json": json.dumps(content), **dict.fromkeys(names)}) / (
-        "annotations.json"
-    )
+    folder = write({"annotations.json": json.dumps(content), **dict.fromkeys(names)})
+    return folder / "annotations.json"
 
 
 def test_caltech(caltech_file):

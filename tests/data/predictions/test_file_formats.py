@@ -51,12 +51,8 @@ def write(folder, suffix, rows):
 
 
 def same(a, b):
-    assert (a.images, a.categories, a.numbers, a.problems) == (
-        b.images,
-        b.categories,
-        b.numbers,
-        b.problems,
-    )
+    for name in ("images", "categories", "numbers", "problems"):
+        assert getattr(a, name) == getattr(b, name)
     for name in ("image", "label", "boxes", "scores"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), strict=True)
 
@@ -88,13 +84,10 @@ def test_any_format_gives_the_columns(tmp_path, monkeypatch, suffix, piece):
 def test_names_in_the_place_of_numbers(tmp_path, monkeypatch, suffix, piece):
     monkeypatch.setattr(json_columns, "PIECE", piece)
     rows = list(boxes())
+    words = ("car", "bus", "Kätzchen")
     named = [
-        {
-            "file_name": f"street/{row['image_id']:03}.jpg",
-            "category": ("car", "bus", "Kätzchen")[row["category_id"] - 1],
-            "bbox": row["bbox"],
-            "score": row["score"],
-        }
+        {"file_name": f"street/{row['image_id']:03}.jpg", "category": words[row["category_id"] - 1]}
+        | {name: row[name] for name in ("bbox", "score")}
         for row in rows
     ]
     read = read_predictions(write(tmp_path, suffix, named), images=IMAGES)
@@ -107,13 +100,9 @@ def test_names_in_the_place_of_numbers(tmp_path, monkeypatch, suffix, piece):
 @pytest.mark.parametrize(
     "odd",
     [
-        {"image_id": "3"},  # a string among numbers
-        {"image_id": 3.0},
-        {"score": "0.5"},
-        {"score": True},
-        {"bbox": [1, 2, "3", 4]},
-        {"odd": float("nan")},
-        {"file_name": "a\ud800.jpg"},
+        *({"image_id": "3"}, {"image_id": 3.0}),  # a string and a float among whole numbers
+        *({"score": "0.5"}, {"score": True}, {"bbox": [1, 2, "3", 4]}),
+        *({"odd": float("nan")}, {"file_name": "a\ud800.jpg"}),
     ],
 )
 def test_irregular_entries_are_read_as_regular_ones(tmp_path, monkeypatch, suffix, odd):
@@ -280,50 +269,28 @@ def test_shares_become_pixels_and_classes_count_from_zero(tmp_path):
 
 
 def test_images_of_equal_stems_and_other_images_are_left_out(tmp_path):
-    folder = write_folder(
-        tmp_path, a="0 0.5 0.5 1 1 0.5", b="0 0.5 0.5 1 1 0.5", c="0 0.5 0.5 1 1 0.5"
-    )
-    images = (
-        *IMAGES_FOLDER,
-        LabelledImage("8", "z/c.png", (10, 10)),
-        LabelledImage("6", "a.jpg", (9, 9)),
-    )
+    folder = write_folder(tmp_path, **dict.fromkeys("abc", "0 0.5 0.5 1 1 0.5"))
+    more = LabelledImage("8", "z/c.png", (10, 10)), LabelledImage("6", "a.jpg", (9, 9))
+    images = (*IMAGES_FOLDER, *more)
     read = read_predictions(folder, images=images, numbers=NUMBERS)
-    assert [images[k].file_name for k in read.image] == ["a.jpg", "y/b.jpg"][
-        :: 1 - 2 * (read.image[0] == 1)
-    ]
+    assert sorted(images[k].file_name for k in read.image) == ["a.jpg", "y/b.jpg"]
     assert "not in the list of images: 1 (c)" in read.problems[0]
 
 
 @pytest.mark.parametrize(
-    ("text", "images", "numbers", "message"),
+    ("text", "images", "message"),
     [
-        (
-            "0 0.5 0.5 1 1",
-            IMAGES_FOLDER,
-            NUMBERS,
-            "got 5 numbers. Run `yolo predict` with save_conf=True",
-        ),
-        ("0 .1 .1 .2 .2 .3 .3 .4 .4 .9", IMAGES_FOLDER, NUMBERS, "got 10 numbers"),
-        ("car 0.5 0.5 1 1 0.5", IMAGES_FOLDER, NUMBERS, "b.txt cannot be read"),
-        (
-            "3 0.5 0.5 1 1 0.5",
-            IMAGES_FOLDER,
-            NUMBERS,
-            "from 3 to 3, but 3 .* --names data.yaml",
-        ),
-        ("0 0.5 0.5 1 1 0.5", None, NUMBERS, "sizes of the images are not known"),
-        (
-            "0 0.5 0.5 1 1 0.5",
-            (LabelledImage("b", "b.jpg", None),),
-            NUMBERS,
-            "images b are not known",
-        ),
+        ("0 0.5 0.5 1 1", IMAGES_FOLDER, "got 5 numbers. Run `yolo predict` with save_conf=True"),
+        ("0 .1 .1 .2 .2 .3 .3 .4 .4 .9", IMAGES_FOLDER, "got 10 numbers"),
+        ("car 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "b.txt cannot be read"),
+        ("3 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "from 3 to 3, but 3 .* --names data.yaml"),
+        ("0 0.5 0.5 1 1 0.5", None, "sizes of the images are not known"),
+        ("0 0.5 0.5 1 1 0.5", UNKNOWN, "images b are not known"),
     ],
 )
-def test_what_is_refused(tmp_path, text, images, numbers, message):
+def test_what_is_refused(tmp_path, text, images, message):
     with pytest.raises(InputError, match=message):
-        read_predictions(write_folder(tmp_path, b=text), images=images, numbers=numbers)
+        read_predictions(write_folder(tmp_path, b=text), images=images, numbers=NUMBERS)
 
 
 def test_a_folder_without_text_files(tmp_path):

@@ -50,22 +50,17 @@ def test_boxes_that_are_still_half_as_large():
 def test_boxes_of_the_canvas_are_taken_back_to_the_image():
     boxes = np.float32([[250, 50, 330, 90], [290, 50, 330, 90], [10, 150, 20, 260]])
     images = (*found().images[:1], LabelledImage("x", "x.jpg", None))
-    of = Predictions(
-        images, ("car",), np.zeros(3, int), np.zeros(3, int), boxes, np.ones(3, "f4"), {}
-    )
-    # centres at 290 of 300 and 310 of 300 across, 205 of 200 down
-    np.testing.assert_array_equal(within_images(of).boxes, [[250, 50, 300, 90]])
-    unknown = Predictions(
-        images, ("car",), np.ones(3, int), np.zeros(3, int), boxes, np.ones(3, "f4"), {}
-    )
-    np.testing.assert_array_equal(within_images(unknown).boxes, boxes)
+    # centres at 290 of 300 and 310 of 300 across, 205 of 200 down; the second image has no size
+    for image, expected in ((0, [[250, 50, 300, 90]]), (1, boxes)):
+        columns = np.full(3, image), np.zeros(3, int), boxes, np.ones(3, "f4")
+        within = within_images(Predictions(images, ("car",), *columns, {}))
+        np.testing.assert_array_equal(within.boxes, expected)
 
 
 def test_a_sound_second_pass_gives_no_note(tmp_path):
     """Boxes of the grey part of the canvas reach beyond the image, as they do at full size."""
-    rows = [
-        {"image_id": k, "category_id": 1, "bbox": [60, 60, 50, 50], "score": 0.9} for k in range(9)
-    ]
+    row = {"category_id": 1, "bbox": [60, 60, 50, 50], "score": 0.9}
+    rows = [{"image_id": k, **row} for k in range(9)]
     beyond = [{**row, "bbox": [320, 60, 50, 50], "score": 0.4} for row in rows]
     (tmp_path / "clean.json").write_text(json.dumps(rows))
     half = [{**row, "bbox": [61, 60, 50, 50], "score": 0.8} for row in rows]

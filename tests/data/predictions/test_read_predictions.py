@@ -156,9 +156,8 @@ def test_any_format_is_found_once(tmp_path):
     for name in names:
         (tmp_path / name).touch()
     found = files_by_place(tmp_path)
-    assert {place: path.name for place, path in found.items()} == dict(
-        zip(("a", "b", "c.v2"), names, strict=False)
-    )
+    expected = dict(zip(("a", "b", "c.v2"), names, strict=False))
+    assert {place: path.name for place, path in found.items()} == expected
     assert all(file_of(place, tmp_path) == path for place, path in found.items())
     (tmp_path / "a.parquet").touch()
     with pytest.raises(InputError, match=r"two files of a: a.json and a.parquet"):

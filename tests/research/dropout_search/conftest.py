@@ -1,5 +1,7 @@
 """Fixtures of the dropout search's tests."""
 
+from itertools import product
+
 import pytest
 from rectangles import rectangle_task
 
@@ -13,8 +15,5 @@ def boxes_task(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def few_specs():
-    return tuple(
-        DropoutSpec("after", stages, rate)
-        for stages in ((0,), (1, 2), (0, 3))
-        for rate in (0.1, 0.3, 0.9)
-    )
+    each = product(((0,), (1, 2), (0, 3)), (0.1, 0.3, 0.9))
+    return tuple(DropoutSpec("after", stages, rate) for stages, rate in each)

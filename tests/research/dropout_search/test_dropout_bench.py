@@ -41,12 +41,8 @@ def test_scores_and_map_are_those_of_the_pass(boxes_task, tmp_path, few_specs):
     bench = make_bench(boxes_task, tmp_path / "a", n_sets=1, specs=few_specs)
     Trial(bench).measure(few_specs)
     recipes = [job.payload.recipe for job in bench.sample_sets]
-    table, _ = score_meta_set(
-        bench.observer,
-        boxes_task.load_seed_sets(),
-        recipes,
-        store=RowStore(tmp_path / "b"),
-    )
+    sets, store = boxes_task.load_seed_sets(), RowStore(tmp_path / "b")
+    table, _ = score_meta_set(bench.observer, sets, recipes, store=store)
     assert np.array_equal(bench.accuracy, table["mAP"].to_numpy())
     sample = bench.sample_sets[3].payload[2]
     each = bench.observer.detector.observe_each([sample.image], [sample.image_id], few_specs)[0]
@@ -87,16 +83,16 @@ def test_a_later_strategy_takes_over_what_is_known(boxes_task, tmp_path):
 @pytest.mark.parametrize("strategy", ["full", "halving", "coordinate"])
 def test_an_interrupted_search_goes_on(boxes_task, tmp_path, strategy):
     detector, whole_detector, specs = Counting(), Counting(), grid()[::15]
-    bench = make_bench(boxes_task, tmp_path / "cut", detector=detector, specs=specs, n_sets=1)
+
+    def bench_of(name, shown):
+        return make_bench(boxes_task, tmp_path / name, detector=shown, specs=specs, n_sets=1)
+
     detector.stop = 100
     with pytest.raises(Interrupted):
-        search_dropout(bench, [strategy, "full"])
+        search_dropout(bench_of("cut", detector), [strategy, "full"])
     detector.stop = None
-    bench = make_bench(boxes_task, tmp_path / "cut", detector=detector, specs=specs, n_sets=1)
-    resumed = search_dropout(bench, [strategy])
-    bench = make_bench(
-        boxes_task, tmp_path / "whole", detector=whole_detector, specs=specs, n_sets=1
-    )
+    resumed = search_dropout(bench_of("cut", detector), [strategy])
+    bench = bench_of("whole", whole_detector)
     whole = search_dropout(bench, [strategy])
     assert resumed[0].choice == whole[0].choice
     pd.testing.assert_frame_equal(resumed[0].table, whole[0].table)
@@ -158,8 +154,6 @@ def test_unknown_strategy(boxes_task, tmp_path):
 
 @pytest.mark.parametrize("score", ["bos_strict", "confidence_stability"])
 def test_other_scores(boxes_task, tmp_path, score):
-    bench = make_bench(
-        boxes_task, tmp_path, specs=grid()[:5], n_sets=1, score=score, target="mAP50"
-    )
-    (result,) = search_dropout(bench, ["full"])
+    options = {"specs": grid()[:5], "n_sets": 1, "score": score, "target": "mAP50"}
+    (result,) = search_dropout(make_bench(boxes_task, tmp_path, **options), ["full"])
     assert result.table["share"].eq(1).all()

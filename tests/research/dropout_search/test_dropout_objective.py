@@ -18,9 +18,8 @@ SCORES = ACCURACY[:, None] * [1, 0.5, 2] + RNG.normal(0, [0.1, 0.3, 0.6], (12, 3
 
 
 def test_equals_the_squared_correlation():
-    for column, r2, r in zip(
-        SCORES.T, r_squared(SCORES, ACCURACY), correlation(SCORES, ACCURACY), strict=True
-    ):
+    found = r_squared(SCORES, ACCURACY), correlation(SCORES, ACCURACY)
+    for column, r2, r in zip(SCORES.T, *found, strict=True):
         expected = pearsonr(column, ACCURACY).statistic
         assert expected > 0 and r == pytest.approx(expected)
         assert r2 == pytest.approx(expected**2)

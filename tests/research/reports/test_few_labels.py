@@ -25,19 +25,11 @@ def work_dir(tmp_path_factory):
     boxes = [
         {"source": s.name, "family": s.name, LABELLED: pack_site(s.pool, s.truth)} for s in sites
     ]
+    of_all = {"sample_set": "own", "kind": "seed", "transforms": "", "repeat": 0, "n_images": 70}
     rows = [
-        {
-            "source": site.name,
-            "sample_set": "own",
-            "kind": "seed",
-            "transforms": "",
-            "repeat": 0,
-            "n_images": 70,
-            "expected_ap": site.pool.found.scores.mean(),
-            "likely_share": (site.pool.found.scores > 0.3).mean(),
-            "box_size": -1.8,
-            "mAP": site.rankings[0].average_precision().mean(),
-        }
+        {"source": site.name, **of_all, "expected_ap": site.pool.found.scores.mean()}
+        | {"likely_share": (site.pool.found.scores > 0.3).mean(), "box_size": -1.8}
+        | {"mAP": site.rankings[0].average_precision().mean()}
         for site in sites
     ]
     pd.DataFrame(boxes).to_parquet(folder / "boxes.parquet")
@@ -82,12 +74,10 @@ def test_one_labelled_set_is_fitted_on_and_the_other_families_are_evaluated(tmp_
 
 def test_the_effective_sample_size_of_the_sample_estimate_is_its_size():
     rows = [
-        {"site": "a", "category": "c", "fitted_on": on, "k": 10, "n_images": 100} | figures
+        {"site": "a", "category": "c", "fitted_on": on, "k": 10, "n_images": 100}
+        | {"estimator": estimator, "rmse": share * size}
         for on, size in (("x", 0.2), ("y", 0.4))
-        for figures in (
-            {"estimator": "sample", "rmse": size},
-            {"estimator": "combined", "rmse": size / 2},
-        )
+        for estimator, share in (("sample", 1), ("combined", 0.5))
     ]
     effective = effective_labels(pd.DataFrame(rows))["effective"]
     # 1 / w = 1 / 100 + (1 / 10 - 1 / 100) / 4
@@ -97,14 +87,11 @@ def test_the_effective_sample_size_of_the_sample_estimate_is_its_size():
 def test_pseudo_labels_are_read_from_files(tmp_path):
     site = make_site(3, n_images=30, name="here")
     found = site.pool.found
+    xywh = np.hstack([found.boxes[:, :2], found.boxes[:, 2:] - found.boxes[:, :2]]).tolist()
+    columns = zip(found.image, xywh, found.scores.tolist(), strict=True)
     rows = [
-        {
-            "image_id": found.images[k].image_id,
-            "category": "van",
-            "bbox": [float(x), float(y), float(x2 - x), float(y2 - y)],
-            "score": float(score),
-        }
-        for k, (x, y, x2, y2), score in zip(found.image, found.boxes, found.scores, strict=True)
+        {"image_id": found.images[k].image_id, "category": "van", "bbox": box, "score": score}
+        for k, box, score in columns
     ]
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "here.json").write_text(json.dumps(rows))

@@ -76,10 +76,9 @@ def test_fewer_sample_sets_spread_more():
     ],
 )
 def test_meta_sets_that_cannot_be_drawn_from(change, sizes, message):
+    table = change(score_table(WORLDS, bos=exact))
     with pytest.raises(InputError, match=message):
-        size_of_meta_set(
-            change(score_table(WORLDS, bos=exact)), StudySettings(["bos"]), sizes=sizes
-        )
+        size_of_meta_set(table, StudySettings(["bos"]), sizes=sizes)
 
 
 def test_more_repeats_steady_an_estimate_that_dropout_shakes():
@@ -118,9 +117,8 @@ def test_errors_grow_with_severity_as_planted():
     assert by_severity["bias"].to_numpy() == pytest.approx(0.02 * np.arange(6), abs=1e-12)
     assert by_severity["true"].to_numpy() == pytest.approx(0.55 - 0.03 * np.arange(6))
     by_corruption = error_by(held_out, "corruption").set_index("corruption")
-    assert by_corruption["error"].to_dict() == pytest.approx(
-        {"none": 0, "fog": 0.06, "gaussian_noise": 0.06}, abs=1e-12
-    )
+    expected = pytest.approx({"none": 0, "fog": 0.06, "gaussian_noise": 0.06}, abs=1e-12)
+    assert by_corruption["error"].to_dict() == expected
     assert by_corruption["sample_sets"].to_dict() == {"none": 4, "fog": 12, "gaussian_noise": 8}
 
 
@@ -154,7 +152,6 @@ def test_sample_sets_without_a_box_are_counted_not_averaged():
 def test_a_mild_meta_set_has_no_severities():
     with pytest.raises(InputError, match=r"one corruption.*got 'Rotate 1'.*corruptions\.py"):
         held_out_under_corruption(score_table(WORLDS, bos=exact), StudySettings(["bos"]))
+    bare = score_table(WORLDS).drop(columns="transforms")
     with pytest.raises(InputError, match="`transforms`"):
-        held_out_under_corruption(
-            score_table(WORLDS).drop(columns="transforms"), StudySettings(["constant"])
-        )
+        held_out_under_corruption(bare, StudySettings(["constant"]))

@@ -18,14 +18,8 @@ NAMES = {"source": "a", "sample_set": "1", "kind": "seed"}
 def test_an_image_survives_being_turned_into_rows():
     # two repeats, the second of which lost everything; a crowd; two categories
     clean = found([[1, 2, 30, 40.25], [5, 5, 9, 9]], [0.75, 0.125], [0, 1])
-    made = image(
-        "x",
-        clean,
-        [found([[1, 2, 31, 41]]), found([])],
-        [[0, 0, 30, 40], [50, 50, 90, 90]],
-        labels=[1, 0],
-        iscrowd=[False, True],
-    )
+    perturbed, true = [found([[1, 2, 31, 41]]), found([])], [[0, 0, 30, 40], [50, 50, 90, 90]]
+    made = image("x", clean, perturbed, true, labels=[1, 0], iscrowd=[False, True])
     empty = image("y", found([]), [found([]), found([])], [])
     rows = [{**NAMES, **row} for one in (made, empty) for row in rows_of(one)]
     back, nothing = observed_set(pd.DataFrame(rows)).images

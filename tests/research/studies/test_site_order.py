@@ -84,16 +84,9 @@ def test_each_pair_of_a_family_is_named_once_the_one_told_to_be_worse_first():
 
 
 def test_reliability_by_hand():
-    told = pd.DataFrame(
-        {
-            "question": "pair",
-            "of": ["a", "b", "b", "c"],
-            "draw": [0, 0, 1, 1],
-            "probability": [0.1, 0.6, 0.6, 0.7],
-            "true": [False, True, False, True],
-        }
-    )
-    table = reliability(told, np.array([0, 0.5, 1.0]))
+    told = {"question": "pair", "of": ["a", "b", "b", "c"], "draw": [0, 0, 1, 1]}
+    told |= {"probability": [0.1, 0.6, 0.6, 0.7], "true": [False, True, False, True]}
+    table = reliability(pd.DataFrame(told), np.array([0, 0.5, 1.0]))
     assert table["n"].tolist() == [1, 3]
     assert table["predicted"].tolist() == pytest.approx([0.1, 1.9 / 3])
     assert table["true"].tolist() == pytest.approx([0, 2 / 3])

@@ -29,17 +29,9 @@ def scores():
 
 
 def test_figures_worked_by_hand():
-    evaluated = pd.DataFrame(
-        {
-            "family": ["a", "a", "b"],
-            "true": [0.5, 0.5, 0.2],
-            "estimate": [0.4, 0.7, np.nan],
-            "lower": [0.3, 0.6, np.nan],
-            "upper": [0.6, 0.8, np.nan],
-            "constant": [0.4, 0.4, 0.4],
-        }
-    )
-    found = figures(evaluated)
+    rows = [("a", 0.5, 0.4, 0.3, 0.6), ("a", 0.5, 0.7, 0.6, 0.8), ("b", 0.2, *[np.nan] * 3)]
+    columns = ["family", "true", "estimate", "lower", "upper"]
+    found = figures(pd.DataFrame(rows, columns=columns).assign(constant=0.4))
     # family a: errors .1 and .2; family b is refused, so the constant's .2 counts
     assert found["error"] == pytest.approx((0.15 + 0.2) / 2)
     assert found["by_pair"] == pytest.approx((0.1 + 0.2 + 0.2) / 3)
@@ -94,18 +86,13 @@ def test_the_report_holds_every_way_and_size():
         part.table["way"].drop_duplicates().tolist() for part in report.parts[:3]
     )
     assert ways == [
-        "other sites of the category",
-        "other sites of all categories",
-        "sites of the other categories alone",
-        "other sites and set",
-        "set alone",
-        "set without word0",
+        *("other sites of the category", "other sites of all categories"),
+        *("sites of the other categories alone", "other sites and set"),
+        *("set alone", "set without word0"),
     ]
     assert sizes == ["0 and the labelled set", "2 and the labelled set", "2"]
     assert evidence == ["boxes alone (1 pass)"]
-    assert report.parts[3].table["way"].tolist() == [
-        *["one for each category"] * 2,
-        *["one for all"] * 2,
-    ]
+    lines = ["one for each category", "one for all"]
+    assert report.parts[3].table["way"].tolist() == [line for line in lines for _ in range(2)]
     with pytest.raises(InputError, match="3 groups or more but got 1"):
         transfer_report(scores().query("family == 'family1'"))

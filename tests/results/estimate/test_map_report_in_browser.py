@@ -42,9 +42,8 @@ def work_dir(tmp_path_factory):
     paths = {"task": folder / "task.py", "images": new, "work-dir": folder / "work"}
     options = [word for name, path in paths.items() for word in (f"--{name}", str(path))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
-        )
+        loading = "autoeval.detectors.loading.load_detector"
+        patch.setattr(loading, lambda *a, **k: RectangleDetector())
         assert main(["estimate-map", *words.split(), *options]) == 0
     return folder / "work"
 
@@ -176,11 +175,8 @@ def test_the_arrow_keys_walk_from_mark_to_mark(visit, table):
 def test_another_score_is_drawn_when_chosen(visit):
     before = visit.texts(".scatter .note")
     visit.page.locator(".scatter select").select_option("bos_strict")
-    assert (
-        "bos_strict" in visit.texts(".scatter .plot svg text")
-        and visit.texts(".scatter .note") != before
-    )
-    assert visit.complaints == []
+    assert "bos_strict" in visit.texts(".scatter .plot svg text")
+    assert visit.texts(".scatter .note") != before and visit.complaints == []
 
 
 def test_a_source_is_singled_out(visit, table):
@@ -200,12 +196,8 @@ def test_hostile_names_are_text(visit):
 
 def test_categories_of_hostile_names_are_text_and_sort(browser, tmp_path):
     names = [HOSTILE, "</script><script>alert(2)</script>", "car"]
-    values = zip((0.5, 0.25, 0.75), (0.4, 0.2, 0.6), (0.6, 0.3, 0.8), strict=True)
-    of = {
-        n: dict(zip(("value", "lower", "upper"), v, strict=True))
-        for n, v in zip(names, values, strict=True)
-    }
-    report(title=names[1], per_category=of).write(tmp_path)
+    of = [dict(value=v, lower=0.8 * v, upper=1.2 * v) for v in (0.5, 0.25, 0.75)]
+    report(title=names[1], per_category=dict(zip(names, of, strict=True))).write(tmp_path)
     visit = Visit(browser, tmp_path / "report.html", viewport=PHONE)
     region = visit.page.get_by_label("Estimated mAP with its interval, in points of 100")
     region.get_by_role("button", name="estimate").click()

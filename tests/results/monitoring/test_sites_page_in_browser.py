@@ -68,9 +68,8 @@ def test_the_order_the_alarm_and_nothing_strange(viewport, page, browser):
     names = [text.split("100 images")[0] for text in visit.texts(".board-line .who")]
     assert names[0] == HOSTILE
     assert names[1:3] == ["site 0/camera 1", "site 0/camera 2"]
-    assert visit.texts(".board-line.alarmed .alarm") == [
-        "fell by 9 ± 4 points since 2026-03-03 00:00"
-    ]
+    alarms = ["fell by 9 ± 4 points since 2026-03-03 00:00"]
+    assert visit.texts(".board-line.alarmed .alarm") == alarms
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     assert visit.complaints == []
 
