@@ -69,7 +69,7 @@ class Detections:
 
     def __getitem__(self, index: np.ndarray | slice) -> Self:
         """Return the boxes that a mask, an index array or a slice selects."""
-        return type(self)(self.boxes[index], self.scores[index], self.labels[index])
+        return type(self)(**{name: of[index] for name, of in vars(self).items()})
 
     def above(self, score_thr: float) -> Self:
         """Keep the boxes whose score exceeds ``score_thr``."""
@@ -112,15 +112,33 @@ class Candidates(Detections):
             )
         object.__setattr__(self, "kept", kept)
 
-    def __getitem__(self, index: np.ndarray | slice) -> Self:
-        """Return the boxes that a mask, an index array or a slice selects."""
-        return replace(
-            self,
-            boxes=self.boxes[index],
-            scores=self.scores[index],
-            labels=self.labels[index],
-            kept=self.kept[index],
-        )
+
+@dataclass(frozen=True, eq=False)
+class Classified(Detections):
+    """Boxes with the probability of every category.
+
+    Boxes, scores and labels are those of `Detections`, with N for the number of boxes.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (N, K), float32
+        Of the head's categories, and of none of them in the last column; rows sum to 1. They stay
+        as they are when labels are translated.
+
+    Raises
+    ------
+    ValueError
+        If the four arrays do not describe the same N boxes.
+    """
+
+    probabilities: np.ndarray
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.probabilities) != len(self):
+            raise ValueError(
+                f"Expected `probabilities` of {len(self)} boxes but got {len(self.probabilities)}."
+            )
 
 
 OF_BOXES = {"boxes": True}  # marks a field of `Evidence` that holds boxes, of one pass or several
@@ -148,6 +166,8 @@ class Evidence:
         Boxes found at half the input size, in the image's own coordinates.
     teacher : Detections, optional
         Boxes of a second, stronger detector, labelled as those of the first.
+    reweighted : tuple of Classified
+        Boxes of the network as it is, and with its weights perturbed.
     candidates : Candidates, optional
         Boxes before non-maximum suppression.
     logits : ndarray of shape (N, K), float32, optional
@@ -155,6 +175,10 @@ class Evidence:
         background where it has one; they stay as they are when labels are translated.
     features : ndarray of shape (C,), float32, optional
         Last stage of the backbone, averaged over the image.
+    prototypes : ndarray of shape (K + 1, C + 1), float32, optional
+        The same stage averaged over each candidate, and a 1, summed with the probabilities of the
+        head's K categories and of the background as weights. It stays as it is when labels are
+        translated.
     missing : mapping of str to str
         Why a field above is not there, by the name of the field.
 
@@ -171,9 +195,11 @@ class Evidence:
     views: tuple[Detections, ...] = field(default=(), metadata=OF_BOXES)
     half_size: Detections | None = field(default=None, metadata=OF_BOXES)
     teacher: Detections | None = field(default=None, metadata=OF_BOXES)
+    reweighted: tuple[Classified, ...] = field(default=(), metadata=OF_BOXES)
     candidates: Candidates | None = field(default=None, metadata=OF_BOXES)
     logits: np.ndarray | None = None
     features: np.ndarray | None = None
+    prototypes: np.ndarray | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -202,6 +228,11 @@ class Evidence:
             raise InputError(f"Expected {name} of image '{self.image_id}' but {reason}.")
         return getattr(self, name)
 
+    def boxes_alone(self) -> Evidence:
+        """Keep the boxes of passes on the image as it is: what is held for many images at once."""
+        dropped = dict.fromkeys(("candidates", *ARRAYS))
+        return replace(self, views=(), reweighted=(), **dropped)  # type: ignore[arg-type]
+
     def relabel(self, lookup: np.ndarray) -> Evidence:
         """Translate the labels of every set of boxes; see `Detections.relabel`."""
         changed: dict[str, Any] = {}
@@ -220,4 +251,4 @@ class Evidence:
 _OF_BOXES = [of for of in fields(Evidence) if of.metadata == OF_BOXES]
 BOXES = tuple(of.name for of in _OF_BOXES)
 SEVERAL = tuple(of.name for of in _OF_BOXES if of.default == ())
-ARRAYS = ("logits", "features")
+ARRAYS = ("logits", "features", "prototypes")

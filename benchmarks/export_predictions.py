@@ -61,21 +61,24 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--checkpoint")
     parser.add_argument("--size", type=int, help="longer side of its input, in place of its own")
+    parser.add_argument("--clean-only", action="store_true", help="no pass at half the size")
     args = parser.parse_args()
     options = _sized(args.detector, args.size) if args.size else None
     detector = load_detector(args.detector, checkpoint=args.checkpoint, cfg_options=options)
     for folder in [seed for task in TASKS for seed in sorted((args.data / task).glob("*"))]:
         content = read_coco(folder / "annotations.json")
-        both: dict[str, list[dict[str, Any]]] = {"clean": [], "half": []}
+        found: dict[str, list[dict[str, Any]]] = {"clean": []}
+        wanted = () if args.clean_only else ("half_size",)
         with progress_bar(len(content.images), folder.name) as bar:
             for image in content.images:
                 pixels = read_image(folder / "images" / image.file_name)
-                (seen,) = detector.observe([pixels], [image.image_id], wants=("half_size",))
+                (seen,) = detector.observe([pixels], [image.image_id], wants=wanted)
                 named = image.image_id, image.file_name, detector.categories
-                both["clean"] += entries(seen.clean, *named)
-                both["half"] += entries(seen.require("half_size"), *named)
+                found["clean"] += entries(seen.clean, *named)
+                for name in wanted:
+                    found.setdefault("half", []).extend(entries(seen.require(name), *named))
                 bar.update()
-        for name, rows in both.items():
+        for name, rows in found.items():
             path = args.out / name / folder.parent.name / f"{folder.name}.json"
             write_json(path, rows, indent=None)
 

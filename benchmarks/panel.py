@@ -141,9 +141,12 @@ def read_sets(data: Path, predictions: Path, teacher: Path | None = None) -> Ite
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
             file = data / task / path.stem / "annotations.json"
+            if not file.exists():
+                continue
             content = read_coco(file)
             names = categories or content.categories
-            words = WORDS if categories else {name: name for name in names}
+            known = categories or set(names) <= set(WORDS.values())
+            words = WORDS if known else {name: name for name in names}
             numbers = dict(zip(content.numbers, content.categories, strict=True))
             second = teacher and teacher / task / path.name
             files = PredictionFiles(path, teacher=second if second and second.exists() else None)

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target"),
-    *("preset", "dropout", "seed", "class_aware", "views", "count_thr", "bins", "bins_name"),
+    *("preset", "dropout", "seed", "class_aware", "views", "das", "count_thr", "bins", "bins_name"),
     *("pseudo_labels", "pseudo_words"),
 )
 METHODS: tuple[str, ...] = ("bayes",)

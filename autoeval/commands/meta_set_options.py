@@ -110,6 +110,11 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
     run.add_argument(
         "--views", action="store_true", help="three more clean passes: adds view consistency"
     )
+    run.add_argument(
+        "--das",
+        action="store_true",
+        help="one more pass, with perturbed weights: adds the Detection Adaptation Score",
+    )
     run.add_argument("--batch-size", type=int, default=4, help="changes no number")
     run.add_argument(
         "--work-dir", type=Path, metavar="DIR", help="default: work_dirs/TASK_DETECTOR..."
@@ -140,6 +145,8 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
         settings = replace(settings, stability=stability)
     if args.views:
         settings = replace(settings, wants=(*settings.wants, "views"))
+    if args.das:
+        settings = replace(settings, wants=(*settings.wants, "reweighted", "prototypes"))
     return settings
 
 

@@ -124,6 +124,8 @@ MISSING = {
     "candidates": "a black box does not tell which boxes it suppressed",
     "logits": "a black box returns scores, no class logits",
     "features": "a black box does not show its features",
+    "prototypes": "a black box does not show its features",
+    "reweighted": "a black box has no weights that could be perturbed",
 }
 
 PathLike = str | os.PathLike[str]

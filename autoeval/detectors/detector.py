@@ -15,11 +15,13 @@ from autoeval.detections import Detections, Evidence
 from autoeval.detectors.altered_images import VIEWS, alter
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
 from autoeval.detectors.capturing.capture import CAPTURED, capture
+from autoeval.detectors.capturing.logits import final_head
 from autoeval.detectors.capturing.wrapping import QuickPooling
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.forward.dropout import sample_seed
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.forward.passes import Batch, StagedPasses, choose_passes, stage_names
+from autoeval.detectors.forward.reweighting import classified, perturbed_weights
 from autoeval.detectors.preprocessing import Halving, Preprocessor, collate
 from autoeval.detectors.settings import describe
 from autoeval.errors import InputError
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 ACCELERATOR_BATCH = 8
-WANTS = (*CAPTURED, "views", "half_size")
+WANTS = (*CAPTURED, "views", "half_size", "reweighted")
 
 
 class Detector:
@@ -140,13 +142,15 @@ class Detector:
             Number of perturbed passes, K.
         seed : int
             Together with the image's name and the number of the repeat, fixes all masks.
-        wants : collection of {"candidates", "logits", "features", "views", "half_size"}
-            Further fields of `Evidence` to fill. The first three are by-products of the clean pass,
+        wants : collection of str
+            Further fields of `Evidence` to fill: ``candidates``, ``logits``, ``features`` and
+            ``prototypes`` are by-products of the clean pass,
             ``views`` are one more clean pass for each of
             `autoeval.detectors.altered_images.VIEWS`,
-            and ``half_size`` is a clean pass at half the input size; see
-            `autoeval.detectors.preprocessing.Halving`. What the detector does not give is
-            missing from the evidence, with the reason.
+            ``half_size`` is a clean pass at half the input size (see
+            `autoeval.detectors.preprocessing.Halving`), and ``reweighted`` one with perturbed
+            weights, the same ones for a seed, which adds ``logits``. What the detector does not
+            give is missing from the evidence, with the reason.
 
         Returns
         -------
@@ -164,13 +168,15 @@ class Detector:
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
         specs = [dropout] if dropout and repeats else []
+        wants = {*wants, "logits"} if "reweighted" in wants else wants
         passes = self._all_passes(images, image_ids, specs, repeats, seed, wants)
         views = self._views(images, image_ids) if "views" in wants else []
         found = [
             each.evidence(dropout, views=tuple(view[i].clean for view in views))
             for i, each in enumerate(passes)
         ]
-        return self._half_size(images, found) if "half_size" in wants else found
+        found = self._half_size(images, found) if "half_size" in wants else found
+        return self._reweighted(images, found, seed) if "reweighted" in wants else found
 
     def observe_each(
         self,
@@ -274,6 +280,24 @@ class Detector:
             reason = f"{type(self.model).__name__} gives nothing at half its input size: {error}"
             return [replace(e, missing={**e.missing, "half_size": reason}) for e in found]
         return [replace(e, half_size=half) for e, half in zip(found, halves, strict=True)]
+
+    def _reweighted(
+        self, images: Sequence[np.ndarray], found: Sequence[Evidence], seed: int
+    ) -> list[Evidence]:
+        """Add what is found with perturbed weights, or the reason why nothing is."""
+        names = [evidence.image_id for evidence in found]
+        with perturbed_weights(self.model, seed):
+            perturbed = self.observe(images, names, wants=["logits"])
+        n_categories = getattr(final_head(self.model), "num_classes", len(self.categories))
+
+        def both(clean: Evidence, other: Evidence) -> Evidence:
+            for one in (clean, other):
+                if reason := one.why_missing("logits"):
+                    return replace(clean, missing={**clean.missing, "reweighted": reason})
+            pair = [classified(e.clean, e.require("logits"), n_categories) for e in (clean, other)]
+            return replace(clean, reweighted=tuple(pair))
+
+        return [both(*pair) for pair in zip(found, perturbed, strict=True)]
 
     def _clean(
         self,

@@ -33,7 +33,7 @@ from autoeval.scores.registry import needs_of, of_domain
 
 SCORE_THR = 0.05
 REMEMBERED = {"detector", "pass", "task"}
-WANTS = (*BY_PRODUCTS, "half_size", "views")
+WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
 
 
 class EstimatorPasses:

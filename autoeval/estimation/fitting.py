@@ -32,7 +32,7 @@ from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
-from autoeval.estimation.site import any_task, boxes_alone
+from autoeval.estimation.site import any_task
 from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes
 from autoeval.estimation.training_set import (
     TrainingSet,
@@ -203,7 +203,7 @@ def fit_labelled(
     evidence, truth, log = [], [], PassLog()
     with observer.begin(samples, len(samples), f"observing {name}") as bar:
         for sample, seen in observer.each(samples, log=log):
-            evidence.append(boxes_alone(seen.relabel(lookup)))
+            evidence.append(seen.relabel(lookup).boxes_alone())
             truth.append((sample.boxes, sample.labels, sample.iscrowd))
             bar.update()
     log.check(len(evidence))

@@ -23,6 +23,7 @@ from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.runtime.progress import announced_bar
 from autoeval.scores.atc import fit_source_threshold
+from autoeval.scores.detection_adaptation import PrototypeRatio
 from autoeval.scores.frechet_distance import FrechetDistance
 from autoeval.scores.registry import revisions
 from autoeval.version import __version__
@@ -38,7 +39,7 @@ def observe_source_domain(
     Parameters
     ----------
     observer : Observer
-        Of its settings the score threshold alone counts.
+        Of its settings the score threshold counts, and whether prototypes are wanted.
     samples : SampleSet
     advance : callable
         Called with the number of images done.
@@ -49,12 +50,15 @@ def observe_source_domain(
         If no box was found, or no image can be read.
     """
     score_thr = observer.settings.stability.score_thr
-    settings = replace(observer.settings, repeats=0, wants=("features",))
+    settings = replace(observer.settings, repeats=0, wants=_wants(observer))
     plain = Observer(observer.detector, observer.task, settings, batch_size=observer.batch_size)
-    pooled, scores, correct = FrechetDistance(), [np.zeros(0)], [np.zeros(0, bool)]
+    pooled, prototypes = FrechetDistance(), PrototypeRatio()
+    scores, correct = [np.zeros(0)], [np.zeros(0, bool)]
     for sample, evidence in plain.each(samples):
         if evidence.features is not None:
             pooled.update(evidence)
+        if evidence.prototypes is not None:
+            prototypes.update(evidence)
         found = evidence.clean.above(score_thr)
         scores.append(found.scores)
         correct.append(correct_boxes(found, sample.boxes, sample.labels))
@@ -64,7 +68,15 @@ def observe_source_domain(
         threshold = fit_source_threshold(np.concatenate(scores), np.concatenate(correct))
     except InputError as error:
         raise InputError(f"'{name}' cannot stand for the training domain: {error}") from error
-    return SourceDomain(name, pooled.statistics(), threshold)
+    features = pooled.statistics()
+    if features is not None:
+        features = replace(features, prototypes=prototypes.sums)
+    return SourceDomain(name, features, threshold)
+
+
+def _wants(observer: Observer) -> tuple[str, ...]:
+    wanted = "prototypes" in observer.settings.wants
+    return ("features", "prototypes") if wanted else ("features",)
 
 
 def correct_boxes(found: Detections, boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -121,7 +133,11 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
     file = folder / f"{_key(observer, seed_set)}.npz"
     if file.exists():
         with suppress(InputError):  # damaged: observed again
-            return SourceDomain.load(file, seed_set.name)
+            kept = SourceDomain.load(file, seed_set.name)
+            if kept.features is None or kept.features.prototypes is not None:
+                return kept
+            if "prototypes" not in observer.settings.wants:
+                return kept
     samples = SampleSet(seed_set, own_images(seed_set))
     with announced_bar(len(samples), "observing the training domain") as bar:
         domain = observe_source_domain(observer, samples, advance=bar.update)

@@ -240,7 +240,7 @@ def site_of_images(
             relabelled = evidence.relabel(lookup)
             if observer.settings.repeats:
                 least_stable.update(relabelled)
-            seen.append(boxes_alone(relabelled))
+            seen.append(relabelled.boxes_alone())
             bar.update()
     gathered = shards.gather((seen, log, least_stable))
     seen = [one for part in gathered for one in part[0]]
@@ -293,11 +293,6 @@ def any_task(named: Categories, words: Sequence[str]) -> Task:
             f"{', '.join(words)}."
         )
     return Task("any", tuple(named), (), mapping)
-
-
-def boxes_alone(evidence: Evidence) -> Evidence:
-    """Keep the boxes of all passes, and nothing else: what is held for many images at once."""
-    return replace(evidence, logits=None, candidates=None, features=None, views=())
 
 
 def words_of(categories: Categories) -> dict[str, str]:

@@ -14,7 +14,7 @@ from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.least_stable import LeastStableImages
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.site import Site, boxes_alone
+from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.runtime.shards import Shards, Undivided
 
@@ -40,7 +40,7 @@ def score_images(
     def keep(evidence: Evidence) -> None:
         watch(evidence)
         least_stable.update(evidence)
-        seen.append(boxes_alone(evidence))
+        seen.append(evidence.boxes_alone())
 
     mine = len(shards.part(len(samples)))
     with observer.begin(samples, mine, disable=not shards.leads) as bar:

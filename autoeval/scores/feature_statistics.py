@@ -27,6 +27,9 @@ class FeatureStatistics:
     mean : ndarray of shape (C,), float64
     covariance : ndarray of shape (C, C), float64
         Divided by n - 1; 0 for a single vector.
+    prototypes : ndarray of shape (K + 1, C + 1), float64, optional
+        Sums of those of `autoeval.detections.Evidence` over the images, where these had them.
+        `merge` leaves them out.
 
     Examples
     --------
@@ -38,6 +41,7 @@ class FeatureStatistics:
     n: int
     mean: np.ndarray
     covariance: np.ndarray
+    prototypes: np.ndarray | None = None
 
     @classmethod
     def of(cls, features: np.ndarray) -> FeatureStatistics:
@@ -62,8 +66,9 @@ class FeatureStatistics:
         return (vectors * np.sqrt(np.clip(values, 0, None))) @ vectors.T
 
     def arrays(self) -> dict[str, Any]:
-        """Return what a file keeps of it: ``n``, ``mean``, ``covariance``."""
-        return {"n": self.n, "mean": self.mean, "covariance": self.covariance}
+        """Return what a file keeps of it: ``n``, ``mean``, ``covariance``, ``prototypes``."""
+        known = {"n": self.n, "mean": self.mean, "covariance": self.covariance}
+        return known if self.prototypes is None else known | {"prototypes": self.prototypes}
 
     def save(self, path: Path) -> None:
         """Write an npz file."""
@@ -82,6 +87,7 @@ class FeatureStatistics:
         try:
             with np.load(path) as stored:
                 n, mean, covariance = int(stored["n"]), stored["mean"], stored["covariance"]
+                prototypes = stored.get("prototypes")
         except UNREADABLE as error:
             raise InputError(
                 f"Expected feature statistics (n, mean, covariance) in '{path}' "
@@ -92,4 +98,4 @@ class FeatureStatistics:
                 f"Expected a mean (C,) and a covariance (C, C) in '{path}' "
                 f"but got {mean.shape} and {covariance.shape}."
             )
-        return cls(n, mean, covariance)
+        return cls(n, mean, covariance, prototypes)

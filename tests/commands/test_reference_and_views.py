@@ -32,7 +32,7 @@ def scored(tmp_path_factory):
     (folder / "task.py").write_text(TASK.format(names=SOURCES))
     sizes = ["--n-sets", "2", "--n-images", "3", "--repeats", "1", "--method", "fd"]
     task = ["--task", str(folder / "task.py"), "--reference", "day_street"]
-    fit = [*DETECTOR, *task, *sizes, "--views", "--work-dir", str(folder / "work")]
+    fit = [*DETECTOR, *task, *sizes, "--views", "--das", "--work-dir", str(folder / "work")]
     new = ["--images", str(folder / "worlds" / NEW / "images")]
     assert main([*fit, *new]) == 0
     return folder, [*fit, *new]
@@ -56,6 +56,8 @@ def test_both_add_their_scores(roads):
     own = table[(table["source"] == "day_street") & (table["kind"] == "seed")]
     assert own["fd"].iloc[0] == pytest.approx(0, abs=1e-6)  # the domain against itself
     assert (table.drop(own.index)["fd"] > 0.01).all()
+    assert (table["das_flatness"] >= -1).all()
+    assert (table.drop(own.index)["das_prototypes"] > 0).all()
     assert table["view_consistency"].between(-1, 1).all() and table["ccs"].between(0, 1).all()
 
 

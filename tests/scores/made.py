@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autoeval.detections import Candidates, Detections, Evidence
+from autoeval.detections import Candidates, Classified, Detections, Evidence
 
 
 def found(*boxes, scores=None, labels=None):
@@ -40,6 +40,10 @@ def shaken(rng, detections):
     return Detections(boxes, rng.permutation(detections.scores), detections.labels)
 
 
+def classified(boxes, *probabilities):
+    return Classified(boxes.boxes, boxes.scores, boxes.labels, np.array(probabilities, np.float32))
+
+
 def random_evidence(seed, *, repeats=2):
     """Make the evidence of an image with every field there is."""
     rng = np.random.default_rng(seed)
@@ -56,7 +60,9 @@ def random_evidence(seed, *, repeats=2):
         views=(shaken(rng, clean), clean),
         half_size=shaken(rng, clean)[2:],
         teacher=shaken(rng, clean)[1:],
+        reweighted=tuple(classified(of, *rng.dirichlet((1, 1, 1), 6)) for of in doubles[:2]),
         candidates=candidates,
         logits=rng.normal(0, 3, (6, 4)).astype(np.float32),
         features=rng.normal(0, 1, 5).astype(np.float32),
+        prototypes=rng.uniform(1, 2, (3, 6)).astype(np.float32),
     )

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from autoeval.scores.feature_statistics import FeatureStatistics
 from autoeval.scores.score_set import ScoreSet, resampled_counts
 
 IMAGES = [random_evidence(seed) for seed in range(7)]
-REFERENCE = FeatureStatistics.of(np.random.default_rng(0).normal(0, 1, (9, 5)))
+RNG = np.random.default_rng(0)
+REFERENCE = FeatureStatistics.of(RNG.normal(0, 1, (9, 5)))
+REFERENCE = replace(REFERENCE, prototypes=RNG.uniform(1, 2, (3, 6)))
 
 
 def score_set(images):
@@ -42,13 +45,13 @@ def test_a_draw_equals_feeding_its_images_again_and_again():
         copies = [image for image, n in zip(IMAGES, counts, strict=True) for _ in range(n)]
         for row, expected in zip(resampled, score_set(copies).rows(), strict=True):
             got = {name: values[draw] for name, values in row.items()}
-            del expected["fd"]
+            del expected["fd"], expected["das_prototypes"]
             assert got == pytest.approx(expected, rel=1e-9, nan_ok=True)
 
 
-def test_the_frechet_distance_has_no_bootstrap():
+def test_what_compares_with_the_training_domain_has_no_bootstrap():
     first, _ = score_set(IMAGES).resample(resamples=3)
-    assert score_set(IMAGES).rows()[0].keys() - first.keys() == {"fd"}
+    assert score_set(IMAGES).rows()[0].keys() - first.keys() == {"fd", "das_prototypes"}
 
 
 def test_what_does_not_depend_on_dropout_varies_alike_in_all_repeats():

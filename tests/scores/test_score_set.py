@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import evidence, found, random_evidence
+from made import classified, evidence, found, random_evidence
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
@@ -12,7 +12,9 @@ from autoeval.scores.feature_statistics import FeatureStatistics
 from autoeval.scores.score_set import ScoreSet
 
 SETTINGS = BoxStabilitySettings()
-REFERENCE = FeatureStatistics.of(np.random.default_rng(0).normal(0, 1, (9, 5)))
+RNG = np.random.default_rng(0)
+REFERENCE = FeatureStatistics.of(RNG.normal(0, 1, (9, 5)))
+REFERENCE = replace(REFERENCE, prototypes=RNG.uniform(1, 2, (3, 6)))
 IMAGES = [random_evidence(seed) for seed in range(8)]
 IMAGES.append(replace(evidence(8, found(), found(), found()), views=(found(),)))
 IMAGES[-1] = replace(
@@ -20,6 +22,8 @@ IMAGES[-1] = replace(
     candidates=IMAGES[0].candidates[:0],
     logits=np.zeros((0, 4)),
     features=np.zeros(5),
+    prototypes=np.zeros((3, 6)),
+    reweighted=(classified(found(), *np.zeros((0, 3))),) * 2,
     half_size=found(),
     teacher=found(),
 )
@@ -57,7 +61,8 @@ def test_merged_shards_equal_the_whole(cut):
     whole, late, early = score_set(IMAGES), score_set(IMAGES[cut:]), score_set(IMAGES[:cut])
     late.merge(early)
     for merged, expected in zip(late.rows(), whole.rows(), strict=True):
-        assert merged.pop("fd") == pytest.approx(expected.pop("fd"), rel=1e-9)
+        for name in ("fd", "das_prototypes"):
+            assert merged.pop(name) == pytest.approx(expected.pop(name), rel=1e-9)
         assert merged == expected
 
 
@@ -100,9 +105,11 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
     assert scores.absent["pcr"] == "no NMS in DETRHead"
     assert "labelled source" in scores.absent["atc_source"]
     assert "training domain" in scores.absent["fd"]
+    assert "training domain" in scores.absent["das_prototypes"]
     assert scores.absent.keys() == {
         *("bos", "bos_strict", "stability_ap", "confidence_stability", "detection_ratio"),
         *("count_stability", "pcr", "energy", "fd", "view_consistency", "ccs"),
+        *("das_flatness", "das_prototypes"),
         *("scale_ap", "scale_count", "teacher_ap", "atc_source", "calibrated"),
     }
     (row,) = scores.rows()

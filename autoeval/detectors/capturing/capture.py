@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from autoeval.detections import Candidates
-from autoeval.detectors.capturing.logits import LOGITS, attached_logits
+from autoeval.detectors.capturing.logits import LOGITS, attached_logits, final_head
 from autoeval.detectors.capturing.wrapping import CaptureFailures, wrapped, wrapped_everywhere
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ def recorded(runs: list[Suppression], nms: Callable, *args: Any, **kwargs: Any) 
     return detections, keep
 
 
-CAPTURED = ("candidates", "logits", "features")
+CAPTURED = ("candidates", "logits", "features", "prototypes")
+MOST_POOLED = 1000  # candidates of an image, the best
 
 
 @dataclass
@@ -119,6 +120,12 @@ class Capture:
         In the order they ran, those of region proposals included.
     features : Tensor of shape (N, C), optional
         Last feature maps of the backbone, averaged.
+    maps : Tensor of shape (N, C, H, W), optional
+        These maps.
+    to_map : float
+        Cells of these maps to one network pixel.
+    n_categories : int or None
+        Of the head.
     failures : CaptureFailures
         What went wrong with following the head.
     """
@@ -129,6 +136,9 @@ class Capture:
     scales: list[tuple[float, ...]] = field(default_factory=list)
     suppressions: list[Suppression] = field(default_factory=list)
     features: Tensor | None = None
+    maps: Tensor | None = None
+    to_map: float = 0.0
+    n_categories: int | None = None
     failures: CaptureFailures = field(default_factory=CaptureFailures)
 
     def fields(self, i: int) -> dict[str, Any]:
@@ -153,6 +163,8 @@ class Capture:
         last = output[-1] if isinstance(output, list | tuple) else output
         if isinstance(last, Tensor) and last.ndim == 4:
             self.features = last.mean(dim=(2, 3))
+            if "prototypes" in self.wants:
+                self.maps, self.to_map = last, last.shape[-1] / inputs[0].shape[-1]
 
     def _candidates(self, i: int) -> Candidates | str:
         """Find the run that gave the image's boxes; without boxes there were no candidates."""
@@ -178,6 +190,27 @@ class Capture:
             return f"the backbone of {self.detector} gives no feature maps"
         return self.features[i].float().cpu().numpy()
 
+    def _prototypes(self, i: int) -> np.ndarray | str:
+        """Pool the backbone's last maps over the best candidates, and sum them by category."""
+        found, without = self._candidates(i), self._features(i)
+        if isinstance(found, str) or isinstance(without, str):
+            return found if isinstance(found, str) else str(without)
+        if self.maps is None or self.n_categories is None:
+            return f"the head of {self.detector} does not tell how many categories it has"
+        from mmcv.ops import roi_align
+
+        found = found[np.argsort(-found.scores, kind="stable")[:MOST_POOLED]]
+        scale = np.tile(np.asarray(self.scales[i])[:2], 2)
+        size = np.tile(np.array(self.maps.shape[:1:-1]) / self.to_map, 2)
+        boxes = np.clip(found.boxes * scale, 0, size)
+        rois = np.column_stack([np.full(len(found), i), boxes])
+        at = torch.as_tensor(rois, dtype=self.maps.dtype, device=self.maps.device)
+        pooled = roi_align(self.maps, at, 1, self.to_map).flatten(1).float().cpu().numpy()
+        weights = np.zeros((self.n_categories + 1, len(found)), np.float32)
+        weights[found.labels, np.arange(len(found))] = found.scores
+        weights[-1] = 1 - found.scores
+        return weights @ np.column_stack([pooled, np.ones(len(found), np.float32)])
+
 
 @contextmanager
 def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
@@ -188,18 +221,19 @@ def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
     model : BaseDetector
         A model of mmdet.
     wants : collection of str
-        Any of ``candidates``, ``logits``, ``features``; with none of them nothing is touched.
+        Any of `CAPTURED`; with none of them nothing is touched.
 
     Yields
     ------
     Capture
         Filled when the body has run.
     """
-    captured = Capture(wants, type(model).__name__)
+    n_categories = getattr(final_head(model), "num_classes", None)
+    captured = Capture(wants, type(model).__name__, n_categories=n_categories)
     with ExitStack() as stack:
         if not set(CAPTURED).isdisjoint(wants):
             stack.enter_context(wrapped(model, "predict", captured.keep_instances))
-        if "candidates" in wants:
+        if {"candidates", "prototypes"} & set(wants):
             from mmcv.ops.nms import batched_nms
 
             stack.enter_context(
@@ -207,7 +241,7 @@ def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
             )
         if "logits" in wants:
             stack.enter_context(attached_logits(model, captured.failures))
-        if "features" in wants:
+        if {"features", "prototypes"} & set(wants):
             hook = model.backbone.register_forward_hook(captured.pool_features)
             stack.callback(hook.remove)
         yield captured

@@ -41,12 +41,12 @@ def attached_logits(model: BaseDetector, failures: CaptureFailures) -> Iterator[
     """
     with ExitStack() as stack:
         with failures.around():
-            for patch in _patches(_final_head(model), failures):
+            for patch in _patches(final_head(model), failures):
                 stack.enter_context(patch)
         yield
 
 
-def _final_head(model: BaseDetector) -> nn.Module | None:
+def final_head(model: BaseDetector) -> nn.Module | None:
     """Return the module that gives the model's final boxes."""
     head = getattr(getattr(model, "roi_head", model), "bbox_head", None)
     return head[-1] if isinstance(head, nn.ModuleList) else head

@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from autoeval.detections import ARRAYS, BOXES, SEVERAL, Candidates, Detections, Evidence
+from autoeval.detections import (
+    ARRAYS,
+    BOXES,
+    SEVERAL,
+    Candidates,
+    Classified,
+    Detections,
+    Evidence,
+)
 from autoeval.estimation.observation.detector_identity import is_identified, kept_with
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.pass_log import PassLog
@@ -60,6 +68,10 @@ def _ends(name: str) -> bool:
 
 
 COLUMNS = ("boxes", "scores", "labels")
+KINDS: dict[str, tuple[type[Detections], str]] = {
+    "candidates": (Candidates, "kept"),
+    "reweighted": (Classified, "probabilities"),
+}
 Stored = Mapping[str, np.ndarray]
 
 
@@ -96,7 +108,7 @@ def unpack_evidence(content: bytes) -> list[Evidence]:
 def _columns(name: str) -> tuple[str, ...]:
     if name in ARRAYS:
         return ()
-    return (*COLUMNS, "kept") if name == "candidates" else COLUMNS
+    return (*COLUMNS, *(KINDS[name][1:] if name in KINDS else ()))
 
 
 def _joined(name: str, parts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
@@ -114,7 +126,7 @@ def _split(stored: Stored, name: str) -> Iterator[np.ndarray]:
 
 def _sets(stored: Stored, name: str) -> Iterator[Detections]:
     columns = _columns(name)
-    kind = Candidates if name == "candidates" else Detections
+    kind = KINDS[name][0] if name in KINDS else Detections
     for parts in zip(*(_split(stored, f"{name}_{c}") for c in columns), strict=True):
         yield kind(**dict(zip(columns, parts, strict=True)))
 

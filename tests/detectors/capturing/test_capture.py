@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from mmengine.structures import InstanceData
 from scipy.special import expit, softmax
 from small_detectors import RESIZE, TWO_STAGE
 
@@ -11,12 +12,13 @@ from autoeval.detectors import Detector, ops
 from autoeval.detectors.altered_images import VIEWS, alter
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.capturing import logits as LOGITS_MODULE
+from autoeval.detectors.capturing.capture import Capture, Suppression
 from autoeval.detectors.capturing.wrapping import CaptureFailures
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.preprocessing import collate
 
 NAMES = ("retinanet_r18", "faster_rcnn_r50", "yolox_nano", "rtmdet_tiny")
-ALL = ("candidates", "logits", "features")
+ALL = ("candidates", "logits", "features", "prototypes")
 FIELDS = ("boxes", "scores", "labels")
 
 
@@ -123,6 +125,33 @@ def test_features_are_the_last_stage_averaged(detector, images, monkeypatch, max
             last = detector.model.backbone(inputs)[-1]
         assert evidence.features.dtype == np.float32
         np.testing.assert_allclose(evidence.features, last[0].mean((1, 2)), rtol=1e-3, atol=1e-5)
+
+
+def test_prototypes_are_weighted_by_the_scores_of_the_best_candidates(detector, images):
+    (evidence,) = observe(detector, images[:1], wants=["candidates", "prototypes"])
+    best = np.argsort(-evidence.candidates.scores, kind="stable")[:1000]
+    scores = evidence.candidates.scores[best]
+    expected = np.bincount(evidence.candidates.labels[best], scores, 80)
+    assert evidence.prototypes.dtype == np.float32 and np.isfinite(evidence.prototypes).all()
+    np.testing.assert_allclose(evidence.prototypes[:-1, -1], expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(evidence.prototypes[-1, -1], (1 - scores).sum(), rtol=1e-4)
+
+
+def test_features_of_candidates_are_averaged_over_their_boxes():
+    """On a map that rises by 1 a cell, the mean over a box is the value at its centre."""
+    boxes, scores = torch.tensor([[8.0, 8, 24, 40], [16, 0, 48, 16]]), torch.tensor([0.75, 0.5])
+    captured = Capture(["prototypes"], "made", n_categories=2)
+    labels, kept = torch.tensor([1, 0]), torch.tensor([0, 1])
+    detections = torch.column_stack([boxes, scores])
+    captured.suppressions.append(Suppression(boxes, scores, labels, detections, kept))
+    captured.instances.append(InstanceData(bboxes=boxes / 2, scores=scores))
+    captured.scales.append((2.0, 2.0))
+    ramp = torch.arange(8.0).expand(8, 8)
+    captured.pool_features(None, (torch.zeros(1, 3, 64, 64),), (torch.stack([ramp, ramp.T])[None],))
+    # centres (16, 24) and (32, 8) lie at (1.5, 2.5) and (3.5, .5) among the centres of cells
+    first, second = np.array([1.5, 2.5, 1]), np.array([3.5, 0.5, 1])
+    expected = [0.5 * second, 0.75 * first, 0.25 * first + 0.5 * second]
+    np.testing.assert_allclose(captured.fields(0)["prototypes"], expected, rtol=1e-6)
 
 
 def test_everything_is_put_back(detector, images):

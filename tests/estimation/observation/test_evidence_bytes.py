@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from autoeval.detections import Candidates, Detections, Evidence
+from autoeval.detections import Candidates, Classified, Detections, Evidence
 from autoeval.estimation.observation.kept_observer import pack_evidence, unpack_evidence
 
 
@@ -16,6 +16,12 @@ def boxes(rng, n):
 def candidates(rng, n):
     found = boxes(rng, n)
     return Candidates(found.boxes, found.scores, found.labels, rng.random(n) < 0.5)
+
+
+def classified(rng, n):
+    found = boxes(rng, n)
+    probabilities = rng.dirichlet((1, 1, 1), n).astype(np.float32)
+    return Classified(found.boxes, found.scores, found.labels, probabilities)
 
 
 def evidence(rng, name, n, **more):
@@ -31,9 +37,11 @@ def full(rng, name, n):
         views=(boxes(rng, 2),),
         half_size=boxes(rng, n + 1),
         teacher=boxes(rng, 1),
+        reweighted=(classified(rng, n), classified(rng, 0)),
         candidates=candidates(rng, 7),
         logits=rng.normal(size=(n, 5)).astype(np.float32),
         features=rng.normal(size=9).astype(np.float16),
+        prototypes=rng.normal(size=(3, 10)).astype(np.float32),
     )
 
 
