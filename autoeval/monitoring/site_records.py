@@ -161,11 +161,12 @@ class RecordStore:
         Raises
         ------
         InputError
-            If the records here are of another detector, or were made with other settings.
+            If the records here are of another detector, or were made with other settings. Where a
+            run left none, as after a wrong option, nothing is refused.
         """
         path = self.folder / NOTE
         now = json.loads(json.dumps(made_with))
-        if not path.exists():
+        if not path.exists() or self.index().empty:
             write_json(path, now)
             return
         before = json.loads(path.read_text())
