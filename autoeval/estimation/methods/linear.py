@@ -1,15 +1,54 @@
-"""Least squares on given columns."""
+"""Methods that are linear in scores, and the constant that they have to beat."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import chain, product
+from typing import Any
+
 import numpy as np
+import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import SAMPLE, Rows
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
+from autoeval.estimation.score_table import SAMPLE, SEED, Rows
 
+OF_PAIRS = ("family", "category")
 # Share of the rows that may lack a score that is to be selected among others.
 MOST_UNDEFINED = 0.1
+
+
+class Constant:
+    """The mean target of the training sources' own images, whatever the scores say.
+
+    The baseline that every score has to beat (Yang et al. 2024, section 5.1). A target with a
+    long tail, such as a counting error, is harder to beat by its median.
+
+    Parameters
+    ----------
+    statistic : callable
+        What is taken of the targets, an array of shape (n_sources,).
+    """
+
+    features: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    selected_: tuple[str, ...] = ()
+
+    def __init__(self, statistic: Callable[[np.ndarray], Any] = np.mean) -> None:
+        self.statistic = statistic
+
+    def fit(self, rows: Rows, target: str) -> Self:
+        """Take the statistic of `target` over the sources."""
+        own = rows.of_kind(SEED)
+        first = np.unique(own["source"], return_index=True)[1]
+        self.value_ = float(self.statistic(own[target][first]))
+        return self
+
+    def predict(self, rows: Rows) -> np.ndarray:
+        """Return the same value for each row."""
+        return np.full(len(rows), self.value_)
 
 
 class Linear:
@@ -60,3 +99,103 @@ class Linear:
 
 def _design(x: np.ndarray) -> np.ndarray:
     return np.column_stack([x, np.ones(len(x))])
+
+
+class BestThreshold:
+    """Least squares on a thresholded score, at the threshold that explains training best.
+
+    Source: paper, section 5.1: the thresholds of PS, ES and ATC are set for the highest correlation
+    in training.
+
+    Parameters
+    ----------
+    *families : sequence of str, or str
+        The columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``; a single column
+        is a family of its own. Thresholds of several scores are chosen together.
+
+    Attributes
+    ----------
+    selected_ : tuple of str
+        The chosen column of each family.
+    """
+
+    optional: tuple[str, ...] = ()
+
+    def __init__(self, *families: Sequence[str] | str) -> None:
+        self.families = [(f,) if isinstance(f, str) else tuple(f) for f in families]
+        self.features = tuple(chain(*self.families))
+
+    def fit(self, rows: Rows, target: str) -> Self:
+        """Choose the thresholds and fit; ties go to the lower threshold.
+
+        A threshold at which more than a tenth of the sample sets have no value, or all have the
+        same, is not considered.
+
+        Raises
+        ------
+        InputError
+            If none is left.
+        """
+        samples = rows.of_kind(SAMPLE)
+        choices = [_informative(family, samples) for family in self.families]
+        fits = [Linear(*columns).fit(rows, target) for columns in product(*choices)]
+        errors = [float(np.nanmean((fit.predict(samples) - samples[target]) ** 2)) for fit in fits]
+        self.fitted_ = fits[int(np.argmin(errors))]
+        self.selected_ = self.fitted_.selected_
+        return self
+
+    def predict(self, rows: Rows) -> np.ndarray:
+        """Estimate the target for each row."""
+        return self.fitted_.predict(rows)
+
+
+def _informative(family: Sequence[str], samples: Rows) -> list[str]:
+    """Keep the columns that most sample sets have and that vary; a column alone is always kept."""
+    if len(family) == 1:
+        return list(family)
+    kept = [column for column in family if _is_informative(samples[column].astype(np.float64))]
+    if not kept:
+        raise InputError(
+            f"Expected sample sets with finite {family[0]} to {family[-1]} that vary "
+            "but too many lack them or all are the same: does the detector find any box?"
+        )
+    return kept
+
+
+def _is_informative(values: np.ndarray) -> bool:
+    finite = values[np.isfinite(values)]
+    return len(finite) >= (1 - MOST_UNDEFINED) * len(values) and len(np.unique(finite)) > 1
+
+
+class Bayes:
+    """The line of `BayesianRegression`, fitted on the sources' own images."""
+
+    features: tuple[str, ...] = (*FEATURES, WITH_TEACHER)
+    optional: tuple[str, ...] = (WITH_TEACHER,)
+
+    def fit(self, rows: Rows, target: str) -> Self:
+        """Fit on the rows of the training sources.
+
+        Raises
+        ------
+        InputError
+            If the target is not a precision, or no row has a finite one.
+        """
+        if not target.startswith("mAP"):
+            raise InputError(f"The method 'bayes' knows how scores go with mAP, not with {target}.")
+        names = [name for name in (*OF_PAIRS, *self.features) if name in rows]
+        self._pairs = BayesianRegression(target=target).fit(_frame(rows, [*names, target]))
+        self.selected_ = self._pairs.features_
+        return self
+
+    def predict(self, rows: Rows) -> np.ndarray:
+        """Estimate the target for each row."""
+        table = _frame(rows, [n for n in ("category", *self.selected_) if n in rows])
+        return self._pairs.distribution(table).mean
+
+
+def _frame(rows: Rows, names: list[str]) -> pd.DataFrame:
+    shared = ("source", "kind", "repeat", "n_images")
+    present = [name for name in dict.fromkeys((*shared, *names)) if name in rows]
+    table = pd.DataFrame({name: rows[name] for name in present})
+    return table if "n_images" in table else table.assign(n_images=np.inf)

@@ -11,11 +11,8 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.estimation.methods.base import Method
-from autoeval.estimation.methods.bayes import Bayes
-from autoeval.estimation.methods.constant import Constant
 from autoeval.estimation.methods.fused import Fused
-from autoeval.estimation.methods.linear import Linear
-from autoeval.estimation.methods.threshold import BestThreshold
+from autoeval.estimation.methods.linear import Bayes, BestThreshold, Constant, Linear
 from autoeval.scores.base import Score, feature_names
 from autoeval.scores.registry import score_of, scores
 

@@ -45,7 +45,7 @@ def regressors_report(
 ) -> StudyReport:
     """Evaluate every regressor on every detector, in every way that its table allows.
 
-    Raises `InputError` if a table holds places of fewer than three groups.
+    Raises `InputError` if a table holds sites of fewer than three groups.
     """
     check_groups(tables)
     parts = []

@@ -1,4 +1,4 @@
-"""Intervals whose unit of resampling is the source: nine places are nine observations."""
+"""Intervals whose unit of resampling is the source: nine sites are nine observations."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class SquaredCorrelation:
     def within(self) -> float:
         """R² after the mean of its source is taken from every point.
 
-        Whether a score follows the accuracy from one sample set of a place to the next, rather than
-        from place to place.
+        Whether a score follows the accuracy from one sample set of a site to the next, rather than
+        from site to site.
         """
         return float(self._r2(_central(self._sums).sum(axis=0)))
 
