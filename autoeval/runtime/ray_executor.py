@@ -194,7 +194,8 @@ def _session(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    options = {"address": address} if address else {"include_dashboard": False}
+    # "local" starts one even where another program on this machine has one running.
+    options = {"address": address} if address else {"address": "local", "include_dashboard": False}
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", **options)
     except (ConnectionError, ValueError) as error:

@@ -35,7 +35,7 @@ def cluster():
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     ray = pytest.importorskip("ray", reason="needs ray: pip install autoeval[ray]")
     try:
-        ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False)
+        ray.init("local", num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False)
     except Exception as error:  # Ray gives itself 30 s to start
         if "timed out during startup" not in str(error):
             raise
