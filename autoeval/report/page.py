@@ -83,7 +83,7 @@ class Page:
         content |= {"value": value, "interval": interval, "note": note}
         self.blocks.append(Block("interval", content, name))
 
-    def add_warnings(self, warnings: Iterable[str], title: str = "Mind") -> None:
+    def add_warnings(self, warnings: Iterable[str], title: str = "Warnings") -> None:
         """Add a box that lists warnings; nothing is shown where there are none."""
         if listed := [str(warning) for warning in warnings]:
             self.blocks.append(Block("warnings", listed, title))
