@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Observe or read what is new, and report on all sites."""
-    if args.changes is args.alarm_below is None and (args.fail_on_alarm or args.webhook):
+    if args.changes is None and args.alarm_below is None and (args.fail_on_alarm or args.webhook):
         raise InputError(
             "--fail-on-alarm and --webhook are about alarms: they need --changes or --alarm-below."
         )

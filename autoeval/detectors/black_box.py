@@ -121,7 +121,7 @@ def _clip(found: Detections, size: tuple[int, int], image_id: str) -> Detections
 
 MISSING = {
     "perturbed": "a black box has no features that dropout could reach",
-    "candidates": "a black box does not tell which boxes it suppressed",
+    "candidates": "a black box does not state which boxes it suppressed",
     "logits": "a black box returns scores, no class logits",
     "features": "a black box does not show its features",
     "prototypes": "a black box does not show its features",

@@ -161,12 +161,11 @@ class RecordStore:
         Raises
         ------
         InputError
-            If the records here are of another detector, or were made with other settings. Where a
-            run left none, as after a wrong option, nothing is refused.
+            If the records here are of another detector, or were made with other settings.
         """
         path = self.folder / NOTE
         now = json.loads(json.dumps(made_with))
-        if not path.exists() or self.index().empty:
+        if not path.exists():
             write_json(path, now)
             return
         before = json.loads(path.read_text())
@@ -177,6 +176,11 @@ class RecordStore:
                 f"of these images (different: {', '.join(different)}). Name another folder with "
                 "--work-dir, or use the estimator that it was made with."
             )
+
+    def release(self) -> None:
+        """Forget with what settings a run began that left no image, as after a wrong option."""
+        if self.index().empty:
+            (self.folder / NOTE).unlink(missing_ok=True)
 
     def index(self) -> pd.DataFrame:
         """List the images that were observed, without their boxes.

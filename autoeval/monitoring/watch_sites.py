@@ -314,6 +314,7 @@ def _watched(
         known=plan.known,
     )
     if not table.names:
+        store.release()
         reasons = "; ".join([*index["unreadable"].head(3), *problems[:3]]) or "they vanished"
         raise InputError(f"No image of any site can be read: {reasons}")
     if plan.changes:

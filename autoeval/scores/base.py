@@ -47,7 +47,7 @@ def falling(*features: str) -> dict[str, Direction]:
 
 
 def undirected(*features: str) -> dict[str, Direction]:
-    """Declare features of which theory does not tell how they go with accuracy."""
+    """Declare features whose relation to accuracy theory leaves open."""
     return dict.fromkeys(features, Direction.UNKNOWN)
 
 

@@ -48,7 +48,7 @@ class CountingSet:
 
     `name` is that of the split, or of the data set where it has no splits. `classes` are in the
     order of the columns of prediction files, `images` in that of the rows; a class without images
-    is asked for in the negative-label test only. `excluded` gives by image id the reason why the
+    is named in the negative-label test only. `excluded` gives by image id the reason why the
     image is in no measure; `warnings` say what was left out when the files were read; `mosaic_pool`
     is what mosaics draw from, where that is more than `images`.
     """

@@ -181,7 +181,7 @@ class Capture:
         if LOGITS in self.instances[i]:
             return self.instances[i][LOGITS].float().cpu().numpy()
         return (
-            f"the head of {self.detector} does not tell which class logits a box comes from"
+            f"the head of {self.detector} does not state which class logits a box comes from"
             f"{self.failures}"
         )
 
@@ -196,7 +196,7 @@ class Capture:
         if isinstance(found, str) or isinstance(without, str):
             return found if isinstance(found, str) else str(without)
         if self.maps is None or self.n_categories is None:
-            return f"the head of {self.detector} does not tell how many categories it has"
+            return f"the head of {self.detector} does not state how many categories it has"
         from mmcv.ops import roi_align
 
         found = found[np.argsort(-found.scores, kind="stable")[:MOST_POOLED]]

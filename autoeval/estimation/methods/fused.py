@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.methods.linear import MOST_UNDEFINED
+from autoeval.estimation.methods.linear import MOST_UNDEFINED, check_precision
 from autoeval.estimation.score_table import SEED, Rows
 from autoeval.scores.agreement import ScaleAP, StabilityAP
 from autoeval.scores.base import feature_names
@@ -58,11 +58,7 @@ class Fused:
         InputError
             If the target is not a precision, or no row has a finite one.
         """
-        if not target.startswith("mAP"):
-            raise InputError(
-                f"The method 'fused' knows how scores go with mAP, not with {target}: use one of "
-                "the other methods for it."
-            )
+        check_precision("fused", target)
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):
             raise InputError(f"Expected rows with finite {target} but there are none.")

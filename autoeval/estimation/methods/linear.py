@@ -167,6 +167,15 @@ def _is_informative(values: np.ndarray) -> bool:
     return len(finite) >= (1 - MOST_UNDEFINED) * len(values) and len(np.unique(finite)) > 1
 
 
+def check_precision(method: str, target: str) -> None:
+    """Refuse a target that is no average precision."""
+    if not target.startswith("mAP"):
+        raise InputError(
+            f"The method {method!r} knows how scores go with mAP, not with {target}: use one of "
+            "the other methods for it."
+        )
+
+
 class Bayes:
     """The line of `BayesianRegression`, fitted on the sources' own images."""
 
@@ -181,8 +190,7 @@ class Bayes:
         InputError
             If the target is not a precision, or no row has a finite one.
         """
-        if not target.startswith("mAP"):
-            raise InputError(f"The method 'bayes' knows how scores go with mAP, not with {target}.")
+        check_precision("bayes", target)
         names = [name for name in (*OF_PAIRS, *self.features) if name in rows]
         self._pairs = BayesianRegression(target=target).fit(_frame(rows, [*names, target]))
         self.selected_ = self._pairs.features_

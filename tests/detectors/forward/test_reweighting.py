@@ -67,4 +67,4 @@ def test_a_head_that_cannot_be_followed_gives_the_reason(build, images, monkeypa
     module = "autoeval.detectors.capturing.logits._patches"
     monkeypatch.setattr(module, lambda head, failures: [])
     (seen,) = detector.observe(images[:1], ["a"], wants=["reweighted"])
-    assert "does not tell which class logits" in seen.why_missing("reweighted")
+    assert "does not state which class logits" in seen.why_missing("reweighted")

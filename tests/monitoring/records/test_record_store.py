@@ -70,11 +70,19 @@ def test_a_damaged_batch_is_named_and_its_images_count_as_not_observed(tmp_path)
         assert store.index()["file_name"].tolist() == ["a/1.jpg"]
 
 
-def test_a_store_of_another_detector_is_refused_once_it_holds_an_image(tmp_path):
-    RecordStore(tmp_path).check({"detector": {"weights": "c"}, "task": "x"})
+def test_only_a_store_without_images_is_released(tmp_path):
     store = RecordStore(tmp_path)
-    store.check({"detector": {"weights": "a"}, "task": "x"})
+    store.check({"task": "x"})
+    store.release()
+    store.check({"task": "y"})
     store.rows.write("p", rows_of([made_record(1)]))
+    store.release()
+    with pytest.raises(InputError, match="different: task"):
+        store.check({"task": "x"})
+
+
+def test_a_store_of_another_detector_is_refused(tmp_path):
+    RecordStore(tmp_path).check({"detector": {"weights": "a"}, "task": "x"})
     RecordStore(tmp_path).check({"detector": {"weights": "a"}, "task": "x"})
     with pytest.raises(InputError, match=r"another detector.*different: detector\)"):
         RecordStore(tmp_path).check({"detector": {"weights": "b"}, "task": "x"})
