@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.metasets.recipe import own_images
 from autoeval.metasets.sample_set import Samples, SampleSet
 from autoeval.metasets.seed_set import SeedSet
-from autoeval.metasets.task import SeedSetFiles, Task
+from autoeval.metasets.task import Task
 
 _SIDE, _KEPT = 32, 8
 # Below this spread of grey values a picture is flat, and its fingerprint is noise.
@@ -29,9 +29,7 @@ def perceptual_hash(image: np.ndarray) -> int | None:
     """Return the DCT hash of an image (H, W, 3): 64 bits, of which few differ between copies.
 
     Which of the 8 x 8 lowest frequencies, the constant rows left out, of the image at 32 x 32
-    pixels lie above their median; None for a flat image, which is like every other flat one.
-    Source: Zauner 2010, Implementation and Benchmarking of Perceptual Image Hash Functions, section
-    3.2.1.
+    pixels lie above their median; None for a flat image. Source: Zauner 2010, section 3.2.1.
     """
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     small = cv2.resize(grey, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
@@ -47,7 +45,7 @@ def alike(
     """Find the images, by their hashes (N,), that have a near copy; -1 where there is none.
 
     Copies, of which at most `max_distance` bits differ, are looked for among `others` (M,), by
-    default among the other images. The position of the first is returned.
+    default among the other images.
 
     Examples
     --------
@@ -74,9 +72,9 @@ SMALL_AREA = 32**2
 class Look:
     """What was seen of one set of images.
 
-    Of the N that can be read there are `hashes`, 0 where `hashed` is not set, since flat images
-    have none, and `brightness`, the mean of the pixels, 0 to 255; `unreadable` has names and
-    reasons of the others.
+    Of the N that can be read there are `hashes`, 0 where not `hashed` (flat images have none), and
+    `brightness`, the mean of the pixels, 0 to 255; `unreadable` has names and reasons of the
+    others.
     """
 
     name: str
@@ -143,8 +141,7 @@ def _names(look: Look) -> list[str]:
 class Examined:
     """A source as it was found.
 
-    `seed_set` is None where its labels cannot be used, and `why_not` says why; `look` is None where
-    its images were not read.
+    `seed_set` is None where its labels cannot be used; `look` where its images were not read.
     """
 
     name: str
@@ -162,31 +159,26 @@ class Examined:
 
 def load_each(task: Task) -> list[Examined]:
     """Read the labels of each source, going on where one of them cannot be used."""
-    return [_loaded(task, files) for files in task.seed_sets]
+    found = []
+    for files in task.seed_sets:
+        try:
+            found.append(Examined(files.name, task.load_seed_set(files)))
+        except InputError as error:
+            found.append(Examined(files.name, why_not=str(error)))
+    return found
 
 
 def look_at_each(
     sources: list[Examined], *, advance: Callable[[int], object] = lambda n: None
 ) -> list[Examined]:
     """Read the images of each source whose labels can be used."""
-    return [
-        source
-        if source.seed_set is None
-        else Examined(source.name, source.seed_set, _look(source.seed_set, advance))
-        for source in sources
-    ]
-
-
-def _loaded(task: Task, files: SeedSetFiles) -> Examined:
-    try:
-        return Examined(files.name, task.load_seed_set(files))
-    except InputError as error:
-        return Examined(files.name, why_not=str(error))
-
-
-def _look(seed_set: SeedSet, advance: Callable[[int], object]) -> Look:
-    samples = SampleSet(seed_set, own_images(seed_set))
-    return look_at(seed_set.name, samples, advance=advance)
+    found = []
+    for source in sources:
+        if source.seed_set is not None:
+            samples = SampleSet(source.seed_set, own_images(source.seed_set))
+            source = replace(source, look=look_at(source.name, samples, advance=advance))
+        found.append(source)
+    return found
 
 
 def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> Iterator[str]:

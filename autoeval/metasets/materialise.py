@@ -30,9 +30,8 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
     """Write the images (PNG, so that no pixel changes) and ``annotations.json``.
 
     The annotations come last: where they exist the sample set is complete and nothing is done;
-    where they do not, images that are there already are not written again. Images get the name of
-    their image id. Returns which could not be read and are left out, and why. Raises `InputError`
-    if no image can be read.
+    where they do not, images that are there already are not written again. Returns which could not
+    be read and are left out, and why.
     """
     ann_file = folder / "annotations.json"
     if ann_file.exists():
@@ -54,7 +53,16 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
             bar.update()
     if not images:
         raise InputError(f"No image of {folder.name} can be read. {problems[0]}")
-    _write_annotations(ann_file, sample_set, images, annotations, problems)
+    content = {
+        "info": {"recipe": sample_set.recipe.to_dict(), "problems": problems},
+        "images": images,
+        "annotations": annotations,
+        "categories": [
+            {"id": number, "name": name}
+            for number, name in enumerate(sample_set.seed_set.categories, 1)
+        ],
+    }
+    write_json(ann_file, content, indent=None)
     return tuple(problems)
 
 
@@ -87,25 +95,6 @@ def _annotations(sample: Sample, image_id: int | str, first_id: int) -> list[dic
     ]
 
 
-def _write_annotations(
-    path: Path,
-    sample_set: SampleSet,
-    images: list[dict[str, Any]],
-    annotations: list[dict[str, Any]],
-    problems: list[str],
-) -> None:
-    content = {
-        "info": {"recipe": sample_set.recipe.to_dict(), "problems": problems},
-        "images": images,
-        "annotations": annotations,
-        "categories": [
-            {"id": number, "name": name}
-            for number, name in enumerate(sample_set.seed_set.categories, 1)
-        ],
-    }
-    write_json(path, content, indent=None)
-
-
 def contact_sheet(
     seed_sets: Sequence[SeedSet],
     recipes: Sequence[Sequence[Recipe]],
@@ -119,27 +108,22 @@ def contact_sheet(
     above each image.
     """
     n_columns = 1 + min(n_columns, max(map(len, recipes)))
-    grid = _grid(len(seed_sets), n_columns)
+    width, height = _WIDTH * n_columns, _HEIGHT * len(seed_sets)
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    figure.subplots_adjust(
+        0.01, 0.1 / height, 0.99, 1 - _CAPTION / height, 0.03, _CAPTION / _HEIGHT
+    )
+    grid = figure.subplots(len(seed_sets), n_columns, squeeze=False)
+    for axis in grid.ravel():
+        axis.axis("off")
     for row, seed_set, own in zip(grid, seed_sets, recipes, strict=True):
         shown = [own_images(seed_set), *own[: n_columns - 1]]
         for axis, recipe in zip(row, shown, strict=False):
             _draw_cell(axis, SampleSet(seed_set, recipe))
             if bar is not None:
                 bar.update()
-    return grid[0, 0].figure
-
-
-def _grid(n_rows: int, n_columns: int) -> np.ndarray:
-    width, height = _WIDTH * n_columns, _HEIGHT * n_rows
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    figure.subplots_adjust(
-        0.01, 0.1 / height, 0.99, 1 - _CAPTION / height, 0.03, _CAPTION / _HEIGHT
-    )
-    grid = figure.subplots(n_rows, n_columns, squeeze=False)
-    for axis in grid.ravel():
-        axis.axis("off")
-    return grid
+    return figure
 
 
 def _draw_cell(axis: Axes, sample_set: SampleSet) -> None:

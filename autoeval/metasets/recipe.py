@@ -71,48 +71,79 @@ class Recipe:
         return recipe
 
 
-def draw_recipes(
-    seed_set: SeedSet,
-    *,
-    n_sets: int = 50,
-    n_images: int = 250,
-    n_transforms: int = 3,
-    seed: int = 0,
-    transforms: Sequence[str] = MILD,
-    per_image: bool = False,
-    in_turn: bool = False,
-    same_images: bool = False,
-    with_objects: bool = False,
-    min_visibility: float = 0.25,
-) -> list[Recipe]:
+@dataclass(frozen=True)
+class MetaSetConfig:
+    """The options of `draw_recipes` that define a kind of meta-set; the paper's by default.
+
+    There are `n_sets` sample sets for each seed set, of `n_images` and with `n_transforms`
+    different ones of `transforms`. `per_image` draws magnitudes for each image instead of once,
+    `in_turn` takes one transform each in turn, `same_images` draws the images once for all sample
+    sets, `with_objects` only those that hold a labelled object. For `min_visibility` see `Recipe`.
+    """
+
+    transforms: tuple[str, ...] = MILD
+    n_sets: int = 50
+    n_images: int = 250
+    n_transforms: int = 3
+    per_image: bool = False
+    in_turn: bool = False
+    same_images: bool = False
+    with_objects: bool = False
+    min_visibility: float = 0.25
+
+    def check(self) -> None:
+        """Raise `InputError` where a number is out of its range or a transform is unknown."""
+        for name in self.transforms:
+            get_transform(name)
+        if self.n_sets < 1 or self.n_images < 1:
+            raise InputError(
+                f"n_sets and n_images must be at least 1, got {self.n_sets} and {self.n_images}."
+            )
+        n_different = len(set(self.transforms))
+        if not 0 <= self.n_transforms <= n_different:
+            raise InputError(
+                f"n_transforms must be between 0 and {n_different}, the number of different "
+                f"transforms to draw from, got {self.n_transforms}."
+            )
+        if not 0 <= self.min_visibility <= 1:
+            raise InputError(f"min_visibility must be between 0 and 1, got {self.min_visibility}.")
+        if self.in_turn and self.n_transforms != 1:
+            raise InputError(f"Transforms in turn need n_transforms = 1, got {self.n_transforms}.")
+
+
+def draw_recipes(seed_set: SeedSet, *, seed: int = 0, **options: Any) -> list[Recipe]:
     """Draw the recipes of a seed set's sample sets (BoS, section 5.4).
 
-    The first sample sets do not depend on how many follow: every draw derives from `seed`, the seed
-    set's name and the number of the sample set. Images are drawn without replacement, all of them
-    where there are fewer than `n_images`. With `in_turn`, each sample set gets one transform, in
-    turn and in a random order; each time that a transform comes round, it takes its next magnitude.
-    So any n sample sets in a row hold each of n transforms once, and n times m of them hold each of
-    its m magnitudes. The other options are those of `MetaSetConfig`. Raises `InputError` if a
-    number is out of its range, a transform is unknown, or no image holds an object.
+    `options` are those of `MetaSetConfig`. The first sample sets do not depend on how many follow:
+    every draw derives from `seed`, the seed set's name and the number of the sample set. Images are
+    drawn without replacement, all of them where there are fewer than `n_images`. With `in_turn`,
+    any n sample sets in a row hold each of n transforms once, and n times m of them hold each of
+    its m magnitudes.
     """
-    _check_numbers(n_sets, n_images, n_transforms, transforms, min_visibility)
-    if in_turn and n_transforms != 1:
-        raise InputError(f"Transforms in turn need n_transforms = 1, got {n_transforms}.")
-    images = _to_draw_from(seed_set, with_objects)
-    shared = _draw_images(images, n_images, named_rng(seed, seed_set.name, "same images"))
+    config = MetaSetConfig(**options)
+    config.check()
+    images = [image for image in seed_set.images if len(image.boxes) or not config.with_objects]
+    if not images:
+        raise InputError(
+            f"Expected images of {seed_set.name!r} with labelled objects to draw from, but none of "
+            f"its {len(seed_set.images)} has one: check its mapping of categories."
+        )
+    name, transforms = seed_set.name, config.transforms
+    shared = _draw_images(images, config.n_images, named_rng(seed, name, "same images"))
     recipes = []
-    for index in range(n_sets):
-        rng = named_rng(seed, seed_set.name, index)
-        image_ids = shared if same_images else _draw_images(images, n_images, rng)
-        steps: tuple[TransformStep, ...]
-        if in_turn:
-            steps = _step_in_turn(transforms, index, named_rng(seed, seed_set.name, "in turn"))
+    for index in range(config.n_sets):
+        rng = named_rng(seed, name, index)
+        image_ids = shared if config.same_images else _draw_images(images, config.n_images, rng)
+        if config.in_turn:
+            steps = [_step_in_turn(transforms, index, named_rng(seed, name, "in turn"))]
         else:
-            steps = _draw_steps(transforms, n_transforms, rng)
-        if per_image:
-            steps = tuple(TransformStep(step.name, None) for step in steps)
+            chosen = rng.choice(len(transforms), config.n_transforms, replace=False)
+            drawn = (get_transform(transforms[i]) for i in chosen)
+            steps = [TransformStep(transform.name, transform.draw(rng)) for transform in drawn]
+        if config.per_image:
+            steps = [TransformStep(step.name, None) for step in steps]
         own_seed = int(rng.integers(2**31))
-        recipes.append(Recipe(seed_set.name, image_ids, steps, own_seed, min_visibility))
+        recipes.append(Recipe(name, image_ids, tuple(steps), own_seed, config.min_visibility))
     return recipes
 
 
@@ -143,32 +174,13 @@ def load_recipes(path: str | os.PathLike[str]) -> list[Recipe]:
     return [Recipe.from_dict(entry) for entry in content]
 
 
-def _draw_steps(
-    transforms: Sequence[str], n_transforms: int, rng: np.random.Generator
-) -> tuple[TransformStep, ...]:
-    chosen = [transforms[i] for i in rng.choice(len(transforms), n_transforms, replace=False)]
-    return tuple(TransformStep(name, get_transform(name).draw(rng)) for name in chosen)
-
-
-def _step_in_turn(
-    transforms: Sequence[str], index: int, rng: np.random.Generator
-) -> tuple[TransformStep]:
+def _step_in_turn(transforms: Sequence[str], index: int, rng: np.random.Generator) -> TransformStep:
     order, offset = rng.permutation(len(transforms)), int(rng.integers(2**31))
     turn, place = divmod(index, len(transforms))
     transform = get_transform(transforms[order[place]])
     # Neighbours are a magnitude apart, so that a few sample sets hold each magnitude already.
     magnitude = transform.magnitude((offset + place + turn) % transform.n_magnitudes)
-    return (TransformStep(transform.name, magnitude),)
-
-
-def _to_draw_from(seed_set: SeedSet, with_objects: bool) -> Sequence[ImageRecord]:
-    images = [image for image in seed_set.images if len(image.boxes) or not with_objects]
-    if not images:
-        raise InputError(
-            f"Expected images of {seed_set.name!r} with labelled objects to draw from, but none of "
-            f"its {len(seed_set.images)} has one: check its mapping of categories."
-        )
-    return images
+    return TransformStep(transform.name, magnitude)
 
 
 def _draw_images(
@@ -178,45 +190,8 @@ def _draw_images(
     return tuple(images[i].image_id for i in chosen)
 
 
-def _check_numbers(
-    n_sets: int, n_images: int, n_transforms: int, transforms: Sequence[str], min_visibility: float
-) -> None:
-    for name in transforms:
-        get_transform(name)
-    if n_sets < 1 or n_images < 1:
-        raise InputError(f"n_sets and n_images must be at least 1, got {n_sets} and {n_images}.")
-    if not 0 <= n_transforms <= len(set(transforms)):
-        raise InputError(
-            f"n_transforms must be between 0 and {len(set(transforms))}, the number of different "
-            f"transforms to draw from, got {n_transforms}."
-        )
-    if not 0 <= min_visibility <= 1:
-        raise InputError(f"min_visibility must be between 0 and 1, got {min_visibility}.")
-
-
 def _line(recipe: Recipe) -> str:
     return json.dumps(recipe.to_dict(), separators=(",", ":"))
-
-
-@dataclass(frozen=True)
-class MetaSetConfig:
-    """The options of `draw_recipes` that define a kind of meta-set; the paper's by default.
-
-    There are `n_sets` sample sets for each seed set, of `n_images` and with `n_transforms`
-    different ones of `transforms`. `per_image` draws magnitudes for each image instead of once,
-    `in_turn` takes one transform each in turn, `same_images` draws the images once for all sample
-    sets, `with_objects` only those that hold a labelled object. For `min_visibility` see `Recipe`.
-    """
-
-    transforms: tuple[str, ...] = MILD
-    n_sets: int = 50
-    n_images: int = 250
-    n_transforms: int = 3
-    per_image: bool = False
-    in_turn: bool = False
-    same_images: bool = False
-    with_objects: bool = False
-    min_visibility: float = 0.25
 
 
 def load_metaset_config(
@@ -224,8 +199,7 @@ def load_metaset_config(
 ) -> MetaSetConfig:
     """Read a meta-set's configuration, such as `configs/metasets/mild.py`; by default the paper's.
 
-    `changes` are fields of `MetaSetConfig` that override the file, unless they are None. Raises
-    `InputError` if the file is missing or holds something else.
+    `changes` are fields of `MetaSetConfig` that override the file, unless they are None.
     """
     options = {} if path is None else read_config(path)
     known = {field.name for field in fields(MetaSetConfig)}

@@ -26,7 +26,7 @@ class Sample:
     """One image (H, W, 3), uint8, BGR, of a sample set with its labels.
 
     `boxes` (N, 4) float64 are xyxy, pixels, inside the image; `labels` (N,) index into the
-    categories of the seed set; `iscrowd` (N,) marks crowds.
+    categories of the seed set.
     """
 
     image_id: str
@@ -37,9 +37,9 @@ class Sample:
 
 
 class Samples(Protocol):
-    """Images that are made when asked for; raises `UnreadableImageError` for one that cannot be.
+    """Images that are made when asked for, in another thread, one after the other.
 
-    They are asked for in another thread, one after the other.
+    Raises `UnreadableImageError` for one that cannot be.
     """
 
     def __len__(self) -> int: ...
@@ -52,18 +52,15 @@ class FileSamples(Samples, Protocol):
 
     def stamp(self, index: int, /) -> str:
         """Return what changes when the pixels of a sample may have changed."""
-        ...
 
     def unread(self, index: int, /) -> Sample:
         """Return a sample without its pixels."""
-        ...
 
 
 class SampleSet:
     """The images and labels a recipe makes; each is made when asked for, always the same.
 
-    `records` are the images before they are transformed, in the recipe's order. Raises `InputError`
-    if the recipe is of another seed set or names images that this one lacks.
+    `records` are the images before they are transformed, in the recipe's order.
     """
 
     def __init__(self, seed_set: SeedSet, recipe: Recipe) -> None:
@@ -107,10 +104,7 @@ class SampleSet:
         return f"{record.width} x {record.height} {path_stamp(record.path)}"
 
     def unread(self, index: int) -> Sample:
-        """Return the labels of an image of a recipe without steps, and no pixels.
-
-        Raises ValueError if there are steps: where labels go depends on the pixels.
-        """
+        """Return an image without pixels; with steps, where its labels go depends on the pixels."""
         if self.recipe.steps:
             raise ValueError(f"Recipe {self.recipe.recipe_id} changes its images: read them.")
         record = self.records[index]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,8 @@ class ImageRecord:
 class SeedSet:
     """A labelled data set of one environment.
 
-    Labels index into the `categories` of the task; `images` exist on disk, in the order of the
-    label files; `problems` say what was left out or repaired on the way.
+    `images` exist on disk, in the order of the label files; `problems` say what was left out or
+    repaired on the way.
     """
 
     name: str
@@ -75,16 +75,10 @@ def load_seed_set(
 ) -> SeedSet:
     """Read a labelled data set as a seed set; `labels`, `img_dir`, `layout` as in `load_labels`.
 
-    `mapping` gives the category of the task for each category of the labels that counts, for
-    example ``{"car": "vehicle", "bus": "vehicle", "truck": "vehicle"}``. By default it follows from
-    `words`, the category of the task for words that labels may use, whether these do or not, and
-    from the categories' own names.
-
-    Boxes of categories outside the mapping, boxes without area, boxes outside their image, images
-    without labels and images missing on disk are left out, and boxes partly outside are clipped;
-    the `problems` count and name them all, and what is there twice. Raises `InputError` if the
-    labels are malformed, the mapping does not fit them, a file name leaves the image folder, or no
-    image is left.
+    `mapping` gives the category of the task for each category of the labels that counts. By default
+    it follows from `words`, the category of the task for words that labels may use, and from the
+    categories' own names. What is left out or clipped, and what is there twice, is counted and
+    named in `problems`.
     """
     content = load_labels(labels, img_dir, layout=layout, **(options or {}))
     mapping = _mapping(content, categories, mapping, words)
@@ -114,36 +108,31 @@ def _mapping(
     given: Mapping[str, str] | None,
     words: Mapping[str, str] | None,
 ) -> dict[str, str]:
-    if given is not None:
-        chosen = {str(word): category for word, category in given.items()}
-        _check_mapping(content, categories, chosen)
-        return chosen
-    words = {**{category: category for category in categories}, **(words or {})}
-    chosen = {word: words[word] for word in content.categories if word in words}
-    if not chosen:
-        raise InputError(
-            f"None of the categories of {content.path} ({listed(content.categories, most=100)}) is "
-            f"one of {listed(words, most=20)}. Say with `mapping` what they are in the task."
-        )
-    return chosen
-
-
-def _check_mapping(
-    content: LabelSet, categories: Sequence[str], mapping: Mapping[str, str]
-) -> None:
+    """Return the category of the task for each category of the labels that counts."""
     has = listed(content.categories, most=100) or "none"
-    absent = [name for name in mapping if name not in content.categories]
-    if absent or not mapping:
+    if given is None:
+        words = {**{category: category for category in categories}, **(words or {})}
+        chosen = {word: words[word] for word in content.categories if word in words}
+        if not chosen:
+            raise InputError(
+                f"None of the categories of {content.path} ({has}) is one of "
+                f"{listed(words, most=20)}. Say with `mapping` what they are in the task."
+            )
+        return chosen
+    chosen = {str(word): category for word, category in given.items()}
+    absent = [name for name in chosen if name not in content.categories]
+    if absent or not chosen:
         raise InputError(
             f"The mapping of {content.path} must name categories of the file ({has}), "
             f"but it {f'names {listed(absent)}' if absent else 'is empty'}."
         )
-    unknown = sorted({target for target in mapping.values() if target not in categories})
+    unknown = sorted({target for target in chosen.values() if target not in categories})
     if unknown:
         raise InputError(
             f"The mapping of {content.path} leads to {listed(unknown)}, "
             f"which the task does not have (its categories: {listed(categories, most=100)})."
         )
+    return chosen
 
 
 def _find_images(content: LabelSet, problems: list[str]) -> list[tuple[LabelledImage, Path]]:
@@ -173,15 +162,14 @@ def _mapped(
 ) -> list[LabelledBox]:
     # An area that is ignored for any category is so for each one of the task.
     one_word = {target: word for word, target in mapping.items()}.values()
-    kept = [
-        each
-        for box in content.boxes
-        if box.category in mapping or box.category == ANY
-        for each in (_said_of(box, one_word) if box.category == ANY else (box,))
-    ]
-    others = Counter(
-        box.category for box in content.boxes if box.category not in mapping and box.category != ANY
-    )
+    kept, others = list[LabelledBox](), Counter[str]()
+    for box in content.boxes:
+        if box.category in mapping:
+            kept.append(box)
+        elif box.category == ANY:
+            kept += [replace(box, category=word) for word in one_word]
+        else:
+            others[box.category] += 1
     if others:
         counts = [f"{category} {n}" for category, n in others.most_common()]
         problems.append(
@@ -189,10 +177,6 @@ def _mapped(
             f"({listed(counts, most=10)})"
         )
     return kept
-
-
-def _said_of(box: LabelledBox, words: Iterable[str]) -> Iterator[LabelledBox]:
-    return (replace(box, category=word) for word in words)
 
 
 def _record(
@@ -245,14 +229,6 @@ def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[str]:
 
 
 def named_rng(*key: int | str) -> np.random.Generator:
-    """Make a generator from a key of numbers and names.
-
-    Equal keys give equal generators on every machine and in every process.
-
-    Examples
-    --------
-    >>> float(named_rng(0, "city", 3).random()) == float(named_rng(0, "city", 3).random())
-    True
-    """
+    """Make a generator from a key of numbers and names, the same on every machine."""
     digest = hashlib.sha256(repr(key).encode()).digest()
     return np.random.default_rng(np.frombuffer(digest, "<u4").tolist())

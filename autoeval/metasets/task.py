@@ -22,12 +22,10 @@ ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
 class SeedSetFiles:
     """Where a seed set lies and how its categories are read; for `labels` see `load_labels`.
 
-    `img_dir` is by default where the format has it. `mapping` gives the category of the task for
-    each category of the labels that counts; by default the task's own words and those it knows of
-    detectors. `layout` names the format where it is not to be recognised by looking, `options` are
-    of the format. `family` is where the seed set comes from, if other ones do too: one camera, one
-    site, one data set cut in parts. They are left out together and count once; by default it is its
-    own family.
+    `mapping` gives the category of the task for each category of the labels that counts; by default
+    the task's own words and those it knows of detectors. `options` are of the format `layout`. Seed
+    sets of one `family` (one camera, one site, one data set cut in parts) are left out together and
+    count once; by default each is its own.
     """
 
     name: str
@@ -43,9 +41,7 @@ class SeedSetFiles:
 class Task:
     """A detection task.
 
-    Each of `seed_sets` is labelled data of one environment. `detector_mapping` gives the category
-    of the task for a detector's category of another name, for example ``{"car": "vehicle", "bus":
-    "vehicle", "truck": "vehicle"}``.
+    `detector_mapping` gives the category of the task for a detector's category of another name.
 
     Examples
     --------
@@ -82,10 +78,7 @@ class Task:
         return {files.name: files.family or files.name for files in self.seed_sets}
 
     def lookup(self, detector_categories: Sequence[str]) -> np.ndarray:
-        """Return the index into `categories` of each category of a detector, -1 for an unused one.
-
-        Raises `InputError` if the detector has none of the categories.
-        """
+        """Return the index into `categories` of each category of a detector, -1 for unused ones."""
         words = {**{name: name for name in self.categories}, **self.detector_mapping}
         index = {name: i for i, name in enumerate(self.categories)}
         found = [index.get(words.get(name, ""), -1) for name in detector_categories]
@@ -139,8 +132,7 @@ def find_data_root(
     """Find the folder with the data of a config file, which describes `task`.
 
     `given` by the user goes before the environment variable, which goes before `own`, the file's
-    ``data_root``, relative to it. Raises `InputError` if none is given, or the folder does not
-    exist.
+    ``data_root``, relative to it.
     """
     chosen = given or os.environ.get(ROOT_VARIABLE)
     root = Path(chosen) if chosen else config_path.parent / own if own else None
@@ -179,17 +171,7 @@ def _check(
     names = [files.name for files in seed_sets]
     if not names or len(set(names)) < len(names):
         raise InputError(f"Task file {path} needs seed sets of different names, got {names}.")
-    _check_families(path, seed_sets)
-    lost = sorted(set(detector_mapping.values()) - set(categories))
-    if lost:
-        raise InputError(
-            f"Task file {path}: `detector_mapping` leads to {listed(lost)}, not among the "
-            f"categories ({listed(categories, most=20)})."
-        )
-
-
-def _check_families(path: str | os.PathLike[str], seed_sets: tuple[SeedSetFiles, ...]) -> None:
-    """Refuse labels that are listed in two families: left out in one they would be seen in both."""
+    # Labels listed in two families would be left out in one and seen in the other.
     family_of: dict[Path, SeedSetFiles] = {}
     for files in seed_sets:
         first = family_of.setdefault(files.labels, files)
@@ -198,13 +180,16 @@ def _check_families(path: str | os.PathLike[str], seed_sets: tuple[SeedSetFiles,
                 f"Task file {path}: {files.labels} is in two families, as {first.name!r} and as "
                 f"{files.name!r}. Give both the same `family`."
             )
+    lost = sorted(set(detector_mapping.values()) - set(categories))
+    if lost:
+        raise InputError(
+            f"Task file {path}: `detector_mapping` leads to {listed(lost)}, not among the "
+            f"categories ({listed(categories, most=20)})."
+        )
 
 
 def merge_tasks(tasks: Sequence[Task]) -> Task:
-    """Join tasks: all their categories, and each labelled set once with what it has of them.
-
-    Raises `InputError` if two tasks mean different data, or different categories, by one name.
-    """
+    """Join tasks: all their categories, and each labelled set once with what it has of them."""
     files: dict[str, SeedSetFiles] = {}
     words: dict[str, str] = {}
     for task in tasks:

@@ -1,15 +1,12 @@
 """The meta-set of the code released with the paper on box stability."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from pictures import picture
+from pictures import picture, seed_set
 
 from autoeval.errors import InputError
 from autoeval.metasets import load_metaset_config, load_task
 from autoeval.metasets.recipe import draw_recipes
-from autoeval.metasets.seed_set import ImageRecord, SeedSet
 from autoeval.metasets.transforms import RELEASED_MIX, TransformStep, apply_step, imgaug_mix
 
 IMAGE = picture(40, 60)
@@ -112,33 +109,21 @@ def test_equal_generators_give_equal_pixels():
     assert (first != other).any()
 
 
-def seed_set(n_images, every):
-    """Make images of which each k-th holds a box."""
-    records = []
-    for k in range(n_images):
-        n = int(k % every == 0)
-        arrays = np.zeros((n, 4)), np.zeros(n, np.int64), np.zeros(n, bool)
-        records.append(ImageRecord(str(k), Path(f"{k}.jpg"), 10, 10, *arrays))
-    return SeedSet("street", ("car",), tuple(records))
-
-
 def test_all_sample_sets_have_the_same_images_that_hold_an_object():
     config = load_metaset_config("configs/metasets/released.py")
-    recipes = draw_recipes(seed_set(1200, 3), **vars(config))
+    recipes = draw_recipes(seed_set(1200, every=3), **vars(config))
     assert len(recipes) == 50 and len({recipe.image_ids for recipe in recipes}) == 1
     ids = recipes[0].image_ids
     assert len(set(ids)) == 250 and all(int(name) % 3 == 0 for name in ids)
     assert {recipe.steps for recipe in recipes} == {(TransformStep(RELEASED_MIX, None),)}
     assert len({recipe.seed for recipe in recipes}) == 50  # the transforms differ
-    others = draw_recipes(seed_set(1200, 3), n_sets=2, same_images=True)
+    others = draw_recipes(seed_set(1200, every=3), n_sets=2, same_images=True)
     assert [recipe.image_ids for recipe in others] != [ids, ids]
 
 
 def test_no_image_with_an_object():
-    empty = seed_set(3, 1000)
-    nothing = SeedSet("street", ("car",), empty.images[1:])
     with pytest.raises(InputError, match=r"'street' with labelled objects .* none of its 2"):
-        draw_recipes(nothing, with_objects=True)
+        draw_recipes(seed_set(2), with_objects=True)
 
 
 def test_the_task_of_cars_has_the_sets_of_the_task_of_vehicles(tmp_path):

@@ -2,17 +2,11 @@ import json
 
 import numpy as np
 import pytest
+from pictures import seed_set
 
 from autoeval.errors import InputError
 from autoeval.metasets.recipe import Recipe, draw_recipes, load_recipes, own_images, save_recipes
-from autoeval.metasets.seed_set import ImageRecord, SeedSet
 from autoeval.metasets.transforms import CORRUPTIONS, MILD, TransformStep, get_transform
-
-
-def seed_set(n_images=300, name="street"):
-    none = (np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool))
-    images = tuple(ImageRecord(str(i), None, 10, 10, *none) for i in range(n_images))
-    return SeedSet(name, ("vehicle",), images)
 
 
 def test_defaults_are_the_papers():

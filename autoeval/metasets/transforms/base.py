@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,12 @@ MoveBoxes = Callable[[np.ndarray, float, tuple[int, int]], np.ndarray]
 
 @dataclass(frozen=True)
 class Transform:
-    """One way to change an image, with one magnitude.
+    """One way to change an image, with one magnitude, of the given `meaning` and unit.
 
-    Magnitudes, of the given `meaning` and unit, are from `low` to `high` and all equally likely:
-    ``low`` plus a multiple of ``step``, so that recipes hold short numbers that survive being
-    written as text. `change` takes an image (H, W, 3) uint8 BGR, the magnitude and a generator, and
-    returns a new image of the same shape and type. `move` takes boxes (N, 4) xyxy pixels, the
-    magnitude and (height, width), and returns the moved boxes, not clipped; None where objects stay
-    in their place.
+    Magnitudes are ``low`` plus multiples of ``step`` up to `high`, all equally likely, so that
+    recipes hold short numbers. `change` takes an image (H, W, 3) uint8 BGR, the magnitude and a
+    generator; `move` takes boxes (N, 4) xyxy pixels, the magnitude and (height, width), and returns
+    the moved boxes, not clipped; None where objects stay in their place.
     """
 
     name: str
@@ -89,9 +86,8 @@ def apply_step(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Apply one transform to an image (H, W, 3) uint8 BGR and its boxes (N, 4) xyxy pixels.
 
-    A magnitude that varies, and noise, are drawn from ``rng``. A moved box is dropped where less
-    than `min_visibility` of its area is left inside the image. Returns the image, the boxes (M, 4)
-    that are left, clipped to it, and their positions (M,) in ``boxes`` as given.
+    A moved box is dropped where less than `min_visibility` of its area is left inside the image.
+    Returns the image, the boxes (M, 4) that are left, clipped to it, and their positions (M,).
     """
     transform = get_transform(step.name)
     magnitude = transform.draw(rng) if step.magnitude is None else step.magnitude
@@ -117,12 +113,18 @@ def register_corruption(
 ) -> str:
     """Make a corruption known to recipes by its name, which is returned.
 
-    ``table`` has one row of keywords for each severity, the mildest first. `change` takes an image
-    (H, W, 3) uint8 BGR, a generator and these keywords, and returns a new image of the same shape
-    and type; `move` takes boxes (N, 4) xyxy pixels, (height, width) and the keywords, and returns
-    the moved boxes, None where objects stay in their place.
+    `table` has one row of keywords for each severity, the mildest first; `change` (of an image, a
+    generator) and `move` (of boxes, (height, width)) take these keywords and are else as in
+    `Transform`.
     """
-    row = partial(_row, name, table)
+
+    def row(severity: float) -> dict[str, Any]:
+        if severity not in range(1, len(table) + 1):
+            raise InputError(
+                f"{name} expects a whole number from 1 to {len(table)} as its severity, "
+                f"got {severity:g}: correct the recipe."
+            )
+        return table[int(severity) - 1]
 
     def change_at(image: np.ndarray, severity: float, rng: np.random.Generator) -> np.ndarray:
         return change(image, rng, **row(severity))
@@ -131,18 +133,8 @@ def register_corruption(
         assert move is not None
         return move(boxes, size, **row(severity))
 
-    low, high = 1, len(table)
-    move_if_any = None if move is None else move_at
-    return register(Transform(name, low, high, 1, "severity", change_at, move_if_any)).name
-
-
-def _row(name: str, table: Sequence[dict[str, Any]], severity: float) -> dict[str, Any]:
-    if severity not in range(1, len(table) + 1):
-        raise InputError(
-            f"{name} expects a whole number from 1 to {len(table)} as its severity, "
-            f"got {severity:g}: correct the recipe."
-        )
-    return table[int(severity) - 1]
+    moves = None if move is None else move_at
+    return register(Transform(name, 1, len(table), 1, "severity", change_at, moves)).name
 
 
 def rows(**columns: Sequence[Any]) -> list[dict[str, Any]]:

@@ -111,10 +111,9 @@ def _enlarge(image: np.ndarray, factor: float) -> np.ndarray:
 def streak(image: np.ndarray, *, radius: int, sigma: float, degrees: float) -> np.ndarray:
     """Smear each pixel along a line; the centre of gravity of what it becomes stays in place.
 
-    The image (H, W) or (H, W, C) uint8 is continued beyond its edges by its outermost pixels. The
-    line has ``2 * radius + 1`` pixels; weights fall from its start to its end as a normal density
-    of width `sigma` pixels. `degrees` is the direction from end to start, counter-clockwise from
-    the right.
+    The image (H, W) or (H, W, C) uint8 is continued by its outermost pixels. The line has ``2 *
+    radius + 1`` pixels; weights fall from its start to its end as a normal density of width `sigma`
+    pixels. `degrees` is the direction from end to start, counter-clockwise from the right.
     """
     height, width = image.shape[:2]
     edge = 2 * radius
@@ -154,9 +153,9 @@ def elastic_transform(image: np.ndarray, rng: np.random.Generator, *, std: float
     """Shift pixels at random, neighbours alike: a wavy pane of glass.
 
     Alike the variant of Michaelis et al. 2019, which leaves out the published warp of the image as
-    a whole and keeps boxes where they are, as is done here: ``std``, the standard deviation of the
-    displacement along each axis, equals theirs on images of 640 x 480 pixels and is a share of the
-    shorter side on others. No pixel moves by more than three times ``std`` along either axis.
+    a whole and keeps boxes where they are. ``std``, of the displacement along each axis, equals
+    theirs on images of 640 x 480 pixels and is a share of the shorter side; none is over three
+    times ``std``.
     """
     height, width = image.shape[:2]
     x = np.arange(width, dtype=np.float32) + _displacements(image, std, rng)

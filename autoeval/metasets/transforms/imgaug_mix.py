@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
-from autoeval.metasets.transforms.base import Transform, register
+from autoeval.metasets.transforms.base import Transform, register, to_bytes
 
 Rng = np.random.Generator
 
@@ -40,13 +40,14 @@ def sharpen(image: np.ndarray, rng: Rng) -> np.ndarray:
     share, lightness = rng.uniform(0, 1), rng.uniform(0.8, 1.2)
     kernel = np.full((3, 3), -share)
     kernel[1, 1] = 1 - share + share * (8 + lightness)
-    return _bytes(cv2.filter2D(image, cv2.CV_64F, kernel))
+    return to_bytes(cv2.filter2D(image, cv2.CV_64F, kernel))
 
 
 def temperature(image: np.ndarray, rng: Rng) -> np.ndarray:
     """Light the scene by a black body of 1100 to 5000 K."""
     kelvin = rng.uniform(1100, 5000)
-    return _bytes(image * (np.array([255, *_green_and_blue(kelvin)]) / 255))
+    light = np.array([255, np.interp(kelvin, KELVIN, GREEN), np.interp(kelvin, KELVIN, BLUE)])
+    return to_bytes(image * (light / 255))
 
 
 def equalise(image: np.ndarray, rng: Rng) -> np.ndarray:
@@ -76,7 +77,7 @@ def grayscale(image: np.ndarray, rng: Rng) -> np.ndarray:
     """Blend with the grey image, whose share is 0 to .5."""
     share = rng.uniform(0, 0.5)
     grey = np.rint(image @ LUMA)[..., None]
-    return _bytes((1 - share) * image + share * grey)
+    return to_bytes((1 - share) * image + share * grey)
 
 
 EIGHT: tuple[Callable[[np.ndarray, Rng], np.ndarray], ...] = (
@@ -96,14 +97,6 @@ def mix(image: np.ndarray, number: float, rng: Rng) -> np.ndarray:
     for k in rng.permutation(len(EIGHT))[: int(number)]:
         image = EIGHT[k](image, rng)
     return image
-
-
-def _green_and_blue(kelvin: float) -> tuple[float, float]:
-    return float(np.interp(kelvin, KELVIN, GREEN)), float(np.interp(kelvin, KELVIN, BLUE))
-
-
-def _bytes(values: np.ndarray) -> np.ndarray:
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
 
 
 RELEASED_MIX = register(

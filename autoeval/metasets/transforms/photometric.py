@@ -37,7 +37,8 @@ def brightness(image: np.ndarray, factor: float, rng: np.random.Generator) -> np
 def _color_temperature(image: np.ndarray, kelvin: float, rng: np.random.Generator) -> np.ndarray:
     """Light the scene by a black body: low temperatures are orange, high ones blue."""
     jitter = albumentations().PlanckianJitter(mode="blackbody", p=1.0)
-    return jitter.apply(_rgb(image), temperature=int(kelvin))[..., ::-1]
+    rgb = np.ascontiguousarray(image[..., ::-1])
+    return jitter.apply(rgb, temperature=int(kelvin))[..., ::-1]
 
 
 def equalize(image: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
@@ -75,10 +76,8 @@ BORDER = (128, 128, 128)
 def rotate_boxes(boxes: np.ndarray, degrees: float, size: tuple[int, int]) -> np.ndarray:
     """Enclose the rotated corners of each box (N, 4), float64 xyxy pixels.
 
-    The angle is counter-clockwise as seen (the y axis points down); the image of `size` (height,
-    width) turns about (width / 2, height / 2). The smallest upright box around the four rotated
-    corners is not clipped. It is looser than the object's own outline, the more so the greater the
-    angle.
+    The angle is counter-clockwise as seen (the y axis points down), about the centre of the image
+    of `size` (height, width). The upright box around the corners is not clipped.
 
     Examples
     --------
@@ -110,7 +109,3 @@ def albumentations() -> ModuleType:
     import albumentations
 
     return albumentations
-
-
-def _rgb(image: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(image[..., ::-1])

@@ -58,12 +58,12 @@ def snow(
     sigma: float,
     keep: float,
 ) -> np.ndarray:
-    """Whiten the scene and let flakes fall, in streaks.
+    """Whiten the scene and let flakes fall, in streaks (see `streak`).
 
     Alike the published one, with its numbers: flakes are where enlarged normal noise, of `mean` as
-    a share of 255, standard deviation .3 and grains of `size` pixels, exceeds a threshold; one
-    layer falls and the same layer, turned by 180 degrees, falls too. Streaks are as in `streak`;
-    `keep` is the share of the image in the blend with its whitened version.
+    a share of 255, standard deviation .3 and grains of `size` pixels, exceeds a threshold; the same
+    layer, turned by 180 degrees, falls too. `keep` is the share of the image in the blend with its
+    whitened version.
     """
     height, width = image.shape[:2]
     coarse = (math.ceil(height / size), math.ceil(width / size))
@@ -146,17 +146,12 @@ def _segments(size: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
 
 
 def plasma(size: tuple[int, int], rng: np.random.Generator, *, decay: float) -> np.ndarray:
-    """Refine a coarse random field again and again, disturbing it less each time.
+    """Refine a coarse random field again and again, disturbing it less each time, by `decay`.
 
-    The coarsest features span the longer side of `size` (height, width). `decay` is by what the
-    disturbance shrinks when the grid's spacing is halved: 1 gives white noise, large values a
-    smooth field. Values, float32, are between 0 and 1, both ends reached (0 everywhere for one
-    pixel).
-
-    References
-    ----------
-    Random midpoint displacement with successive additions (Saupe, "The Science of Fractal Images",
-    1988, section 2.3).
+    The coarsest features span the longer side of `size` (height, width). Values, float32, are
+    between 0 and 1, both ends reached (0 everywhere for one pixel). Source: random midpoint
+    displacement with successive additions (Saupe, "The Science of Fractal Images", 1988, section
+    2.3).
     """
     n_levels = (max(size) - 1).bit_length()
     field = rng.random((2, 2), dtype=np.float32)
