@@ -25,9 +25,9 @@ FEW_IMAGES = 50
 class Plan(Section):
     """The size of a run.
 
-    `n_families` groups of the sources can be used, which an interval counts; the detector runs on
-    `n_observed` images, the new ones among them; `n_read` images were read here in `read_s`
-    seconds; `rate` is in images a second with the detector.
+    `n_families` groups of the sources can be used; the detector runs on `n_observed` images, the
+    new ones among them; `n_read` images were read here in `read_s` seconds; `rate` is in images a
+    second with the detector.
     """
 
     n_families: int
@@ -70,7 +70,7 @@ class Plan(Section):
         return f"How long that takes is the detector's matter: give its rate with --rate.{least}"
 
 
-def _interval_at_best(n_families: int, level: float = LEVEL) -> str:
+def _interval_at_best(n_families: int) -> str:
     """Return the width of an interval by group, and the error on groups left out.
 
     It is ±t(m - 1) times the root of the mean squared error where groups are too few for the
@@ -83,13 +83,13 @@ def _interval_at_best(n_families: int, level: float = LEVEL) -> str:
     """
     if n_families < MIN_SOURCES:
         return f"Fewer than {MIN_SOURCES} groups: there will be no interval."
-    factor = float(stats.t.ppf((1 + level) / 2, n_families - 1))
-    ideal = float(stats.norm.ppf((1 + level) / 2))
+    factor = float(stats.t.ppf((1 + LEVEL) / 2, n_families - 1))
+    ideal = float(stats.norm.ppf((1 + LEVEL) / 2))
     needed = " and ".join(
         f"±{100 * aim:.0f} points needs errors of {100 * aim / factor:.1f}" for aim in _AIMS
     )
     return (
-        f"With {n_families} groups the {level:.0%} interval is about ±{factor:.2f} times the "
+        f"With {n_families} groups the {LEVEL:.0%} interval is about ±{factor:.2f} times the "
         f"typical error on a group left out (±{ideal:.2f} with very many): {needed}."
     )
 
@@ -117,13 +117,14 @@ class Sources(Section):
 
     def findings(self) -> list[str]:
         """Name what is wrong, one sentence each, what prevents a run first."""
-        looks = [source.look for source in self.sources if source.look is not None]
-        if self.new is not None:
-            looks.append(self.new)
-        wrong = [f"{s.name}: cannot be used: {s.why_not}" for s in self.sources if s.why_not]
-        own = [f"{s.name}: {found}" for s in self.sources for found in _of_labels(s)]
-        seen = [f"{look.name}: {found}" for look in looks for found in _of_images(look)]
-        return [*wrong, *own, *seen, *copies_across(looks)]
+        looks = [source.look for source in self.sources] + [self.new]
+        seen = [look for look in looks if look is not None]
+        return [
+            *(f"{s.name}: cannot be used: {s.why_not}" for s in self.sources if s.why_not),
+            *(f"{s.name}: {found}" for s in self.sources for found in _of_labels(s)),
+            *(f"{look.name}: {found}" for look in seen for found in _of_images(look)),
+            *copies_across(seen),
+        ]
 
     def text(self) -> str:
         formats = {"small": "{:.0%}", "brightness": "{:.0f}", "boxes": "{:.0f}", "empty": "{:.0f}"}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.comparison.comparison import ALL, Comparison, distinguishable
@@ -102,7 +102,6 @@ class Disagreements(Section):
     result: Comparison
 
     def show(self, page: Page) -> None:
-        """Add the pictures, or the table where there are none."""
         for part in self.parts():
             page.add_heading("Where they disagree most")
             if self._pictures:
@@ -115,8 +114,6 @@ class Disagreements(Section):
             part.show(page, "Likely boxes that one has and the other has not", folded=True)
 
     def parts(self) -> list[Part]:
-        import pandas as pd
-
         order = [k for k in np.argsort(-self._counts, kind="stable") if self._counts[k] > 0]
         images = self._both[0].boxes.clean.images
         rows = [(images[k].image_id, int(self._counts[k])) for k in order[: 4 * SHOWN]]
@@ -135,13 +132,11 @@ class Disagreements(Section):
 
     @cached_property
     def _pictures(self) -> list[tuple[np.ndarray, str]]:
-        return list(self._drawn())
-
-    def _drawn(self) -> Iterator[tuple[np.ndarray, str]]:
+        pictures: list[tuple[np.ndarray, str]] = []
         try:
             from autoeval.results.thumbnails import draw_boxes
         except ModuleNotFoundError:  # estimates from prediction files need no OpenCV
-            return
+            return pictures
         files = {image.image_id: image for site in self._both for image in site.images}
         for k in np.argsort(-self._counts, kind="stable")[:SHOWN]:
             name = self._both[0].boxes.clean.images[k].image_id
@@ -154,7 +149,8 @@ class Disagreements(Section):
             differ = counted(int(self._counts[k]), "box differs", "boxes differ")
             for detector, site in zip(self.result.detectors, self._both, strict=False):
                 drawn = draw_boxes(pixels, _likely(site, int(k)), (), side=SIDE)
-                yield drawn, f"{detector}: {name}, {differ}"
+                pictures.append((drawn, f"{detector}: {name}, {differ}"))
+        return pictures
 
 
 def _likely(site: Site, image: int) -> Detections:
@@ -165,7 +161,7 @@ def _likely(site: Site, image: int) -> Detections:
     return scored[scored.scores > FOUND]
 
 
-def comparison_report(result: Comparison, title: str = "") -> Report:
+def comparison_report(result: Comparison) -> Report:
     """Compose the page of a comparison."""
-    title = title or f"Which is better: {', '.join(result.detectors)}"
+    title = f"Which is better: {', '.join(result.detectors)}"
     return Report(title, [Ranking(result), Pairwise(result), Disagreements(result)])

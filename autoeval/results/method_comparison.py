@@ -49,40 +49,26 @@ def compare_methods(
     return MethodComparison("\n\n".join(parts) + "\n", tables)
 
 
-def _bench_table(
-    errors: Mapping[str, Mapping[str, float]],
-    summaries: Mapping[str, Mapping[str, Any]],
-    coverage: Mapping[str, float],
-    p_values: Mapping[str, float],
-    *,
-    scale: float = 100.0,
-) -> pd.DataFrame:
+def _bench_table(result: BenchResult, target: Target) -> pd.DataFrame:
     """Lay methods out, one row each, the lowest mean error first."""
-    whole = method_table(list(summaries.values()), scale=scale).drop(
-        columns=["score R²", "score ρ", "coverage %"]
-    )
-    by_source = pd.DataFrame([{s: scale * e for s, e in errors[m].items()} for m in summaries])
-    whole.insert(len(whole.columns) - 1, "coverage %", [100 * coverage[m] for m in summaries])
-    whole["p"] = [p_values[m] for m in summaries]
+    held = list(result.results.values())
+    whole = method_table([of.summary() for of in held], target)
+    whole = whole.drop(columns=["score R²", "score ρ", "coverage %"])
+    errors = [of.per_source.set_index("source")["error"] for of in held]
+    by_source = pd.DataFrame([dict(target.scale * own) for own in errors])
+    coverage = [100 * result.coverage[of.method] for of in held]
+    whole.insert(len(whole.columns) - 1, "coverage %", coverage)
+    p_values = result.p_values()
+    whole["p"] = [p_values[of.method] for of in held]
     table = pd.concat([whole[["method"]], by_source, whole.drop(columns="method")], axis=1)
     return table.sort_values("mean abs. error", kind="stable", ignore_index=True)
-
-
-def _bench_formats(table: pd.DataFrame, *, digits: int = 1) -> dict[str, str]:
-    """Say how to print each column of a `_bench_table`."""
-    return {**formats_of(table, digits=digits), "p": "{:.3f}"}
 
 
 def _part(
     name: str, table: pd.DataFrame, result: BenchResult, target: Target
 ) -> tuple[str, pd.DataFrame]:
-    errors = {
-        method: dict(zip(held.per_source["source"], held.per_source["error"], strict=True))
-        for method, held in result.results.items()
-    }
-    summaries = {method: held.summary() for method, held in result.results.items()}
-    cells = _bench_table(errors, summaries, result.coverage, result.p_values(), scale=target.scale)
-    formats = _bench_formats(cells, digits=target.digits)
+    cells = _bench_table(result, target)
+    formats = {**formats_of(cells, target), "p": "{:.3f}"}
     repeats = table["repeat"].nunique()
     sets = table[table["repeat"] == table["repeat"].min()].groupby("kind").size()
     head = (
@@ -119,22 +105,16 @@ def _overall(results: Sequence[BenchResult], target: Target, level: float) -> st
     return f"## All tables together (nominal coverage {level:.0%})\n\n{to_markdown(cells)}"
 
 
-def source_table(
-    per_source: Mapping[str, pd.DataFrame],
-    *,
-    target: str = "mAP",
-    scale: float = 100.0,
-    digits: int = 1,
-) -> pd.DataFrame:
-    """Lay methods side by side, one row a source; by default in points of 100."""
-    first = next(iter(per_source.values()))
+def source_table(per_source: Mapping[str, pd.DataFrame], target: Target) -> pd.DataFrame:
+    """Lay methods side by side, one row a source, in the unit of the target."""
+    first, scale = next(iter(per_source.values())), target.scale
     table = first[["source", "n_images"]].rename(columns={"n_images": "images"})
-    table[f"true {target}"] = scale * first["true"]
+    table[f"true {target.name}"] = scale * first["true"]
     for method, results in per_source.items():
         table[method] = scale * results["estimate"]
         table[f"error {method}"] = scale * results["error"]
     interval = [
-        f"{scale * low:.{digits}f} to {scale * high:.{digits}f}" if low == low else None
+        f"{target.text(low)} to {target.text(high)}" if low == low else None
         for low, high in zip(first["lower"], first["upper"], strict=True)
     ]
     table.insert(4, "interval", interval)
@@ -142,12 +122,13 @@ def source_table(
     return pd.concat([table, pd.DataFrame([{"source": "mean", **errors}])], ignore_index=True)
 
 
-def method_table(summaries: Sequence[Mapping[str, Any]], *, scale: float = 100.0) -> pd.DataFrame:
-    """Lay out the summaries of methods, one row each; errors by default in points of 100.
+def method_table(summaries: Sequence[Mapping[str, Any]], target: Target) -> pd.DataFrame:
+    """Lay out the summaries of methods, one row each, in the unit of the target.
 
-    `formats_of` says how to print it. Where a method has no estimate of some source, and the
-    constant's stands there, the last column counts those.
+    Where a method has no estimate of some source, and the constant's stands there, the last column
+    counts those.
     """
+    scale = target.scale
     table = pd.DataFrame(
         {
             "method": [s["method"] for s in summaries],
@@ -166,10 +147,10 @@ def method_table(summaries: Sequence[Mapping[str, Any]], *, scale: float = 100.0
     return table.assign(**{"no estimate": missing}) if any(missing) else table
 
 
-def formats_of(table: pd.DataFrame, *, digits: int = 1) -> dict[str, str]:
+def formats_of(table: pd.DataFrame, target: Target) -> dict[str, str]:
     """Say how to print each column of a `source_table` or a `method_table`."""
     exact = {"± repeats": "{:.2f}", "R²": "{:.2f}", "ρ": "{:.2f}"}
     exact |= {"score R²": "{:.2f}", "score ρ": "{:.2f}", "coverage %": "{:.0f}", "images": "{:.0f}"}
     exact["no estimate"] = "{:.0f}"
     text = ("source", "method", "interval")
-    return {name: "{}" if name in text else exact.get(name, f"{{:.{digits}f}}") for name in table}
+    return {name: "{}" if name in text else exact.get(name, target.format) for name in table}

@@ -19,29 +19,18 @@ def draw_boxes(
 ) -> np.ndarray:
     """Shrink an image and draw both sets of boxes; those under a score of .3 are drawn fainter.
 
-    The image (H, W, 3) uint8 BGR is not changed, and boxes are in its pixels, perturbed ones of
-    each repeat; `side` is the longer one of the result in pixels, at most.
+    The image (H, W, 3) uint8 BGR is not changed, boxes are in its pixels; `side` is the longer one
+    of the result in pixels, at most.
     """
     scale = min(1.0, side / max(image.shape[:2]))
     size = [max(1, round(length * scale)) for length in image.shape[1::-1]]
     canvas = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    drawn = [(clean, CLEAN, 2), *((boxes, PERTURBED, 1) for boxes in perturbed)]
     for faint in (True, False):
         layer = canvas.copy()
-        _outline(layer, clean, scale, CLEAN, 2, faint)
-        for boxes in perturbed:
-            _outline(layer, boxes, scale, PERTURBED, 1, faint)
+        for found, color, width in drawn:
+            chosen = found[(found.scores < STRONG) == faint]
+            for x1, y1, x2, y2 in np.rint(chosen.boxes * scale).astype(int).tolist():
+                cv2.rectangle(layer, (x1, y1), (x2, y2), color, width)
         canvas = cv2.addWeighted(layer, 0.4, canvas, 0.6, 0) if faint else layer
     return canvas
-
-
-def _outline(
-    canvas: np.ndarray,
-    found: Detections,
-    scale: float,
-    color: tuple[int, int, int],
-    width: int,
-    faint: bool,
-) -> None:
-    chosen = found[(found.scores < STRONG) == faint]
-    for x1, y1, x2, y2 in np.rint(chosen.boxes * scale).astype(int).tolist():
-        cv2.rectangle(canvas, (x1, y1), (x2, y2), color, width)

@@ -5,6 +5,7 @@ import pytest
 
 from autoeval.report.tables import format_cells
 from autoeval.results.method_comparison import formats_of, method_table, source_table
+from autoeval.targets import find_target
 
 RESULTS = pd.DataFrame(
     {
@@ -31,35 +32,28 @@ SUMMARY = {
 
 
 @pytest.mark.parametrize(
-    ("options", "digits", "expected"),
+    ("name", "expected"),
     [
-        # mAP in points of 100
-        ({}, 1, ["50.0", "40.0", "15.0 to 60.0", "10.0", "7.5"]),
-        # objects, as they are
-        (
-            {"target": "count_mae", "scale": 1.0, "digits": 2},
-            2,
-            ["0.50", "0.40", "0.15 to 0.60", "0.10", "0.08"],
-        ),
+        ("mAP", ["50.0", "40.0", "15.0 to 60.0", "10.0", "7.5"]),  # points of 100
+        ("count_mae", ["0.50", "0.40", "0.15 to 0.60", "0.10", "0.08"]),  # objects, as they are
     ],
 )
-def test_values_are_shown_in_the_unit_of_the_target(options, digits, expected):
-    table = source_table({"bos": RESULTS}, **options)
-    shown = format_cells(table, formats_of(table, digits=digits))
-    name = options.get("target", "mAP")
+def test_values_are_shown_in_the_unit_of_the_target(name, expected):
+    table = source_table({"bos": RESULTS}, find_target(name))
+    shown = format_cells(table, formats_of(table, find_target(name)))
     columns = [f"true {name}", "bos", "interval", "error bos"]
     assert [*shown.loc[0, columns], shown["error bos"].iloc[-1]] == expected
     assert shown["interval"].tolist()[1:] == ["–", "–"]  # no interval, and none of the mean
 
 
 def test_shares_and_correlations_have_no_unit():
-    points, objects = (method_table([SUMMARY], scale=scale).loc[0] for scale in (100.0, 1.0))
+    points, objects = (method_table([SUMMARY], find_target(n)).loc[0] for n in ("mAP", "count_mae"))
     assert points["interval width"] == pytest.approx(45) and objects["interval width"] == 0.45
     assert points["coverage %"] == objects["coverage %"] == 50
     assert points["R²"] == objects["R²"] == 0.5
 
 
 def test_sources_without_an_estimate_are_counted_where_there_are_any():
-    assert "no estimate" not in method_table([SUMMARY])
-    table = method_table([SUMMARY, {**SUMMARY, "missing": 2}])
+    assert "no estimate" not in method_table([SUMMARY], find_target("mAP"))
+    table = method_table([SUMMARY, {**SUMMARY, "missing": 2}], find_target("mAP"))
     assert table["no estimate"].tolist() == [0, 2]

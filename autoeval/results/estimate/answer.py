@@ -34,46 +34,40 @@ class Answer(Section):
     estimate: Estimate | None
 
     def show(self, page: Page) -> None:
-        """Add the value, the interval, and the interval on a scale where values have bounds."""
-        if self.estimate is not None:
-            _show(page, self.estimate, find_target(self.estimate.target))
+        estimate = self.estimate
+        if estimate is None:
+            return
+        target = find_target(estimate.target)
+        value, low, high = estimate.value, estimate.lower, estimate.upper
+        interval = f"No interval ({estimate.interval_method})"
+        if low == low:
+            interval = f"{estimate.level:.0%} interval: {target.text(low)} to {target.text(high)}"
+        page.add_warnings(list(estimate.advice), title="Before you act on it")
+        images = counted(estimate.n_images, "unlabelled image")
+        repeats = f"; ± {target.text(estimate.std)} over the dropout repeats"
+        if estimate.std != estimate.std:
+            repeats = ""
+        page.add_interval(
+            f"Estimated {target.name}",
+            target.text(value) if value == value else "–",
+            interval,
+            f"In {target.unit}, from {images}, by the method ‘{estimate.method}’"
+            f"{repeats}{_sampling(estimate, target)}.",
+            on_scale=(100 * value, 100 * low, 100 * high) if target.upper == 1 else None,
+        )
+        beside = []
+        for name, of in estimate.beside.items():
+            if of["value"] == of["value"]:
+                shown, *ends = (find_target(name).text(of[k]) for k in ("value", *BOUNDS))
+                beside.append(f"{name}: {shown} ({' to '.join(ends)})")
+        if beside:
+            page.add_text(f"From the same pass, {'; '.join(beside)}. {TIGHTNESS}")
 
     def text(self) -> str:
         return "" if self.estimate is None else str(self.estimate)
 
     def to_dict(self) -> dict[str, Any]:
         return {"estimate": self.estimate and self.estimate.to_dict()}
-
-
-def _show(page: Page, estimate: Estimate, target: Target) -> None:
-    value, low, high = estimate.value, estimate.lower, estimate.upper
-    interval = f"No interval ({estimate.interval_method})"
-    if low == low:
-        interval = f"{estimate.level:.0%} interval: {target.text(low)} to {target.text(high)}"
-    page.add_warnings(list(estimate.advice), title="Before you act on it")
-    images = counted(estimate.n_images, "unlabelled image")
-    repeats = f"; ± {target.text(estimate.std)} over the dropout repeats"
-    if estimate.std != estimate.std:
-        repeats = ""
-    page.add_interval(
-        f"Estimated {target.name}",
-        target.text(value) if value == value else "–",
-        interval,
-        f"In {target.unit}, from {images}, by the method ‘{estimate.method}’"
-        f"{repeats}{_sampling(estimate, target)}.",
-        on_scale=(100 * value, 100 * low, 100 * high) if target.upper == 1 else None,
-    )
-    beside = [
-        f"{name}: {_with_interval(of, find_target(name))}"
-        for name, of in estimate.beside.items()
-        if of["value"] == of["value"]
-    ]
-    if beside:
-        page.add_text(f"From the same pass, {'; '.join(beside)}. {TIGHTNESS}")
-
-
-def _with_interval(of: Mapping[str, float], target: Target) -> str:
-    return f"{target.text(of['value'])} ({target.text(of['lower'])} to {target.text(of['upper'])})"
 
 
 def _sampling(estimate: Estimate, target: Target) -> str:

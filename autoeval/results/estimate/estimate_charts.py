@@ -35,7 +35,6 @@ class ScoreScatter(Section):
     estimate: Mapping[str, Any] | None = None
 
     def show(self, page: Page) -> None:
-        """Add the plot, which names each point and lets the reader choose the score."""
         page.add_heading(f"{self.target.name} against the scores")
         plotted = self.plotted
         star = "The red star is the estimate. " if self.estimate is not None else ""
@@ -104,7 +103,10 @@ def scores_to_plot(estimator: AccuracyEstimator) -> PlottedScores:
     if table[LEFT_OUT].isna().all():
         scores.remove(LEFT_OUT)
     else:
-        lines[LEFT_OUT] = _identity(table[LEFT_OUT], target.scale)
+        ends, none = table[LEFT_OUT].agg(["min", "max"]).to_numpy(), np.full(2, np.nan)
+        lines[LEFT_OUT] = RegressionBand(
+            ends, ends / target.scale, none, none, "where it would be right"
+        )
         about.append(
             f"‘{LEFT_OUT}’ is what ‘{estimator.method}’ says of each sample set ({target.unit}) "
             "when it was fitted without its source."
@@ -115,10 +117,10 @@ def scores_to_plot(estimator: AccuracyEstimator) -> PlottedScores:
     return PlottedScores(points, scores, lines, about)
 
 
-def _regression(estimator: AccuracyEstimator, name: str, *, points: int = 50) -> RegressionBand:
+def _regression(estimator: AccuracyEstimator, name: str) -> RegressionBand:
     """Trace the estimate along the only feature."""
     repeats = sorted(set(estimator.table_["repeat"]))
-    x = np.linspace(*estimator.regression_.training_range_[name], points)
+    x = np.linspace(*estimator.regression_.training_range_[name], 50)
     rows = [pd.DataFrame({"repeat": repeats, "n_images": 0, name: at}) for at in x]
     estimates = [estimator.predict_rows(row) for row in rows]
     value, lower, upper = (
@@ -126,12 +128,6 @@ def _regression(estimator: AccuracyEstimator, name: str, *, points: int = 50) ->
         for part in ("value", "lower", "upper")
     )
     return RegressionBand(x, value, lower, upper, "the regression in use")
-
-
-def _identity(scaled: pd.Series, scale: float) -> RegressionBand:
-    ends = np.array([scaled.min(), scaled.max()])
-    none = np.full(2, np.nan)
-    return RegressionBand(ends, ends / scale, none, none, "where it would be right")
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,8 @@ def estimate_page(
     if isinstance(estimator.regression_, BayesianRegression):
         regression = estimator.regression_
         sections.append(LabelledPairs(regression.rows_, regression.features_, target))
-        sections.append(MissingScores(regression.features_, _from_files(estimator)))
+        from_files = "boxes" in estimator.context_ and "detector" not in estimator.context_
+        sections.append(MissingScores(regression.features_, from_files))
     sections.append(WhatWasRun(facts(estimator, detector, estimate), plotted, target, times))
     return Report(title, sections)
 
@@ -112,10 +113,6 @@ def _curve(estimator: AccuracyEstimator, estimate: Estimate | None) -> Iterator[
     if point is not None and estimate is not None:
         curve = expected_curve(estimator, estimate, point.iou)
         yield ThresholdCurve(curve, point.score_thr)
-
-
-def _from_files(estimator: AccuracyEstimator) -> bool:
-    return "boxes" in estimator.context_ and "detector" not in estimator.context_
 
 
 def _known_error(estimator: AccuracyEstimator) -> str:
@@ -143,7 +140,6 @@ class Warnings(Section):
     results: Sequence[LeaveOneSourceOut] = ()
 
     def show(self, page: Page) -> None:
-        """List them, or say that there are none."""
         found = dict.fromkeys(self.estimate.warnings if self.estimate else ())
         found |= dict.fromkeys(worse_than_constant(tuple(self.results)))
         page.add_warnings(list(found), title="Warnings")

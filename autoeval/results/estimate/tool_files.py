@@ -28,8 +28,7 @@ def export(folder: Path, estimate: Estimate) -> list[Path]:
 def image_table(found: Predictions) -> pd.DataFrame:
     """Lay out the images, one row each, those that the detector is least sure of first.
 
-    ``boxes`` are over .05, ``confident`` those of them over .3, ``mean_score`` is of the boxes over
-    .05, and ``share`` is confident ones over all; NaN and 0 where there is none.
+    ``boxes`` and their ``mean_score`` are over .05, ``confident`` those of them over .3.
     """
     n_images = len(found.images)
     counted = found.scores > np.float32(SCORE_THR)
@@ -51,10 +50,10 @@ def image_table(found: Predictions) -> pd.DataFrame:
 
 
 def coco_results(found: Predictions, estimate: Estimate) -> list[dict[str, Any]]:
-    """Return the boxes as COCO results, with what is estimated of their category beside.
+    """Return the boxes as COCO results, with what is estimated of their category.
 
-    For ``category_id`` see `category_ids`; ``bbox`` is left, top, width, height; the estimate
-    (named by the target) and its interval are None where the category was not estimated by itself.
+    ``bbox`` is left, top, width, height; the estimate is None where the category was not estimated
+    by itself.
     """
     whole = {name: getattr(estimate, name) for name in ("value", "lower", "upper")}
     nothing = dict.fromkeys(whole)
@@ -82,10 +81,7 @@ def coco_results(found: Predictions, estimate: Estimate) -> list[dict[str, Any]]
 
 
 def category_ids(found: Predictions) -> list[int | str]:
-    """Return the number of each category: that of the file, and free ones for those without.
-
-    Without any numbers categories count from 1.
-    """
+    """Return the number of each category: that of the file, and free ones for those without."""
     known = {word: _number(number) for number, word in reversed(found.numbers.items())}
     first = 1 + max((n for n in known.values() if isinstance(n, int)), default=0)
     new = [word for word in found.categories if word not in known]

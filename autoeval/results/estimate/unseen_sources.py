@@ -13,7 +13,7 @@ from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
 from autoeval.results.method_comparison import formats_of, method_table, source_table
-from autoeval.targets import Target, find_target
+from autoeval.targets import find_target
 
 ABOUT_R2 = (
     "R² in this table is 1 - (mean squared error of the held-out estimates) / (variance of the "
@@ -63,7 +63,6 @@ class UnseenSources(Section):
     by_category: bool = False
 
     def show(self, page: Page) -> None:
-        """Add both tables, or why there are none."""
         page.add_heading("Error on sources that were left out")
         if not self.held_out:
             page.add_text(self.why_none)
@@ -77,7 +76,6 @@ class UnseenSources(Section):
         sources.show(page, f"Estimates of held-out sources, in {unit}", n_footer=1)
 
     def text(self) -> str:
-        """Return both tables, or why there are none."""
         if not self.held_out:
             return self.why_none
         target = find_target(self.held_out[0].target)
@@ -87,16 +85,16 @@ class UnseenSources(Section):
         return "\n\n".join([head, *shown, *([BY_CATEGORY] if self.by_category else [])])
 
     def parts(self) -> list[Part]:
-        """Return the table of methods and that of sources; none where nothing was held out."""
         if not self.held_out:
             return []
         target = find_target(self.held_out[0].target)
         long = pd.concat([r.per_source.assign(method=r.method) for r in self.held_out])
         summaries = pd.DataFrame([result.summary() for result in self.held_out])
-        by_source, by_method = held_out_tables(self.held_out, target)
+        by_source = source_table({r.method: r.per_source for r in self.held_out}, target)
+        by_method = method_table([r.summary() for r in self.held_out], target)
         return [
-            Part("methods", summaries, by_method, formats_of(by_method, digits=target.digits)),
-            Part("held_out", long, by_source, formats_of(by_source, digits=target.digits)),
+            Part("methods", summaries, by_method, formats_of(by_method, target)),
+            Part("held_out", long, by_source, formats_of(by_source, target)),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,19 +105,6 @@ class UnseenSources(Section):
                 for result in self.held_out
             },
         }
-
-
-def held_out_tables(
-    held_out: Sequence[LeaveOneSourceOut], target: Target
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Lay out a `source_table` and a `method_table` in the unit of a target."""
-    by_source = source_table(
-        {result.method: result.per_source for result in held_out},
-        target=target.name,
-        scale=target.scale,
-        digits=target.digits,
-    )
-    return by_source, method_table([r.summary() for r in held_out], scale=target.scale)
 
 
 def _without_nan(values: dict[str, Any]) -> dict[str, Any]:

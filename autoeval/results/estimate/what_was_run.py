@@ -44,7 +44,6 @@ class WhatWasRun(Section):
     times: pd.DataFrame | None = None
 
     def show(self, page: Page) -> None:
-        """Add the tables, that of the sample sets folded."""
         page.add_heading("What was run")
         sample_sets, what, *times = self.parts()
         what.show(page, sortable=False)
@@ -55,7 +54,15 @@ class WhatWasRun(Section):
 
     def parts(self) -> list[Part]:
         what = pd.DataFrame({"what": list(self.facts), "value": list(self.facts.values())})
-        parts = [_sample_sets(self.plotted, self.target), Part("what_was_run", what)]
+        score, true = self.plotted.scores[0], f"true {self.target.name}"
+        points = self.plotted.points
+        shown = points[["source", "sample_set", "transforms", "n_images", score]].assign(
+            **{true: self.target.scale * points[self.target.name]},
+            transforms=points["transforms"].replace("", "its own images"),
+        )
+        shown = shown.rename(columns={"sample_set": "recipe", "n_images": "images"})
+        spec = {score: "{:.4g}", "images": "{:.0f}", true: self.target.format}
+        parts = [Part("sample_sets", points, shown, spec), Part("what_was_run", what)]
         if self.times is not None:
             spec = {name: "{:.1f}" for name in self.times if name != "stage"}
             parts.append(Part("times", self.times, formats=spec))
@@ -85,26 +92,19 @@ class MissingScores(Section):
         return [Part("missing_scores", table)]
 
 
-def _sample_sets(plotted: PlottedScores, target: Target) -> Part:
-    score, true = plotted.scores[0], f"true {target.name}"
-    columns = ["source", "sample_set", "transforms", "n_images", score]
-    shown = plotted.points[columns].copy()
-    shown[true] = target.scale * plotted.points[target.name]
-    shown["transforms"] = shown["transforms"].replace("", "its own images")
-    names = {"sample_set": "recipe", "n_images": "images"}
-    spec = {score: "{:.4g}", "images": "{:.0f}", true: target.format}
-    return Part("sample_sets", plotted.points, shown.rename(columns=names), spec)
-
-
 def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None) -> dict[str, str]:
     """Say in words what an estimator was made with, as far as it remembers.
 
-    The detector's name is empty where nobody knows it; the pass of `estimate` may have had fewer
-    repeats.
+    The detector's name may be empty; the pass of `estimate` may have had fewer repeats.
     """
     n_sets, made_with = estimator.table_["sample_set"].nunique(), estimator.context_
     of_detector = made_with.get("detector")
     boxes = made_with.get("boxes")
+    of_pass = {}
+    if "pass" in made_with:
+        dropout, seed = made_with["pass"]["dropout"], str(made_with["pass"]["seed"])
+        where = f"{dropout['position']} stages {list(dropout['stages'])}, rate {dropout['rate']}"
+        of_pass = {"dropout": where, "seed": seed}
     known = {
         "detector": detector or ("" if of_detector else "its predictions"),
         "detector fingerprint": fingerprint(of_detector) if of_detector else "",
@@ -114,17 +114,11 @@ def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None
         "sources": ", ".join(map(str, estimator.regression_.sources_)),
         "sample sets": f"{n_sets}, with their recipes' ids in the last table",
         "lowest score in the fit": f"{boxes['floor']:.3g}" if boxes else "",
-        **(_of_pass(made_with["pass"]) if "pass" in made_with else {}),
+        **of_pass,
         "repeats": _repeats(estimator, estimate),
         "versions": f"autoeval {__version__}, python {platform.python_version()}, {_versions()}",
     }
     return {name: value for name, value in known.items() if value}
-
-
-def _of_pass(made_with: Mapping[str, Any]) -> dict[str, str]:
-    dropout = made_with["dropout"]
-    where = f"{dropout['position']} stages {list(dropout['stages'])}, rate {dropout['rate']}"
-    return {"dropout": where, "seed": str(made_with["seed"])}
 
 
 def _repeats(estimator: AccuracyEstimator, estimate: Estimate | None) -> str:

@@ -12,7 +12,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.labels.estimators import LabelEstimates
-from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
@@ -21,19 +20,17 @@ from autoeval.results.estimate.about import About
 ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
 
 
-def _found(of: LabelEstimates) -> dict[str, ValueWithError]:
-    every = (of.prior, of.sample, of.difference, of.combined.estimate)
-    return dict(zip(ESTIMATORS, every, strict=True))
-
-
 def _rows(name: str, of: LabelEstimates, level: float) -> list[dict[str, Any]]:
-    rows = []
-    for estimator, found in _found(of).items():
-        half = found.half_width(level)
-        rows.append(
-            {"what": name, "estimator": estimator, "value": found.value, "half_width": half}
-        )
-    return rows
+    every = (of.prior, of.sample, of.difference, of.combined.estimate)
+    return [
+        {
+            "what": name,
+            "estimator": estimator,
+            "value": found.value,
+            "half_width": found.half_width(level),
+        }
+        for estimator, found in zip(ESTIMATORS, every, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,6 @@ class Recommended(Section):
     estimate: LabelledEstimate
 
     def show(self, page: Page) -> None:
-        """Add the value with its interval, what more labels bring, and the warnings."""
         estimate, value = self.estimate, self.estimate.value
         lower, upper = estimate.interval
         page.add_interval(
@@ -143,7 +139,6 @@ class Shrinking(Section):
         return [_part("shrinking", self.table())]
 
     def figures(self) -> list[tuple[str, Figure]]:
-        """Draw the estimate after the first labels, and the half-width to expect of more."""
         table, estimate = self.table(), self.estimate
         figure = Figure(figsize=(6.5, 3.2), layout="constrained")
         ax = figure.subplots()

@@ -80,7 +80,6 @@ class WidthToExpect(Section):
             page.add_figure(figure, "Expected half-width by the number of labels")
 
     def text(self) -> str:
-        """Return the table in one line."""
         rows = self.table().itertuples(index=False)
         widths = ", ".join(f"±{100 * row.half_width:.1f} with {row.labels}" for row in rows)
         return f"expected of {self.what}: {widths}"

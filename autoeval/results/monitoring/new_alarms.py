@@ -19,16 +19,8 @@ from autoeval.runtime.files import write_json
 
 SENT = "alarms_sent.json"
 SENT_COLUMNS = (
-    "group",
-    "estimate",
-    "change",
-    "change_lower",
-    "change_upper",
-    "since",
-    "since_image",
-    "alarm_at",
-    "moved",
-    "below",
+    *("group", "estimate", "change", "change_lower", "change_upper"),
+    *("since", "since_image", "alarm_at", "moved", "below"),
 )
 LEFT_OUT = {"digest"}
 TIMEOUT_S = 10.0
@@ -48,10 +40,8 @@ class NewAlarms:
         before = json.loads(self._path.read_text()) if self._path.exists() else {}
         new = [row for row in alarms if row["group"] not in before]
         self.rows: list[dict[str, Any]] = [
-            {
-                **{name: row.get(name) for name in SENT_COLUMNS},
-                "influential": row.get("influential", []),
-            }
+            {name: row.get(name) for name in SENT_COLUMNS}
+            | {"influential": row.get("influential", [])}
             for row in new
         ]
         if before.keys() - self._now.keys():
@@ -93,8 +83,7 @@ def plain(value: Any) -> Any:
 def post_json(url: str, value: Any, *, timeout_s: float = TIMEOUT_S) -> None:
     """Send a value as JSON to an address (POST).
 
-    Raises `InputError` if the address is none of HTTP, OSError if nothing answers there, or not
-    with success.
+    Raises OSError if nothing answers there, or not with success.
     """
     if not url.startswith(("http://", "https://")):
         raise InputError(f"Expected --webhook as an http or https address, but got {url!r}.")

@@ -72,25 +72,19 @@ def _item(
     at, lower, upper = (target.scale * row[name] for name in ("estimate", "lower", "upper"))
     periods = watched.periods_of(str(row["group"])).tail(most)
     values = (target.scale * periods["estimate"]).tolist()
+    images, worst = counted(int(row["n_images"]), "image"), f"among the {watched.table.k} worst"
     return BoardItem(
         str(row["group"]),
         at,
         lower,
         upper,
-        note=_note(row, watched.table.k),
+        note=images if pd.isna(row["p_worst"]) else f"{images}; {worst}: {row['p_worst']:.0%}",
         alarm=alarm_text(row, target),
         facts=list(_facts(row, watched, target)),
         series=list(zip(periods["period"], values, strict=True)),
         marks=_marks(row, watched.by, periods),
         pictures=pictures(str(row["group"])),
     )
-
-
-def _note(row: Mapping[str, Any], k: int) -> str:
-    images = counted(int(row["n_images"]), "image")
-    if pd.isna(row["p_worst"]):
-        return images
-    return f"{images}; among the {k} worst: {row['p_worst']:.0%}"
 
 
 def _facts(row: Mapping[str, Any], watched: Watched, target: Target) -> Iterator[str]:

@@ -76,7 +76,6 @@ class CandidateAtSites(Section):
         page.add_warnings(self.warnings, "Not compared")
 
     def text(self) -> str:
-        """Return the count and the sites where it is decided."""
         part = self.parts()[0]
         return f"{self.sentence()}\n{to_terminal(format_cells(part.for_people, part.formats))}"
 
@@ -106,7 +105,6 @@ class Alarms(Section):
         ]
 
     def show(self, page: Page) -> None:
-        """Add a box that lists them; nothing where there are none."""
         alarms, title = self.watched.alarms, []
         if BELOW in alarms:
             title.append(f"Below the threshold for alarms: {(alarms[BELOW] != '').sum()}")
@@ -117,7 +115,6 @@ class Alarms(Section):
         page.add_warnings(self.lines(), "; ".join(title))
 
     def text(self) -> str:
-        """Return one line an alarm."""
         return "\n".join(f"ALARM: {line}" for line in self.lines())
 
     def to_dict(self) -> dict[str, Any]:
@@ -209,7 +206,6 @@ class Missing(Section):
     sentences: Sequence[str]
 
     def show(self, page: Page) -> None:
-        """Add a paragraph; nothing where nothing is missing."""
         if self.sentences:
             page.add_text(" ".join(self.sentences))
 
@@ -227,12 +223,9 @@ class HowSeen(Section):
     watched: Watched
 
     def show(self, page: Page) -> None:
-        page.add_text(self._sentence())
+        page.add_text(self.text())
 
     def text(self) -> str:
-        return self._sentence()
-
-    def _sentence(self) -> str:
         sites = self.watched.table.sites
         n_images = int(sites["n_images"].sum()) if len(sites) else 0
         clocks = ", ".join(f"{name} {n}" for name, n in (self.watched.clocks or {}).items())
