@@ -10,7 +10,7 @@ from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import draw_recipes
-from autoeval.research.dropout_search.grid import grid
+from autoeval.research.dropout_search.search import grid
 from autoeval.research.dropout_search.workbench import Workbench
 from autoeval.runtime.store import RowStore
 

@@ -70,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
     task = load_task(args.task, args.data_root)
     name = Path(required_detector(args).name).stem
-    bench = _bench(args, task, work_dir := args.work_dir or _work_dir(task.name, name))
+    work_dir = args.work_dir or Path("work_dirs") / f"dropout_{task.name}_{name}"
+    bench = _bench(args, task, work_dir)
     results = search_dropout(bench, list(dict.fromkeys(args.strategy)))
     for warning in bench.warnings:
         print(f"note: {warning}", file=sys.stderr)
@@ -86,7 +87,7 @@ def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Workbench:
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import preset
     from autoeval.metasets import draw_recipes, load_metaset_config
-    from autoeval.research.dropout_search.grid import grid
+    from autoeval.research.dropout_search.search import grid
     from autoeval.research.dropout_search.workbench import Workbench
     from autoeval.runtime.store import RowStore
 
@@ -103,7 +104,3 @@ def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Workbench:
         score=args.score,
         target=args.target,
     )
-
-
-def _work_dir(task: str, detector: str) -> Path:
-    return Path("work_dirs") / f"dropout_{task}_{detector}"

@@ -1,9 +1,10 @@
-"""The search from end to end: strategies, and what each found at what cost."""
+"""The search from end to end: the dropouts to choose from, strategies, and what each found."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,44 @@ import pandas as pd
 from scipy.stats import norm
 
 from autoeval.data.images import UnreadableImageError
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.detectors.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.errors import InputError
-from autoeval.research.dropout_search.grid import TIE, best_of, list_stages
-from autoeval.research.dropout_search.trial import (
-    PARTS,
-    Measures,
-    Standings,
-    Trial,
-    naive_executions,
+from autoeval.research.dropout_search.trial import PARTS, Standings, Trial, naive_executions
+from autoeval.research.dropout_search.workbench import Workbench, list_stages
+
+RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))
+STAGE_SUBSETS = tuple(
+    stages for n in range(1, N_STAGES + 1) for stages in combinations(range(N_STAGES), n)
 )
-from autoeval.research.dropout_search.workbench import Workbench
+TIE = 0.001
+"""Dropouts whose R² differs by no more than this are equally good."""
 
 
-def coordinate(trial: Measures, *, start_rate: float = 0.15, tie: float = TIE) -> ChosenDropout:
+def grid(position: str = "after", rates: Sequence[float] | None = None) -> tuple[DropoutSpec, ...]:
+    """Return the 285 dropouts of the paper's search: 15 subsets of stages times 19 rates.
+
+    `rates` are others than these 19. Source: Yang et al. 2024, appendix A.
+
+    Examples
+    --------
+    >>> len(grid()), grid()[0]
+    (285, DropoutSpec(position='after', stages=(0,), rate=0.05))
+    """
+    rates = sorted(set(rates or RATES))
+    return tuple(DropoutSpec(position, stages, rate) for stages in STAGE_SUBSETS for rate in rates)
+
+
+def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -> DropoutSpec:
+    """Return the dropout with the largest R²; among those within `tie` of it, the cheapest.
+
+    A perturbed pass costs the less the later its first dropout; then the fewer stages, then the
+    lower rate is preferred.
+    """
+    good = [spec for spec, value in zip(specs, r2, strict=True) if value >= np.max(r2) - tie]
+    return min(good, key=lambda spec: (-spec.stages[0], len(spec.stages), spec.stages, spec.rate))
+
+
+def coordinate(trial: Trial, *, start_rate: float = 0.15, tie: float = TIE) -> ChosenDropout:
     """Take the best stages at one rate, then the best rate at these stages, until nothing changes.
 
     The search starts at the first of the rates nearest to `start_rate`. Source: Yang et al. 2024,
@@ -42,13 +67,13 @@ def coordinate(trial: Measures, *, start_rate: float = 0.15, tie: float = TIE) -
         rate = choice.best.rate
 
 
-def full(trial: Measures, *, tie: float = TIE) -> ChosenDropout:
+def full(trial: Trial, *, tie: float = TIE) -> ChosenDropout:
     """Measure every dropout on every image."""
     return _choose(trial.measure(trial.specs), tie)
 
 
 def halving(
-    trial: Measures,
+    trial: Trial,
     *,
     shares: tuple[float, ...] = (0.125, 0.25, 0.5),
     confidence: float = 0.95,
@@ -58,18 +83,12 @@ def halving(
 ) -> ChosenDropout:
     """Evaluate all dropouts on a small share of the images, and only the best ones on more.
 
-    After each share a dropout is dropped if, at the given confidence, its R² is not ahead of the
-    leader's by more than that step's part of the tolerance: ``gap + z * error <= tolerance / n``
-    after n steps in all, where the gap is its R² less the leader's and the error is that of the
-    gap; see `compare_with_leader`. The confidence holds for all dropouts and steps together
-    (Bonferroni), so that the luckiest of 285 does not drive out the best. Of those that pass, no
-    more than ``keep`` of all that entered the step stay, those with the largest R².
-
-    `shares` are of the images of each sample set; all images follow, and sample sets of few images
-    have fewer steps, since each step takes two images of them at least. `tolerance` is the R² that
-    may be lost in all steps together. A confidence of 1 drops none, and a `keep` of 1 sets no
-    limit. Source: successive halving, Karnin et al. 2013, with a test in place of the fixed
-    schedule.
+    After each of n steps a dropout is dropped if ``gap + z * error <= tolerance / n``, where the
+    gap is its R² less the leader's; see `compare_with_leader`. The `confidence` holds for all
+    dropouts and steps together (Bonferroni). Of those that pass, no more than `keep` of all that
+    entered the step stay. `shares` are of the images of each sample set; all follow. `tolerance` is
+    the R² that may be lost in all. Source: successive halving, Karnin et al. 2013, with a test in
+    place of the fixed schedule.
     """
     left, fate = trial.specs, dict[DropoutSpec, str]()
     steps = sorted({max(share, trial.least_share) for share in shares} - {1.0})
@@ -89,7 +108,7 @@ def halving(
     return ChosenDropout(choice.best, choice.r2, fate)
 
 
-STRATEGIES: dict[str, Callable[[Measures], ChosenDropout]] = {
+STRATEGIES: dict[str, Callable[[Trial], ChosenDropout]] = {
     "full": full,
     "coordinate": coordinate,
     "halving": halving,
@@ -100,13 +119,10 @@ STRATEGIES: dict[str, Callable[[Measures], ChosenDropout]] = {
 class SearchResult:
     """What one strategy has found.
 
-    `table` has one row for each dropout that was measured: ``position``, ``stages``, ``rate``,
-    ``r2`` (estimated for all images where ``share`` is below 1), ``r`` (Pearson's, of the images
-    seen), ``share`` of the images, ``undefined`` sample sets, ``fate``. `executions` (6,) is the
-    work of the `PARTS` of the network; `naive` the same for each dropout measured by itself, a
-    clean pass and all its perturbed passes of the whole network for every image;
-    `naive_shared_clean` with one clean pass for all of them. `costs` are those of each part (see
-    `part_costs`).
+    `table` has one row a dropout that was measured, ``r2`` estimated for all images where ``share``
+    is below 1, ``r`` (Pearson's) of the images seen. `executions` (6,) is the work of the `PARTS`
+    of the network; `naive` that of measuring each dropout by itself, with passes of the whole
+    network; `naive_shared_clean` with one clean pass for all. `costs` are as in `part_costs`.
     """
 
     strategy: str
@@ -132,14 +148,14 @@ class SearchResult:
             "r": row["r"],
             "executions": int(self.executions.sum()),
             "naive": int(self.naive.sum()),
-            "share": self._share(self.naive, None),
+            "share": self._share(self.naive, 1.0),
             "share_weighted": self._share(self.naive, self.costs),
-            "share_of_shared_clean": self._share(self.naive_shared_clean, None),
+            "share_of_shared_clean": self._share(self.naive_shared_clean, 1.0),
             "share_weighted_of_shared_clean": self._share(self.naive_shared_clean, self.costs),
         }
 
-    def _share(self, naive: np.ndarray, costs: tuple[float, ...] | None) -> float:
-        weights = np.ones(len(PARTS)) * (1.0 if costs is None else costs)
+    def _share(self, naive: np.ndarray, costs: tuple[float, ...] | float) -> float:
+        weights = np.ones(len(PARTS)) * costs
         return float(self.executions @ weights / (naive @ weights))
 
 
@@ -147,8 +163,6 @@ def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchRe
     """Run strategies one after another.
 
     A later one measures only what no earlier one has, but its work is counted in full.
-
-    Raises `InputError` if a strategy is unknown, or too few sample sets can be measured.
     """
     unknown = [name for name in strategies if name not in STRATEGIES]
     if unknown:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -26,21 +25,6 @@ class Standings:
     specs: tuple[DropoutSpec, ...]
     r2: np.ndarray
     errors: np.ndarray
-
-
-class Measures(Protocol):
-    """What strategies need."""
-
-    specs: tuple[DropoutSpec, ...]
-
-    @property
-    def least_share(self) -> float:
-        """Share of the images below which nothing can be said."""
-        ...
-
-    def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
-        """Evaluate dropouts on the first images of each sample set."""
-        ...
 
 
 class Trial:
@@ -110,11 +94,6 @@ def executions(
     A stage runs once for each way in which its input differs: clean, and for each combination of a
     rate and dropped stages before it. Neck and head run once for each dropout, and once clean. A
     detector that does not split its backbone must run wholly for each pass.
-
-    Examples
-    --------
-    >>> executions([DropoutSpec("after", (0,), 0.1), DropoutSpec("after", (0, 1), 0.1)])
-    array([1, 1, 2, 3, 3, 3])
     """
     if not splits_backbone:
         return naive_executions(len(specs), repeats=repeats, share_clean=True)
@@ -123,13 +102,7 @@ def executions(
 
 
 def naive_executions(n_dropouts: int, *, repeats: int = 1, share_clean: bool = False) -> np.ndarray:
-    """Count what observing one image costs when nothing is shared.
-
-    Examples
-    --------
-    >>> naive_executions(285).sum(), naive_executions(285, share_clean=True).sum()
-    (np.int64(3420), np.int64(1716))
-    """
+    """Count what observing one image costs when nothing is shared, (6,)."""
     clean = 1 if share_clean else n_dropouts
     return np.full(len(PARTS), clean + n_dropouts * repeats)
 
@@ -160,16 +133,9 @@ def r_squared(
 ) -> np.ndarray:
     """Return R² (C,) of a line fitted to mAP (S,) against each score (S, C), NaN where undefined.
 
-    The line may rise or be level but not fall: boxes that stay put where the detector is wrong are
-    no evidence of its being right. A sample set without a score counts as one whose mAP is not
-    explained at all, so that a dropout gains nothing by scoring few of them. `noise` (S, C) is the
-    variance of the scores for want of images, which is taken out of their variance. R² is 0 where
-    all scores are the same, and where they fall with mAP.
-
-    Examples
-    --------
-    >>> r_squared(np.array([[.1], [.2], [.3]]), np.array([.2, .4, .6])).round(6)
-    array([1.])
+    The line may rise or be level but not fall. A sample set without a score counts as one whose mAP
+    is not explained at all, so that a dropout gains nothing by scoring few of them. `noise` (S, C)
+    is the variance of the scores for want of images, which is taken out of their variance.
     """
     _, y, spread, product = _moments(scores, accuracy)
     known = ~np.isnan(scores)
@@ -222,11 +188,10 @@ def compare_with_leader(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Estimate R² (C,) over all images, and how well the gap to the best dropout is known.
 
-    `sums` and `counts` (S, M, C) are as in `scores_of`, 0 for images not seen; `seen` (S,) are the
-    images seen of each sample set, at least two or all, `size` (S,) those that it has. The variance
-    of the scores is freed from what it owes to the images being few, which would hold R² of noisier
-    dropouts down; exact once all images are seen. The errors (C,) are standard errors of the gap
-    between each R² and the largest (delta method).
+    `seen` (S,) are the images seen of each sample set, at least two or all, `size` (S,) those that
+    it has. The variance of the scores is freed from what it owes to the images being few; exact
+    once all are seen. The errors (C,) are standard errors of the gap between each R² and the
+    largest (delta method).
     """
     scores = scores_of(sums, counts)
     deviations = _deviations(sums, counts, scores)

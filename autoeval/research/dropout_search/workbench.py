@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from autoeval.detections import Detections, Evidence
+from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
-from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.metasets.sample_set import Sample, Samples
+from autoeval.metasets.sample_set import Samples
 from autoeval.metrics.mean_ap import MeanAP
-from autoeval.research.dropout_search.grid import SearchableDetector, list_stages
 from autoeval.runtime import OK
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
@@ -30,14 +29,40 @@ MIN_SETS = 3
 Row = dict[str, Any]
 
 
+def list_stages(stages: Sequence[int]) -> str:
+    """Write stages as one word, such as ``1,2``."""
+    return ",".join(map(str, stages))
+
+
+class SearchableDetector(ImageDetector, Protocol):
+    """A detector that can be observed under several dropouts at once."""
+
+    @property
+    def splits_backbone(self) -> bool:
+        """Whether perturbed passes start where dropout begins."""
+
+    def observe_each(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        dropouts: Sequence[DropoutSpec],
+        *,
+        repeats: int = 1,
+        seed: int = 0,
+    ) -> list[dict[DropoutSpec, Evidence]]:
+        """Return the evidence of each image under each dropout."""
+
+    def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
+        """Say how the cost of a pass is shared among the parts of the network."""
+
+
 class Workbench:
     """The sample sets of a search, and all that has been measured on them.
 
-    There is one job for each sample set (see `sample_set_jobs`); `specs` are the C dropouts that
-    may be requested; from the store an interrupted search goes on; `score` is a name in
-    `image_stabilities`. `sizes` (S,) are the images of each sample set; `sums` and `counts` (S, M,
-    C) what each image adds to the score's numerator and denominator, 0 where not measured;
-    `accuracy` (S,) is NaN until measured and where there is none; `warnings` say what was left out.
+    One job a sample set (see `sample_set_jobs`); `specs` are the C dropouts that may be requested;
+    `score` is a name in `image_stabilities`. `sizes` (S,) are the images of each sample set; `sums`
+    and `counts` (S, M, C) what each image adds to the score's numerator and denominator, 0 where
+    not measured; `accuracy` (S,) is NaN until measured and where there is none.
     """
 
     def __init__(
@@ -69,10 +94,7 @@ class Workbench:
         return [self._column[spec] for spec in specs]
 
     def measure(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
-        """Make sure that the first `stops` (S,) images of each sample set are measured.
-
-        Raises `InputError` if fewer than three sample sets could be measured.
-        """
+        """Measure the first `stops` (S,) images of each sample set where not yet known."""
         jobs = {}
         for number, stop in enumerate(stops):
             if not self._lost[number] and (job := self._job(number, specs, int(stop))):
@@ -157,26 +179,7 @@ def _slice_rows(
 ) -> list[Row]:
     """Observe a slice."""
     truth, log, rows = MeanAP(observer.task.categories), PassLog(), list[Row]()
-    for number, sample, each in _under_dropouts(observer, piece, log):
-        clean = next(iter(each.values())).clean
-        truth.update(clean, sample.boxes, sample.labels, sample.iscrowd)
-        made = (_row(spec, evidence, observer) for spec, evidence in each.items())
-        rows += [{"image": number, **row} for row in made]
-        advance(1)
-    if piece.accuracy:
-        for sample, evidence in _clean(observer).each(
-            piece.samples, range(piece.stop, len(piece.samples)), log=log
-        ):
-            truth.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
-    rows += [{"image": n, "unreadable": reason} for n, reason in log.unreadable.items()]
-    accuracy = truth.compute() if piece.accuracy else {}
-    return [{**row, **accuracy} for row in rows]
-
-
-def _under_dropouts(
-    observer: Observer[SearchableDetector], piece: Slice, log: PassLog
-) -> Iterator[tuple[int, Sample, dict[DropoutSpec, Evidence]]]:
-    settings = observer.settings
+    settings, lookup = observer.settings, observer.lookup
     observe = partial(
         observer.detector.observe_each,
         dropouts=piece.specs,
@@ -185,24 +188,36 @@ def _under_dropouts(
     )
     numbers = range(piece.start, piece.stop)
     for number, sample, each in observer.stream(piece.samples, observe, numbers, log=log):
-        yield number, sample, {spec: e.relabel(observer.lookup) for spec, e in each.items()}
-
-
-def _clean(observer: Observer) -> Observer:
-    settings = replace(observer.settings, repeats=0, wants=())
-    return Observer(observer.detector, observer.task, settings, batch_size=observer.batch_size)
+        found = {spec: evidence.relabel(lookup) for spec, evidence in each.items()}
+        clean = next(iter(found.values())).clean
+        truth.update(clean, sample.boxes, sample.labels, sample.iscrowd)
+        made = (_row(spec, evidence, observer) for spec, evidence in found.items())
+        rows += [{"image": number, **row} for row in made]
+        advance(1)
+    if piece.accuracy:
+        settings = replace(settings, repeats=0, wants=())
+        size = observer.batch_size
+        clean_pass = Observer(observer.detector, observer.task, settings, batch_size=size)
+        rest = range(piece.stop, len(piece.samples))
+        for sample, evidence in clean_pass.each(piece.samples, rest, log=log):
+            truth.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+    rows += [{"image": n, "unreadable": reason} for n, reason in log.unreadable.items()]
+    accuracy = truth.compute() if piece.accuracy else {}
+    return [{**row, **accuracy} for row in rows]
 
 
 def _row(spec: DropoutSpec, evidence: Evidence, observer: Observer) -> Row:
     row: Row = {"stages": list_stages(spec.stages), "rate": spec.rate}
-    evidence = replace(evidence, perturbed=tuple(map(_finite, evidence.perturbed)))
-    context = ScoreContext(observer.settings.stability)
+    # Boxes that strong dropout has blown out of all bounds are lost.
+    finite = tuple(
+        boxes[np.isfinite(boxes.boxes).all(1) & np.isfinite(boxes.scores)]
+        for boxes in evidence.perturbed
+    )
+    evidence, context = (
+        replace(evidence, perturbed=finite),
+        ScoreContext(observer.settings.stability),
+    )
     for name, score in image_stabilities().items():
         above, below = score.make(context).measure(evidence)
         row |= {f"{name}_sum": float(np.sum(above)), f"{name}_n": int(np.sum(below))}
     return row
-
-
-def _finite(boxes: Detections) -> Detections:
-    """Take boxes that strong dropout has blown out of all bounds as lost."""
-    return boxes[np.isfinite(boxes.boxes).all(1) & np.isfinite(boxes.scores)]

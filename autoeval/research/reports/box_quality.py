@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 from sklearn.metrics import roc_auc_score
@@ -17,10 +16,13 @@ from autoeval.errors import InputError
 from autoeval.report.plots import source_legend, source_styles
 from autoeval.report.sections import Part, StudyReport, interval_cells
 from autoeval.research.reports.score_correlation import R2
+from autoeval.research.studies.correlation import SquaredCorrelation
 from autoeval.research.studies.kept_boxes import Observations, ObservedImage
-from autoeval.research.studies.source_resampling import SquaredCorrelation
 
 BINS = np.linspace(0, 1, 11)
+MOST_DRAWN = 3000
+MEASURES = ("confidence", "stability")
+FLOOR, HIT = 0.5, 0.5
 
 
 def box_level_report(observations: Observations, *, seed: int = 0) -> StudyReport:
@@ -53,7 +55,7 @@ def box_level_report(observations: Observations, *, seed: int = 0) -> StudyRepor
     )
 
 
-def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str], *, most: int = 3000) -> Figure:
+def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
     """Draw the IoU of boxes with the truth against measures in [0, 1], side by side.
 
     The line is the mean IoU of the boxes in each tenth of the measure.
@@ -61,11 +63,14 @@ def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str], *, most: int = 30
     figure = Figure(figsize=(4.6 * len(titles), 4.6), layout="constrained")
     axes = figure.subplots(1, len(titles), squeeze=False, sharey=True)[0]
     styles = source_styles(boxes["source"])
-    drawn = boxes.sample(min(most, len(boxes)), random_state=0)
+    drawn = boxes.sample(min(MOST_DRAWN, len(boxes)), random_state=0)
+    centres = (BINS[:-1] + BINS[1:]) / 2
     for ax, (measure, title) in zip(axes, titles.items(), strict=True):
         for source, rows in drawn.groupby("source", sort=False):
             ax.scatter(rows[measure], rows["iou"], s=7, alpha=0.35, lw=0, **styles[source])
-        _draw_means(ax, boxes[measure], boxes["iou"])
+        tenth = np.clip(np.digitize(boxes[measure], BINS) - 1, 0, len(BINS) - 2)
+        means = boxes["iou"].groupby(tenth).mean()
+        ax.plot(centres[means.index], means, color="black", lw=2, marker="o", ms=4)
         ax.set_title(title, fontsize=9)
         ax.set(xlabel=measure, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         ax.grid(alpha=0.25)
@@ -74,37 +79,27 @@ def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str], *, most: int = 30
     return figure
 
 
-def _draw_means(ax: Axes, measure: pd.Series, iou: pd.Series) -> None:
-    tenth = np.clip(np.digitize(measure, BINS) - 1, 0, len(BINS) - 2)
-    means = iou.groupby(tenth).mean()
-    centres = (BINS[:-1] + BINS[1:]) / 2
-    ax.plot(centres[means.index], means, color="black", lw=2, marker="o", ms=4)
-
-
-MEASURES = ("confidence", "stability")
-FLOOR, HIT = 0.5, 0.5
-
-
 def box_table(observations: Observations) -> pd.DataFrame:
-    """Measure every clean box.
+    """Measure every clean box: its stability (`stability_of_boxes`) and IoU with the truth.
 
-    There is one row a clean box: ``source``, ``image_id``, ``confidence``, ``stability`` (see
-    `stability_of_boxes`), ``iou`` (with the true box of its category that it overlaps most; 0 where
-    it overlaps none). Boxes of which half lies in a crowd are left out, as their truth is not
-    known. Raises `InputError` if the passes have no repeats, or no image has a box.
+    ``iou`` is with the true box of its category that it overlaps most, or 0. Boxes of which half
+    lies in a crowd are left out, as their truth is not known.
     """
     parts, score_thr = [], observations.stability.score_thr
     for observed in observations.sets:
         for image in observed.images:
             found = _outside_crowds(image, score_thr)
+            clean, real = image.evidence.clean, ~image.iscrowd
+            same = clean.labels[:, None] == image.labels[real]
+            overlaps = box_iou(clean.boxes.astype(np.float64), image.boxes[real]) * same
             parts.append(
                 pd.DataFrame(
                     {
                         "source": observed.source,
                         "image_id": image.evidence.image_id,
-                        "confidence": image.evidence.clean.scores[found].astype(np.float64),
+                        "confidence": clean.scores[found].astype(np.float64),
                         "stability": stability_of_boxes(image.evidence, score_thr)[found],
-                        "iou": _overlap_with_truth(image)[found],
+                        "iou": overlaps.max(axis=1, initial=0.0)[found],
                     }
                 )
             )
@@ -140,31 +135,27 @@ def stability_of_boxes(evidence: Evidence, score_thr: float = 0.05) -> np.ndarra
     return total / len(passes)
 
 
-def box_level_correlation(
-    boxes: pd.DataFrame, *, level: float = 0.9, seed: int = 0
-) -> pd.DataFrame:
+def box_level_correlation(boxes: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """Correlate confidence and stability of boxes with their overlap with the truth.
 
-    The table has one row a source, and one for ``all``, for each measure: ``boxes``, ``r2``,
-    ``lower``, ``upper`` (for ``all``), ``spearman``, ``auroc`` (of separating boxes with IoU over
-    .5 from others), and over the boxes whose measure is above .5 ``boxes_over_half`` and
-    ``r2_over_half``. Source: Yang et al. 2024, appendix B, figure 8, which counts boxes whose
-    confidence, or whose stability, is above .5.
+    One row a source, and one for ``all``, for each measure: ``auroc`` is of separating boxes with
+    IoU over .5 from others, ``r2_over_half`` over boxes whose measure is above .5. Source: Yang et
+    al. 2024, appendix B, figure 8.
     """
     groups = [("all", boxes), *boxes.groupby("source", sort=False)]
     return pd.DataFrame(
         [
-            {"source": source, "measure": measure} | _correlate(rows, measure, level, seed)
+            {"source": source, "measure": measure} | _correlate(rows, measure, seed)
             for source, rows in groups
             for measure in MEASURES
         ]
     )
 
 
-def _correlate(rows: pd.DataFrame, measure: str, level: float, seed: int) -> dict[str, float]:
+def _correlate(rows: pd.DataFrame, measure: str, seed: int) -> dict[str, float]:
     x, iou, source = (rows[name].to_numpy() for name in (measure, "iou", "source"))
     squared, over = SquaredCorrelation(x, iou, source), x > FLOOR
-    lower, upper = squared.interval(level=level, seed=seed)
+    lower, upper = squared.interval(seed=seed)
     constant, hits = np.isnan(squared.pooled()), iou > HIT
     return {
         "boxes": len(rows),
@@ -176,13 +167,6 @@ def _correlate(rows: pd.DataFrame, measure: str, level: float, seed: int) -> dic
         "boxes_over_half": int(over.sum()),
         "r2_over_half": SquaredCorrelation(x[over], iou[over], source[over]).pooled(),
     }
-
-
-def _overlap_with_truth(image: ObservedImage) -> np.ndarray:
-    clean, real = image.evidence.clean, ~image.iscrowd
-    same = clean.labels[:, None] == image.labels[real]
-    overlaps = box_iou(clean.boxes.astype(np.float64), image.boxes[real]) * same
-    return overlaps.max(axis=1, initial=0.0)
 
 
 def _outside_crowds(image: ObservedImage, score_thr: float) -> np.ndarray:

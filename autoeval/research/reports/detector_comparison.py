@@ -47,8 +47,7 @@ def compare_report(
     """Compare detectors at sites whose labels are known.
 
     `sites` is what each detector finds at the same sites, in the same order; `draws` are of
-    labelled images, for each number of them. Raises `InputError` as `check_fits`; if they are of a
-    target at a threshold, or no site has a labelled category.
+    labelled images, for each number of them.
     """
     check_fits(fits)
     if OperatingPoint.of(next(iter(fits.values())).target):
@@ -127,10 +126,9 @@ class ComparedPair:
     """Two detectors on one category of one site.
 
     `truth` is average precision of A less that of B; `free` the label-free difference, `carried`
-    that on the labelled set, carried over; `agreement` is A's average precision with B's likely
-    boxes as labels, less the reverse. `rankings` are of both detectors on the N labelled images,
-    `predicted` (N,) is the predicted influence of each on the difference, and `residual` the
-    variance that this leaves, of one image.
+    that on the labelled set; `agreement` is A's average precision with B's likely boxes as labels,
+    less the reverse. `rankings` are of both on the N labelled images, `predicted` (N,) the
+    influence of each on the difference, and `residual` the variance that this leaves, of one image.
     """
 
     a: str
@@ -151,9 +149,7 @@ def backtest(
 ) -> pd.DataFrame:
     """Estimate every difference with k labelled images, drawn repeatedly.
 
-    The table has one row a pair, k, method and draw: ``truth``, ``value``, ``error`` (absolute),
-    ``p`` (probability that A is better), ``covered`` (by the 90 % interval; NaN without one) and
-    ``half_width``.
+    ``p`` is the probability that A is better, ``covered`` by the 90 % interval; NaN without one.
     """
     rows: list[dict] = []
     measured: Measured = {}
@@ -171,12 +167,7 @@ def backtest(
 
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
-    """Average over pairs and draws, in points of 100 and percent.
-
-    The table has one row a k and method: ``MAE``, ``sign right`` among true differences over 1, 3
-    and 5 points, ``Brier`` score of the probability that A is better, ``coverage`` of the 90 %
-    intervals and their ``half-width``.
-    """
+    """Average over pairs and draws, in points of 100 and percent; one row a k and method."""
     rows = []
     for (k, method), own in found.groupby(["k", "method"], sort=False):
         truth = own["truth"]

@@ -12,16 +12,13 @@ from autoeval.report.sections import Part, StudyReport, interval_cells, side_by_
 from autoeval.research.reports.score_correlation import HELD_OUT
 from autoeval.research.studies.held_out import StudySettings, error_by, held_out_under_corruption
 from autoeval.research.studies.kept_boxes import Observations
-from autoeval.research.studies.sampling_sizes import dropout_repeats, size_of_meta_set
-from autoeval.research.studies.set_sizes import size_of_sample_sets, size_of_test_set
-from autoeval.targets import Target, find_target
-
-SHOWN = ("error", "constant", "coverage", "half_width")
-ABOUT = (
-    "Mean absolute error of the default method, each group evaluated by the others, against what "
-    "is observed: passes of the network for each of the sources' own images, those of transformed "
-    "sample sets added. In points; coverage of intervals of nominally 90 %, half-width: the median."
+from autoeval.research.studies.set_sizes import (
+    dropout_repeats,
+    size_of_meta_set,
+    size_of_sample_sets,
+    size_of_test_set,
 )
+from autoeval.targets import Target, find_target
 
 
 def meta_set_size_report(
@@ -127,7 +124,7 @@ def _error_report(
 ) -> StudyReport:
     """Report an error that depends on a size: columns `x`, ``method``, ``error``, and `spread`.
 
-    `spread` is shown behind the errors of each method, as "± seed" or "± draws".
+    `spread` is shown behind the errors of each method, as "± draws" or "± seed".
     """
     what = find_target(target)
     cells = interval_cells(result, "error", scale=what.scale, digits=what.digits)
@@ -162,7 +159,7 @@ def severity_report(
     settings, accuracy = StudySettings(tuple(methods), target, seed=seed), find_target(target)
     held_out = held_out_under_corruption(scores, settings, fitted_on=fit_on)
     by_severity, by_corruption = (
-        error_by(held_out, column, settings) for column in ("severity", "corruption")
+        error_by(held_out, column, seed=seed) for column in ("severity", "corruption")
     )
     parts = [
         _part("severity", by_severity, "severity", accuracy),

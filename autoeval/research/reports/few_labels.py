@@ -61,11 +61,7 @@ def labels_report(
     draws: int = 200,
     seed: int = 0,
 ) -> StudyReport:
-    """Evaluate estimates with a few labels at sites where all are known, groups left out.
-
-    Raises `InputError` if there are no boxes, fewer than three groups, or no site has images
-    enough.
-    """
+    """Evaluate estimates with a few labels at sites where all are known, groups left out."""
     folders = [work_dir, *also]
     every = [read_sites(folder) for folder in folders]
     pairs = [_pairs(read_scores(f), of) for f, of in zip(folders, every, strict=True)]
@@ -96,10 +92,7 @@ def labels_from_files_report(
     """Evaluate estimates with a few labels where one labelled set is all that was fitted on.
 
     Each labelled set is fitted on alone, in turn, and evaluates the sites of other groups; a set of
-    one category only that category. `name` is that of the files of the report, `target` ``mAP`` or
-    one at a threshold such as ``recall@0.3``, `sizes` are numbers of labels; the rest is as in
-    `labels_report`. Raises `InputError` if a labelled set is too small, or no site has images
-    enough.
+    one category only that category. `target` is ``mAP`` or such as ``recall@0.3``.
     """
     labelled_sites = {of.name: site_of_set(of) for of in sites if len(of.boxes) >= fewest}
     evaluated: list[EvaluatedPair] = []
@@ -135,7 +128,7 @@ def _report(
         about,
         _figure(summary),
         [
-            Part(name, summary, _shown(summary), _FORMATS),
+            Part(name, summary, _points(summary, "error", "bias", "half_width"), _FORMATS),
             Part(
                 f"{name}_correlation",
                 known,
@@ -210,10 +203,6 @@ def _summary(evaluated: pd.DataFrame) -> pd.DataFrame:
     groups = evaluated.groupby(["category", "k", "estimator"], sort=False)
     means = groups[["error", "bias", "coverage", "half_width", "dropped"]].mean()
     return means.assign(effective=groups["effective"].median(), pairs=groups.size()).reset_index()
-
-
-def _shown(summary: pd.DataFrame) -> pd.DataFrame:
-    return _points(summary, "error", "bias", "half_width")
 
 
 def _points(table: pd.DataFrame, *columns: str) -> pd.DataFrame:

@@ -43,10 +43,7 @@ ABOUT = (
 def regressors_report(
     tables: Mapping[str, pd.DataFrame], *, draws: int = 2, seed: int = 0
 ) -> StudyReport:
-    """Evaluate every regressor on every detector, in every way that its table allows.
-
-    Raises `InputError` if a table holds sites of fewer than three groups.
-    """
+    """Evaluate every regressor on every detector, in every way that its table allows."""
     check_groups(tables)
     parts = []
     with progress_bar(len(REGRESSORS), "evaluating regressors", unit="regressor") as bar:
@@ -96,9 +93,8 @@ def _figure(every: pd.DataFrame) -> Figure:
 class PlainRegression:
     """Estimates pairs as `BayesianRegression` does, by a scikit-learn regressor on scaled scores.
 
-    `make` makes the regressor; a prior, which these do not take, is passed over. Intervals are
-    normal, from the standard deviation that the regressor predicts, or else that of what it leaves
-    of the pairs it was fitted on.
+    A prior is passed over. Intervals are normal, from the standard deviation that the regressor
+    predicts, or else that of what it leaves of the pairs it was fitted on.
     """
 
     def __init__(
@@ -164,19 +160,17 @@ def evaluate_all(
     tables: Mapping[str, pd.DataFrame],
     estimator: Callable[..., Any],
     *,
-    sizes: Sequence[int] = SIZES,
     draws: int = 2,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Evaluate a regressor on every detector, in every way that its table allows.
+    """Evaluate a regressor on every detector; one row for each detector, way and category.
 
-    There is one row for each detector, way and category: ``loss`` (`weighted_interval_score`) and
-    the figures of `autoeval.research.studies.transfer.figures`.
+    ``loss`` is `weighted_interval_score`, the rest as in `transfer.figures`.
     """
     rows = []
     options: dict[str, Any] = {"features": FEATURES, "estimator": estimator}
     for detector, table in tables.items():
-        for way, evaluated in _ways(table, sizes, draws, seed, options):
+        for way, evaluated in _ways(table, draws, seed, options):
             scored = evaluated.assign(loss=weighted_interval_score(evaluated))
             for category, own in scored.groupby("category", sort=False):
                 named = {"detector": detector, "way": way, "category": category}
@@ -220,13 +214,13 @@ def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:
 
 
 def _ways(
-    table: pd.DataFrame, sizes: Sequence[int], draws: int, seed: int, options: dict[str, Any]
+    table: pd.DataFrame, draws: int, seed: int, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     sites, sets = transfer.sites_of(table), transfer.labelled_of(table)
     yield "groups left out", transfer.groups_left_out(sites, **options)
     if len(sets):
         yield "0 and a set", transfer.by_labelled_set(sets, sites, **options)
-    for m in (m for m in sizes if m < sites["family"].nunique() - 1):
+    for m in (m for m in SIZES if m < sites["family"].nunique() - 1):
         for known in (None, sets) if len(sets) else (None,):
             drawn = transfer.few_groups(sites, known, m=m, draws=draws, seed=seed, **options)
             yield f"{m}{'' if known is None else ' and a set'}", drawn

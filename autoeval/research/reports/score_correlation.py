@@ -156,13 +156,9 @@ def compare_with_first(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Leave each source out, and compare the error of every method with that of the first.
 
-    `methods` are names that `make_method` takes, such as ``"bos"`` and ``"bos+es"``. The table has
-    one row a method: ``method``, ``error`` (mean over sources of the absolute error), ``std`` (mean
-    over sources of its standard deviation over dropout repeats), ``difference`` to the first
-    method's error, ``p_runs`` and ``mark`` (paired t-test over repeats, see `_significance_mark`),
-    and ``p_sources`` (`paired_p_value` over sources). The texts say why a method is not among them,
-    and of how many sources one has no estimate. Source: Yang et al. 2024, section 5.2 and figure 3
-    (c), which does not name its test. Raises `InputError` if the first method has no result.
+    ``std`` is over dropout repeats, mean over sources; ``p_runs`` of the paired t-test over
+    repeats, ``p_sources`` of `paired_p_value` over sources. The texts say why a method is not among
+    them. Source: Yang et al. 2024, section 5.2 and figure 3 (c), which does not name its test.
     """
     first, *others = dict.fromkeys(methods)
     results = {first: leave_one_source_out(table, first, target=target)}

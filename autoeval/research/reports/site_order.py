@@ -38,10 +38,7 @@ def places_report(
     worst: int = 3,
     seed: int = 0,
 ) -> StudyReport:
-    """Leave groups out and predict the order of their sites.
-
-    Raises `InputError` if a table has fewer than six groups, or the share leaves nothing.
-    """
+    """Leave groups out and predict the order of their sites."""
     if not 0 < share < 1:
         raise InputError(f"Expected --share over 0 and under 1 but got {share}.")
     options = {"target": target, "draws": draws, "share": share, "k": worst, "seed": seed}
@@ -139,10 +136,10 @@ def predicted_orders(
 ) -> pd.DataFrame:
     """Leave out groups at random and predict the order of their sites from the others.
 
-    The table has one row a statement: ``question`` (``"pair"``: is a site worse than another one of
-    another group; ``"related pair"``: of the same group; ``"worst"``: is it among the k worst),
-    ``of`` (the site, or the two sites), ``draw``, ``probability``, ``true`` (bool), and of pairs
-    ``gap``, the true difference. Raises `InputError` if there are fewer than six groups.
+    One row a statement: ``question`` (``"pair"``: is a site worse than one of another group;
+    ``"related pair"``: of the same group; ``"worst"``: is it among the k worst), ``of`` (the site,
+    or the two sites), ``draw``, ``probability``, ``true``, and of pairs ``gap``, the true
+    difference.
     """
     rows = pair_rows(table)
     rows = rows[np.isfinite(rows[target])].reset_index(drop=True)
@@ -168,9 +165,8 @@ def predicted_orders(
 def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFrame:
     """Compare probabilities of `predicted_orders` with observed frequencies, in bins of `edges`.
 
-    There is one row a question and bin: ``n``, ``distinct`` (sites or pairs of sites that these are
-    of), ``predicted`` (mean probability), ``true`` (share), and ``lower`` and ``upper``, the 5th
-    and 95th percentile of that share over draws of groups.
+    ``distinct`` are sites or pairs of sites; ``lower`` and ``upper`` the 5th and 95th percentile of
+    the share ``true`` over draws of groups.
     """
     bins = np.clip(
         np.searchsorted(edges, predicted["probability"], side="right") - 1, 0, len(edges) - 2
@@ -197,9 +193,8 @@ def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFr
 def related_pairs(predicted: pd.DataFrame) -> pd.DataFrame:
     """Average the predictions for each two sites of one group over the draws that leave them out.
 
-    There is one row a pair: ``of`` (the site that is predicted to be worse first), ``draws``,
-    ``predicted`` (mean probability, one half at least) and ``apart`` (how much worse it really is,
-    in units of the accuracy; negative where the order is wrong).
+    ``of`` names the site that is predicted to be worse first; ``apart`` is how much worse it really
+    is, in units of the accuracy; negative where the order is wrong.
     """
     rows = []
     related = predicted[predicted["question"] == "related pair"]
@@ -220,10 +215,9 @@ def related_pairs(predicted: pd.DataFrame) -> pd.DataFrame:
 def skill(predicted: pd.DataFrame) -> pd.DataFrame:
     """Summarise each question.
 
-    The table has ``question``, ``n``, ``distinct`` (see `reliability`), ``right`` (share of pairs,
-    or of sites, on the right side of one half), ``brier`` (mean squared error of the probability;
-    Brier 1950), ``brier_none`` (that of the share alone, which knows no scores), ``calibration``
-    (mean absolute distance of predicted and true over bins, weighted).
+    ``right`` is the share on the right side of one half, ``brier`` the mean squared error of the
+    probability (Brier 1950), ``brier_none`` that of the share alone, ``calibration`` the mean
+    absolute distance of predicted and true over bins, weighted.
     """
     rows = []
     for question, own in predicted.groupby("question"):

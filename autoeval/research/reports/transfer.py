@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -41,11 +40,9 @@ def transfer_report(
 ) -> StudyReport:
     """Fit on some pairs and evaluate others, in every way that the table allows.
 
-    `scores` is a pair table of sites and of labelled sets (see `autoeval.estimation.pair_table`);
-    `labelled` the set to go with the sites, by default the first; `without` are its categories that
-    are left out once, such as those that the sites are evaluated for; `sizes` are numbers of groups
-    to fit on, drawn `draws` times. Raises `InputError` if there are fewer than three groups of
-    sites.
+    `scores` is a pair table of sites and of labelled sets; `labelled` the set to go with the sites,
+    by default the first; `without` are its categories that are left out once; `sizes` are numbers
+    of groups to fit on, drawn `draws` times.
     """
     sites, sets = transfer.sites_of(scores), transfer.labelled_of(scores)
     if sites["family"].nunique() < 3:
@@ -56,16 +53,17 @@ def transfer_report(
     options: dict[str, Any] = {"target": target, "features": FEATURES}
     names = list(dict.fromkeys(sets["source"]))
     chosen = sets[sets["source"] == (labelled or (names[0] if names else ""))]
-    ways = [*_ways(sites, options), *_set_ways(sites, sets, chosen, without, options)]
-    table = pd.concat([_cells(name, evaluate()) for name, evaluate in ways], ignore_index=True)
+    ways = _ways(sites, sets, chosen, without, options)
+    table = pd.concat([_cells(name, evaluated) for name, evaluated in ways], ignore_index=True)
     few = _few(sites, chosen, sizes, draws, seed, options)
-    evidence = pd.concat(
-        [
-            _cells(name, transfer.groups_left_out(sites, **{**options, "features": f}))
-            for name, f in _evidence(sites)
-        ],
-        ignore_index=True,
-    )
+    kinds: dict[str, Sequence[str]] = {"boxes alone (1 pass)": FEATURES}
+    if {*FEATURES, WITH_TEACHER} <= set(sites):
+        kinds["and agreement with a teacher (its pass more)"] = (*FEATURES, WITH_TEACHER)
+    cells = [
+        _cells(name, transfer.groups_left_out(sites, **{**options, "features": features}))
+        for name, features in kinds.items()
+    ]
+    evidence = pd.concat(cells, ignore_index=True)
     best = _hindsight(sites, options)
     parts = [
         Part("transfer", table, _for_people(table, "fitted on")),
@@ -82,40 +80,29 @@ def transfer_report(
 
 
 def _ways(
-    sites: pd.DataFrame, options: dict[str, Any]
-) -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
-    yield (
-        "other sites of the category",
-        lambda: pd.concat(
-            [transfer.groups_left_out(own, **options) for _, own in sites.groupby("category")]
-        ),
-    )
-    if sites["category"].nunique() > 1:
-        yield ("other sites of all categories", lambda: transfer.groups_left_out(sites, **options))
-        yield (
-            "sites of the other categories alone",
-            lambda: transfer.across_categories(sites, **options),
-        )
-
-
-def _set_ways(
     sites: pd.DataFrame,
     sets: pd.DataFrame,
     chosen: pd.DataFrame,
     without: Sequence[str],
     options: dict[str, Any],
-) -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Evaluate the sites by what each way of leaving out is fitted on."""
+    own_category = [
+        transfer.groups_left_out(own, **options) for _, own in sites.groupby("category")
+    ]
+    yield "other sites of the category", pd.concat(own_category)
+    if sites["category"].nunique() > 1:
+        yield "other sites of all categories", transfer.groups_left_out(sites, **options)
+        yield "sites of the other categories alone", transfer.across_categories(sites, **options)
     if chosen.empty:
         return
     name = chosen["source"].iloc[0]
-    yield f"other sites and {name}", lambda: transfer.groups_left_out(sites, chosen, **options)
+    yield f"other sites and {name}", transfer.groups_left_out(sites, chosen, **options)
     for source, own in sets.groupby("source", sort=False):
-        yield f"{source} alone", partial(transfer.by_labelled_set, own, sites, **options)
+        yield f"{source} alone", transfer.by_labelled_set(own, sites, **options)
     if without:
-        yield (
-            f"{name} without {', '.join(without)}",
-            lambda: transfer.by_labelled_set(chosen, sites, without=without, **options),
-        )
+        left = transfer.by_labelled_set(chosen, sites, without=without, **options)
+        yield f"{name} without {', '.join(without)}", left
 
 
 def _few(
@@ -136,12 +123,6 @@ def _few(
         way = f"{m} and the labelled set" if with_set else str(m)
         cells.append(_cells(way, evaluated).assign(m=m, with_set=with_set))
     return pd.concat(cells, ignore_index=True)
-
-
-def _evidence(sites: pd.DataFrame) -> Iterator[tuple[str, Sequence[str]]]:
-    yield "boxes alone (1 pass)", FEATURES
-    if {*FEATURES, WITH_TEACHER} <= set(sites):
-        yield "and agreement with a teacher (its pass more)", (*FEATURES, WITH_TEACHER)
 
 
 def _hindsight(sites: pd.DataFrame, options: dict[str, Any]) -> pd.DataFrame:

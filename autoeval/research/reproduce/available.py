@@ -59,17 +59,14 @@ class AvailableData(Section):
         return [*there, *lost]
 
     def text(self) -> str:
-        """Return the lines with a heading."""
         found = f"{self.task.name}: {len(self.seed_sets)} of {len(self.sources)} sources at hand"
         return "\n".join([found, *(f"  {line}" for line in self.lines())])
 
     def show(self, page: Page) -> None:
-        """Add the lines to a page."""
         page.add_heading(f"Data of {self.task.name}")
         page.add_text(*self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the lines."""
         return {f"data_{self.task.name}": self.lines()}
 
 
@@ -77,22 +74,19 @@ def find_available(
     task: Task, downloads: Mapping[str, str], *, max_images: int | None = None
 ) -> AvailableData:
     """Read the labels of all sources that are there."""
-    sources = [
-        source
-        if source.seed_set is None
-        else replace(source, seed_set=_thinned(source.seed_set, max_images))
-        for source in load_each(task)
-    ]
+    sources = [_thinned(source, max_images) for source in load_each(task)]
     return AvailableData(task, sources, downloads)
 
 
-def _thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
+def _thinned(source: Examined, most: int | None) -> Examined:
+    seed_set = source.seed_set
+    if seed_set is None or most is None or len(seed_set.images) <= most:
+        return source
     n = len(seed_set.images)
-    if most is None or n <= most:
-        return seed_set
     kept = np.linspace(0, n - 1, most).round().astype(int)
     problems = (*seed_set.problems, f"{most} of {n} images, at equal distances")
-    return replace(seed_set, images=tuple(seed_set.images[k] for k in kept), problems=problems)
+    images = tuple(seed_set.images[k] for k in kept)
+    return replace(source, seed_set=replace(seed_set, images=images, problems=problems))
 
 
 @dataclass(frozen=True)
@@ -115,16 +109,13 @@ class Cost(Section):
         return [self._line(run) for run in self.n_images]
 
     def text(self) -> str:
-        """Return the lines."""
         return "\n".join(self.lines())
 
     def show(self, page: Page) -> None:
-        """Add the lines to a page."""
         page.add_heading("Cost")
         page.add_text(*self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers."""
         return {
             "cost": [
                 {"run": run, "images": n, "passes": self._passes(run), "hours": self._known(run)}

@@ -69,14 +69,12 @@ class OwnFigure(Section):
         return ComparedWithPrint(name, "Stated in print", pd.DataFrame(rows)) if rows else None
 
     def text(self) -> str:
-        """Return what the paper says, and our tables."""
         head = [self.printed.title, *self._said()]
         curves = [f"{what}\n{report.text()}" for what, report in self._named()]
         stated = [self.stated.text()] if self.stated else []
         return "\n\n".join(["\n".join(head), *curves, *stated])
 
     def show(self, page: Page) -> None:
-        """Add it to a page."""
         page.add_heading(self.printed.title)
         page.add_text(*self._said())
         for what, report in self._named():
@@ -87,7 +85,6 @@ class OwnFigure(Section):
             self.stated.parts()[0].show(page, "Own (printed, own less printed)")
 
     def parts(self) -> Sequence[Part]:
-        """Return the tables of all studies, and the stated numbers."""
         own = [
             Part(f"{self._name}_{what}", part.table, part.shown, part.formats)
             for what, report in self._named()
@@ -96,11 +93,9 @@ class OwnFigure(Section):
         return [*own, *(self.stated.parts() if self.stated else [])]
 
     def figures(self) -> Iterable[tuple[str, Figure]]:
-        """Return the pictures."""
         return [(f"{self._name}_{what}", report.figure) for what, report in self._named()]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the words, the marks and the stated numbers."""
         stated = self.stated.to_dict()[self.stated.name]["rows"] if self.stated else []
         values = {"not_as_printed": self.marks, "notes": list(self.notes), "stated": stated}
         return {self._name: {"in_print": self.printed.words, **values}}

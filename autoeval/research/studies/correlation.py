@@ -12,34 +12,94 @@ from scipy import stats
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import feature_columns, labelled_sample_sets, split_threshold
-from autoeval.research.studies.source_resampling import SquaredCorrelation
+from autoeval.scores.score_set import resampled_counts
 
+RESAMPLES = 1000
+LEVEL = 0.9
+"""Nominal coverage of bootstrap intervals; they resample sources."""
 MIN_KNOWN = 0.9
 """A threshold at which fewer sample sets have a value is not taken for the best of its score."""
 PAPER = {"ps": 0.95, "es": 0.30, "atc": 0.40}
 """Thresholds of Yang et al. 2024, appendix A.4."""
 
 
-def correlation(
-    table: pd.DataFrame,
-    features: Sequence[str] = (),
-    *,
-    target: str = "mAP",
-    level: float = 0.9,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Correlate scores with the accuracy over all sample sets.
+def percentile_interval(values: np.ndarray) -> tuple[float, float]:
+    """Return the two ends of the central share `LEVEL` of the values that are not NaN."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return np.nan, np.nan
+    lower, upper = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(lower), float(upper)
 
-    Scores are averaged over dropout repeats. `features` are columns; by default every score of the
-    table, at the threshold that correlates best here, which flatters it. There is one row a
-    feature, the best first: ``feature``, ``sample_sets`` (with a value), ``r2``, ``lower``,
-    ``upper``, ``spearman``, ``r2_within`` (see `SquaredCorrelation.within`); intervals of coverage
-    `level` resample sources. Source: Yang et al. 2024, section 5.4, figures 2, 7, 9 and 10. Raises
-    `InputError` if a column is missing, a feature that was requested is constant, or all are.
+
+class SquaredCorrelation:
+    """R² of a straight line through points that come in sources; those with a NaN are left out.
+
+    Sums of each source are kept, so that a resample of sources costs a product of matrices.
+
+    Examples
+    --------
+    >>> points = SquaredCorrelation(np.array([0, 1, 2]), np.array([1, 3, 5]), np.array(["a"] * 3))
+    >>> round(points.pooled(), 6)
+    1.0
+    """
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, source: np.ndarray) -> None:
+        x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        known = np.isfinite(x) & np.isfinite(y)
+        x, y = (v[known] - v[known].mean() if known.any() else v[known] for v in (x, y))
+        names, codes = np.unique(np.asarray(source)[known], return_inverse=True)
+        columns = [np.ones_like(x), x, y, x * x, y * y, x * y]
+        self.n = len(x)
+        self._sums = np.zeros((len(names), len(columns)))
+        np.add.at(self._sums, codes, np.stack(columns, axis=1))
+
+    def pooled(self) -> float:
+        """R² over all points; NaN where either side is constant."""
+        return float(self._r2(_central(self._sums.sum(axis=0))))
+
+    def within(self) -> float:
+        """R² after the mean of its source is taken from every point.
+
+        Whether a score follows the accuracy from one sample set of a site to the next, rather than
+        from site to site.
+        """
+        return float(self._r2(_central(self._sums).sum(axis=0)))
+
+    def interval(self, *, seed: int = 0) -> tuple[float, float]:
+        """Percentile bootstrap interval of `pooled` over the sources; NaN with fewer than three."""
+        if len(self._sums) < 3:
+            return np.nan, np.nan
+        counts = resampled_counts(len(self._sums), resamples=RESAMPLES, seed=seed)
+        return percentile_interval(self._r2(_central(counts @ self._sums)))
+
+    def _r2(self, central: np.ndarray) -> np.ndarray:
+        xx, yy, xy = np.moveaxis(central, -1, 0)
+        # What is left of a constant is a rounding error of the sums.
+        _, _, _, scale_x, scale_y, _ = self._sums.sum(axis=0)
+        spread = (xx > 1e-12 * scale_x) & (yy > 1e-12 * scale_y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(spread, xy**2 / (xx * yy), np.nan)
+
+
+def _central(sums: np.ndarray) -> np.ndarray:
+    """Turn sums (..., 6) into sums of squares about the mean (..., 3): of x, of y, and mixed."""
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    n = np.maximum(n, 1)
+    return np.stack([xx - x * x / n, yy - y * y / n, xy - x * y / n], axis=-1)
+
+
+def correlation(
+    table: pd.DataFrame, features: Sequence[str] = (), *, target: str = "mAP", seed: int = 0
+) -> pd.DataFrame:
+    """Correlate scores, averaged over dropout repeats, with the accuracy over all sample sets.
+
+    One row a feature, the best first; by default every score of the table, at the threshold that
+    correlates best here, which flatters it. Source: Yang et al. 2024, section 5.4.
     """
     names = list(features) or feature_columns(table)
     points = labelled_sample_sets(table, names, target)
-    rows = [correlate(points, name, target, level=level, seed=seed) for name in names]
+    rows = [_correlate(points, name, target, seed) for name in names]
     result = pd.DataFrame(rows)
     constant = result.loc[result["r2"].isna(), "feature"].tolist()
     if constant and (features or len(constant) == len(result)):
@@ -51,13 +111,11 @@ def correlation(
     return result.sort_values("r2", ascending=False, ignore_index=True)
 
 
-def correlate(
-    points: pd.DataFrame, feature: str, target: str, *, level: float, seed: int
-) -> dict[str, Any]:
+def _correlate(points: pd.DataFrame, feature: str, target: str, seed: int) -> dict[str, Any]:
     """Return one row of `correlation` from one row a sample set."""
     x, y = points[feature].to_numpy(), points[target].to_numpy()
     squared = SquaredCorrelation(x, y, points["source"].to_numpy())
-    lower, upper = squared.interval(level=level, seed=seed)
+    lower, upper = squared.interval(seed=seed)
     known, r2 = np.isfinite(x), squared.pooled()
     constant = math.isnan(r2)
     return {
@@ -82,20 +140,12 @@ def _best_thresholds(result: pd.DataFrame, n_sample_sets: int) -> pd.DataFrame:
 
 
 def thresholds(
-    table: pd.DataFrame,
-    families: Sequence[str] = (),
-    *,
-    target: str = "mAP",
-    level: float = 0.9,
-    seed: int = 0,
+    table: pd.DataFrame, families: Sequence[str] = (), *, target: str = "mAP", seed: int = 0
 ) -> pd.DataFrame:
     """Correlate each thresholded score with the accuracy at each of its thresholds.
 
-    `families` are names before the ``@``, such as ``ps``; all there are by default. There is one
-    row a feature: ``score``, ``threshold``, and the columns of `correlation`. Where few
-    ``sample_sets`` have a value, R² is over those alone. Source: Yang et al. 2024, appendix A.4,
-    figure 6. Raises `InputError` if the table has no thresholded score, or not one that was
-    requested.
+    `families` are names before the ``@``, such as ``ps``. Where few ``sample_sets`` have a value,
+    R² is over those alone. Source: Yang et al. 2024, appendix A.4, figure 6.
     """
     parted = {name: found for name in feature_columns(table) if (found := split_threshold(name))}
     known = list(dict.fromkeys(family for family, _ in parted.values()))
@@ -108,8 +158,7 @@ def thresholds(
     chosen = {name: at for name, at in parted.items() if at[0] in (families or known)}
     points = labelled_sample_sets(table, list(chosen), target)
     rows = [
-        {"score": family, "threshold": threshold}
-        | correlate(points, name, target, level=level, seed=seed)
+        {"score": family, "threshold": threshold} | _correlate(points, name, target, seed)
         for name, (family, threshold) in chosen.items()
     ]
     return pd.DataFrame(rows)

@@ -14,7 +14,8 @@ from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method, readable
 from autoeval.estimation.score_table import SEED, Rows, check_score_table, sources
 from autoeval.metasets.transforms import get_transform
-from autoeval.research.studies.source_resampling import mean_interval
+from autoeval.research.studies.correlation import RESAMPLES, percentile_interval
+from autoeval.scores.score_set import resampled_counts
 from autoeval.targets import find_target
 
 
@@ -22,21 +23,15 @@ from autoeval.targets import find_target
 class StudySettings:
     """What is estimated, by which methods, and how errors are summed up.
 
-    Methods are names in `autoeval.estimation.methods.methods`; intervals, of nominal coverage
-    `level`, resample sources.
+    Methods are names in `autoeval.estimation.methods.methods`; intervals resample sources.
     """
 
-    methods: Sequence[str] = ("bos", "bos_strict", "ac", "constant")
+    methods: Sequence[str]
     target: str = "mAP"
-    level: float = 0.9
     seed: int = 0
 
     def rows(self, table: pd.DataFrame) -> Rows:
-        """Take the columns that the methods and the target need.
-
-        Raises `InputError` if a method or the target is unknown, a column is missing, or there are
-        fewer than three sources.
-        """
+        """Take the columns that the methods and the target need, of three sources or more."""
         find_target(self.target)
         names = {name for method in self.methods for name in readable(make_method(method), table)}
         check_score_table(table, (*sorted(names), self.target))
@@ -60,7 +55,7 @@ class StudySettings:
         if not of_sources.size:
             nothing = dict.fromkeys(("error", "std", "lower", "upper"), np.nan)
             return {**nothing, "sources": 0, "no_estimate": 1.0}
-        lower, upper = self.interval(np.nanmean(of_sources, axis=0))
+        lower, upper = mean_interval(np.nanmean(of_sources, axis=0), seed=self.seed)
         return {
             "error": float(np.nanmean(of_sources, axis=0).mean()),
             "std": float(np.nanmean(of_sources, axis=1).std()),
@@ -70,22 +65,32 @@ class StudySettings:
             "no_estimate": float(missing.mean()),
         }
 
-    def interval(self, values: np.ndarray) -> tuple[float, float]:
-        """Bootstrap interval for the mean of one value a source; see `mean_interval`."""
-        return mean_interval(values, level=self.level, seed=self.seed)
 
-
-PLAIN = StudySettings()
 CLEAN = "none"
 _STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
+
+
+def mean_interval(values: np.ndarray, *, seed: int = 0) -> tuple[float, float]:
+    """Percentile bootstrap interval for the mean over sources (n_sources,), NaN for one without.
+
+    The unit of resampling is the source: nine sites are nine observations.
+
+    Examples
+    --------
+    >>> mean_interval(np.array([.5, .5, .5]))
+    (0.5, 0.5)
+    """
+    known = values[np.isfinite(values)]
+    if len(known) < 2:
+        return np.nan, np.nan
+    counts = resampled_counts(len(known), resamples=RESAMPLES, seed=seed)
+    return percentile_interval(counts @ known / len(known))
 
 
 def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str) -> np.ndarray:
     """Estimate each row (N,) by the regressor of its repeat, fitted without its source.
 
-    The rows to estimate may be, but need not be, of the same table. Values are clipped to what is
-    possible, NaN where a score is missing. Raises `InputError` if `evaluated` has repeats that
-    `training` lacks.
+    Values are clipped to what is possible, NaN where a score is missing.
     """
     known = np.unique(training["repeat"]).tolist()
     unknown = np.setdiff1d(evaluated["repeat"], known).tolist()
@@ -111,18 +116,22 @@ def mean_by_source(values: np.ndarray, source: np.ndarray, names: Sequence[str])
     return np.array([part.mean() if len(part) else np.nan for part in rows])
 
 
+def held_out_errors(
+    training: Rows, own: Rows, method: str, target: str, names: Sequence[str]
+) -> np.ndarray:
+    """Absolute error of each of S sources, mean over its own rows; (S,)."""
+    missed = np.abs(estimate_held_out(training, own, method, target) - own[target])
+    return mean_by_source(missed, own["source"], names)
+
+
 def held_out_under_corruption(
-    table: pd.DataFrame, settings: StudySettings = PLAIN, *, fitted_on: pd.DataFrame | None = None
+    table: pd.DataFrame, settings: StudySettings, *, fitted_on: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """Estimate every corrupted sample set by a regressor that never saw its source.
 
-    The score table is of a meta-set with one corruption for each sample set, such as
-    `configs/metasets/corruptions.py` makes. `fitted_on` is that of another meta-set of the same
-    sources, for example the mild one, by default `table` itself; scores that `table` lacks are not
-    fitted on. There is one row a sample set, repeat and method: ``source``, ``sample_set``,
-    ``corruption`` and ``severity`` (`CLEAN` and 0 for a source's own images), ``method``, ``true``,
-    ``estimate``. Raises `InputError` if no sample set is of one corruption, a column is missing,
-    there are fewer than three sources, or `fitted_on` lacks the repeats of `table`.
+    `table` is of a meta-set such as `configs/metasets/corruptions.py`; `fitted_on` that of another
+    of the same sources, by default `table` itself; scores that `table` lacks are not fitted on. A
+    source's own images have corruption `CLEAN` and severity 0.
     """
     steps = _corruptions(table)
     table = table[steps["severity"].notna()]
@@ -145,31 +154,23 @@ def held_out_under_corruption(
     return pd.concat(parts, ignore_index=True).astype({"severity": int})
 
 
-def error_by(
-    held_out: pd.DataFrame, column: str = "severity", settings: StudySettings = PLAIN
-) -> pd.DataFrame:
+def error_by(held_out: pd.DataFrame, column: str = "severity", *, seed: int = 0) -> pd.DataFrame:
     """Average the errors of `held_out_under_corruption`, sources having equal weight.
 
-    There is one row a value of `column` (``severity`` or ``corruption``) and method:
-    ``sample_sets``, ``true`` and ``estimate`` (means), ``error`` (mean absolute error), ``lower``,
-    ``upper``, ``bias`` (mean of estimate less true), ``sources`` (with an estimate),
-    ``no_estimate`` (share of the sample sets that a method could not estimate for want of a box,
-    which no mean holds).
+    ``bias`` is the mean of estimate less true, ``sources`` those with an estimate, ``no_estimate``
+    the share of sample sets without one for want of a box, which no mean holds.
     """
     names = sources(held_out)
+    off = held_out["estimate"] - held_out["true"]
     records = []
-    for (value, method), rows in held_out.groupby([column, "method"], sort=False):
-        missed = (rows["estimate"] - rows["true"]).to_numpy()
+    for (value, method), rows in held_out.assign(error=off.abs(), bias=off).groupby(
+        [column, "method"], sort=False
+    ):
         means = {
-            name: mean_by_source(values, rows["source"].to_numpy(), names)
-            for name, values in {
-                "true": rows["true"].to_numpy(),
-                "estimate": rows["estimate"].to_numpy(),
-                "error": np.abs(missed),
-                "bias": missed,
-            }.items()
+            name: mean_by_source(rows[name].to_numpy(), rows["source"].to_numpy(), names)
+            for name in ("true", "estimate", "error", "bias")
         }
-        lower, upper = settings.interval(means["error"])
+        lower, upper = mean_interval(means["error"], seed=seed)
         records.append(
             {column: value, "method": method, "sample_sets": rows["sample_set"].nunique()}
             | {name: float(np.nanmean(by_source)) for name, by_source in means.items()}

@@ -35,10 +35,7 @@ _CORNERS = ["x1", "y1", "x2", "y2"]
 def observe_sets(
     observer: Observer, seed_sets: Sequence[SeedSet], recipes: Iterable[Recipe], *, store: RowStore
 ) -> Observations:
-    """Run a detector over sample sets and keep all boxes; what the store holds is not done again.
-
-    Raises `InputError` if no sample set could be observed.
-    """
+    """Run a detector over sample sets and keep all boxes; what the store has is not done again."""
     jobs = sample_set_jobs(observer, seed_sets, recipes)
 
     def work(job: Job, advance: Advance) -> list[dict[str, Any]]:
@@ -88,11 +85,10 @@ def observe_task(
 
 
 def rows_of(image: ObservedImage) -> list[dict[str, Any]]:
-    """Turn an image into rows: itself, its true boxes, its clean and its perturbed boxes.
+    """Turn an image into rows: itself (`IMAGE`), its true, clean and perturbed boxes.
 
-    Each has ``image_id``, ``what`` (`IMAGE`, `TRUE`, `CLEAN` or `PERTURBED`), ``repeat`` (0 where
-    there is none), ``x1``, ``y1``, ``x2``, ``y2`` (pixels; of the whole image for `IMAGE`),
-    ``score`` (1 where there is none), ``label``, ``iscrowd``.
+    ``x1`` to ``y2`` are pixels, of the whole image for `IMAGE`, whose ``repeat`` counts the
+    repeats.
     """
     evidence = image.evidence
     height, width = evidence.image_size
@@ -175,8 +171,8 @@ class ObservedSet:
 class Observations:
     """What a pass over a meta-set left behind.
 
-    Labels index into the `categories` of the task; `stability` is how clean and perturbed boxes are
-    to be compared; `warnings` say what could not be observed, and why.
+    Labels index into the `categories`; `stability` is how clean and perturbed boxes are compared;
+    `warnings` say what could not be observed, and why.
     """
 
     sets: tuple[ObservedSet, ...]
@@ -185,7 +181,7 @@ class Observations:
     warnings: tuple[str, ...] = ()
 
     def of_kind(self, kind: str) -> Observations:
-        """Keep the sets of a kind, `SEED` or `SAMPLE`, or raise `InputError` if there are none."""
+        """Keep the sets of a kind, `SEED` or `SAMPLE`."""
         sets = tuple(observed for observed in self.sets if observed.kind == kind)
         if not sets:
             raise InputError(f"Expected observed images of kind '{kind}' but there are none.")

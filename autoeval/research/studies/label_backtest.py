@@ -39,9 +39,9 @@ Priors = Mapping[tuple[str, str], ValueWithError]
 class EvaluatedPair:
     """One category of one site, with what was fitted elsewhere.
 
-    `fitted_on` is the labelled set, or ``other groups``; `predicted` (N,) the predicted influence
-    of each image, made by `mixing`; `prior` the label-free estimate with its error; `target` such
-    as ``mAP`` or ``recall@0.3``.
+    `fitted_on` is the labelled set, or ``other groups``; `predicted` (N,) the influence of each
+    image, made by `mixing`; `prior` the label-free estimate with its error; `target` as
+    ``recall@0.3``.
     """
 
     name: str
@@ -141,10 +141,9 @@ def backtest(
 ) -> pd.DataFrame:
     """Draw labelled images repeatedly, by a plan and simply, and evaluate every estimator.
 
-    There is one row a site, size and estimator (``sample``: from a simple random draw alone;
-    ``sample, drawn by plan``; ``difference``; ``combined``): ``error`` (mean absolute), ``rmse``,
-    ``bias``, ``coverage`` and ``half_width`` of nominal 90 % intervals, ``dropped`` (share of draws
-    in which the prior was).
+    One row a site, size and estimator: ``sample`` is from a simple random draw alone; ``coverage``
+    and ``half_width`` of nominal 90 % intervals; ``dropped`` the share of draws in which the prior
+    was.
     """
     rows: list[dict] = []
     for one in pairs:
@@ -159,9 +158,8 @@ def backtest(
 def stopping(pairs: Sequence[EvaluatedPair], *, draws: int = 200, seed: int = 0) -> pd.DataFrame:
     """Label in batches until the combined interval is narrow enough.
 
-    There is one row a site and wanted half-width: ``labels`` (mean number), ``coverage`` of the
-    interval as it is at the stop, and ``corrected`` (the stop by and the coverage of the interval
-    made wider; see `autoeval.labels.sample_size`) with ``labels_corrected``.
+    ``labels`` is their mean number, ``coverage`` that of the interval at the stop; ``corrected``
+    and ``labels_corrected`` are by the wider interval of `autoeval.labels.sample_size`.
     """
     rows = []
     for one in pairs:
@@ -184,10 +182,7 @@ def stopping(pairs: Sequence[EvaluatedPair], *, draws: int = 200, seed: int = 0)
 
 
 def correlations(pairs: Sequence[EvaluatedPair]) -> pd.DataFrame:
-    """Correlate the predicted influence at each site with the true one.
-
-    ``prior_error`` is the standard error of the label-free estimate.
-    """
+    """Correlate the predicted influence at each site with the true one."""
     return pd.DataFrame(
         [
             {

@@ -43,9 +43,7 @@ def evaluate(
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others; `estimator` is made of the target, level and features.
 
-    The table has ``source``, ``family``, ``category``, ``n_images``, ``true``, ``estimate``,
-    ``lower``, ``upper``, ``constant`` (the mean of the known), and ``inside``: whether every score
-    lies in the range of the known ones.
+    ``constant`` is the mean of the known, ``inside`` whether every score lies in their range.
     """
     fitted = estimator(target=target, level=level, features=features).fit(known)
     predicted = fitted.predict(requested)
@@ -80,7 +78,7 @@ def few_groups(
     seed: int = 0,
     **options: Any,
 ) -> pd.DataFrame:
-    """Evaluate all other sites by m groups drawn at random, ``draws`` times (column ``draw``).
+    """Evaluate all other sites by m groups drawn at random, `draws` times (column ``draw``).
 
     With `labelled`, its categories are known too, and its group is never evaluated.
     """
@@ -121,10 +119,9 @@ def by_labelled_set(
 def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.DataFrame:
     """Return the mean deviation of labelled sets from their estimate by sites of other origin.
 
-    Images that the detector was trained on should be more accurate than their scores predict. There
-    is one row a labelled set, and one for the sites, each group by the others: ``set``, ``pairs``,
-    ``off`` (mean over pairs of the truth minus the estimate; over groups for the sites) and
-    ``spread`` (standard deviation of that over groups; NaN for a set).
+    Images that the detector was trained on should be more accurate than their scores predict.
+    ``off`` is the mean over pairs of the truth minus the estimate (over groups for the sites),
+    ``spread`` its standard deviation over groups; NaN for a set.
     """
     left_out = groups_left_out(sites, **options)
     own = (left_out["true"] - left_out["estimate"]).groupby(left_out["family"]).mean()
@@ -159,37 +156,27 @@ def sizes(
 def figures(evaluated: pd.DataFrame) -> dict[str, float]:
     """Sum up evaluated pairs; a group counts once in each draw, and draws count the same.
 
-    ``error`` is mean absolute, where a refused estimate counts as the constant does; ``constant``
-    is that of a constant, ``by_pair`` the error with each pair counting the same; ``half_width`` is
-    the median, ``refused`` a share.
+    In ``error``, mean absolute, a refused estimate counts as the constant does; ``by_pair`` is the
+    error with each pair counting the same; ``half_width`` the median, ``refused`` a share.
     """
-    given = evaluated["estimate"].fillna(evaluated["constant"])
+    true, given = evaluated["true"], evaluated["estimate"].fillna(evaluated["constant"])
+    inside = (evaluated["lower"] <= true) & (true <= evaluated["upper"])
     each = pd.DataFrame(
         {
-            "error": (given - evaluated["true"]).abs(),
-            "constant": (evaluated["constant"] - evaluated["true"]).abs(),
-            "coverage": _covered(evaluated),
+            "error": (given - true).abs(),
+            "constant": (evaluated["constant"] - true).abs(),
+            "coverage": inside.astype(float).where(evaluated["lower"].notna()),
             "refused": evaluated["estimate"].isna().astype(float),
         }
     )
-    keys = (
-        [evaluated["draw"], evaluated["family"]] if "draw" in evaluated else [evaluated["family"]]
-    )
-    means = each.groupby(keys, sort=False).mean().mean()
-    width = (evaluated["upper"] - evaluated["lower"]).median() / 2
+    keys = [evaluated[name] for name in ("draw", "family") if name in evaluated]
     return {
-        **means.to_dict(),
+        **each.groupby(keys, sort=False).mean().mean().to_dict(),
         "by_pair": float(each["error"].mean()),
-        "half_width": float(width),
+        "half_width": float((evaluated["upper"] - evaluated["lower"]).median() / 2),
         "pairs": len(evaluated),
         "families": evaluated["family"].nunique(),
     }
-
-
-def _covered(evaluated: pd.DataFrame) -> pd.Series:
-    """1 where the truth is inside the interval, 0 where it is not, NaN where none was given."""
-    inside = (evaluated["lower"] <= evaluated["true"]) & (evaluated["true"] <= evaluated["upper"])
-    return inside.astype(float).where(evaluated["lower"].notna())
 
 
 def _other(table: pd.DataFrame, families: Sequence[str] | set[str]) -> pd.DataFrame:
@@ -201,9 +188,7 @@ def in_hindsight(
 ) -> pd.DataFrame:
     """Evaluate sites by the line of least absolute error on themselves, a group counting once.
 
-    No one line of these scores errs less on these sites, whatever it was fitted on: a bound for
-    what one fit predicts within [0, 1], and an optimistic one, since it knows every truth.
-    Who fits anew for each group, or cuts at 0, could in principle err less.
+    No one line of these scores errs less on these sites; optimistic, since it knows every truth.
     Source: Koenker & Bassett 1978 (median regression), by scikit-learn.
     """
     x, y = values_of(sites, features).to_numpy(), sites[target].to_numpy(np.float64)

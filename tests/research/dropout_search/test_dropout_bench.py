@@ -9,8 +9,7 @@ from shaken_rectangles import ShakenRectangles, make_bench
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.meta_set import score_meta_set
-from autoeval.research.dropout_search.grid import grid
-from autoeval.research.dropout_search.search import full, halving, search_dropout
+from autoeval.research.dropout_search.search import full, grid, halving, search_dropout
 from autoeval.research.dropout_search.trial import Trial
 from autoeval.runtime.store import RowStore
 from autoeval.scores.box_stability import box_stability

@@ -7,7 +7,7 @@ import pytest
 
 from autoeval.detectors import load_detector
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.research.dropout_search.grid import RATES, STAGE_SUBSETS, best_of, grid
+from autoeval.research.dropout_search.search import RATES, STAGE_SUBSETS, best_of, grid
 from autoeval.research.dropout_search.trial import executions, naive_executions
 
 

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.research.dropout_search.grid import RATES, STAGE_SUBSETS, grid
-from autoeval.research.dropout_search.search import coordinate, full, halving
+from autoeval.research.dropout_search.search import (
+    RATES,
+    STAGE_SUBSETS,
+    coordinate,
+    full,
+    grid,
+    halving,
+)
 from autoeval.research.dropout_search.trial import Standings
 
 

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from autoeval.research.dropout_search.grid import grid
-from autoeval.research.dropout_search.search import full, halving
+from autoeval.research.dropout_search.search import full, grid, halving
 from autoeval.research.dropout_search.trial import Trial, naive_executions
 
 N_SETS, N_IMAGES = 30, 24

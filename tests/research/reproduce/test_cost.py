@@ -1,20 +1,10 @@
-from pathlib import Path
-
-import numpy as np
-
 from autoeval.metasets.recipe import MetaSetConfig
-from autoeval.metasets.seed_set import ImageRecord, SeedSet
 from autoeval.research.reproduce.available import Cost, images_to_observe
-
-
-def seed_set(name, n):
-    none = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
-    images = (ImageRecord(str(k), Path(f"{k}.jpg"), 10, 10, *none) for k in range(n))
-    return SeedSet(name, ("vehicle",), tuple(images))
+from tests.metasets.pictures import seed_set
 
 
 def test_own_images_are_5000_at_most_and_sample_sets_250_where_there_are_as_many():
-    sets = [seed_set("large", 6000), seed_set("small", 100)]
+    sets = [seed_set(6000, "large"), seed_set(100, "small")]
     assert images_to_observe(sets, None) == 5000 + 100
     protocol = MetaSetConfig(n_sets=50, n_images=250)
     assert images_to_observe(sets, protocol) == 5100 + 50 * 250 + 50 * 100

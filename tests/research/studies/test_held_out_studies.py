@@ -12,7 +12,7 @@ from autoeval.research.studies.held_out import (
     estimate_held_out,
     held_out_under_corruption,
 )
-from autoeval.research.studies.sampling_sizes import dropout_repeats, size_of_meta_set
+from autoeval.research.studies.set_sizes import dropout_repeats, size_of_meta_set
 
 
 def exact(value, *_):

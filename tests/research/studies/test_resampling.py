@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autoeval.research.studies.source_resampling import SquaredCorrelation, mean_interval
+from autoeval.research.studies.correlation import SquaredCorrelation
+from autoeval.research.studies.held_out import mean_interval
 from autoeval.scores.score_set import resampled_counts
 
 
