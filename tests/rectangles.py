@@ -9,6 +9,15 @@ from autoeval.detections import Detections, Evidence
 from autoeval.metasets.task import SeedSetFiles, Task
 
 SIZE = 64
+TASK = """
+name = "boxes"
+categories = ["box"]
+data_root = "worlds"
+seed_sets = [
+    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
+    for n in {names}
+]
+"""
 BOXES = Task("boxes", ("box",), ())
 
 
@@ -80,6 +89,14 @@ def rectangle_task(folder):
             SeedSetFiles(f"w{k}", world / "annotations.json", world / "images", {"box": "box"})
         )
     return Task("boxes", ("box",), tuple(files))
+
+
+def write_task(folder, names=("w0", "w1", "w2", "w3")):
+    """Write the four worlds and a task file with those named; return its path."""
+    if not (folder / "worlds").exists():
+        rectangle_task(folder / "worlds")
+    (folder / "task.py").write_text(TASK.format(names=names))
+    return folder / "task.py"
 
 
 def write_video(path, folder, *, fps=2):

@@ -73,7 +73,14 @@ def run(args: argparse.Namespace) -> int:
     if args.materialise:
         _materialise(args.work_dir / "images", seed_sets, recipes)
     if args.contact_sheet:
-        _contact_sheet(args.work_dir / "contact_sheet.png", seed_sets, recipes)
+        from autoeval.metasets.materialise import contact_sheet
+        from autoeval.runtime.files import write_figure
+        from autoeval.runtime.progress import progress_bar
+
+        path = args.work_dir / "contact_sheet.png"
+        with progress_bar(None, "Drawing the contact sheet") as bar:
+            write_figure(path, contact_sheet(seed_sets, recipes, bar=bar), dpi=100)
+        print(f"Contact sheet: {path}")
     return 0
 
 
@@ -138,15 +145,3 @@ def _materialise(
     for warning in warnings:
         print(f"  left out: {warning}")
     print(f"Images: {folder} ({total} less those left out)" if warnings else f"Images: {folder}")
-
-
-def _contact_sheet(
-    path: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
-) -> None:
-    from autoeval.metasets.materialise import contact_sheet
-    from autoeval.runtime.files import write_figure
-    from autoeval.runtime.progress import progress_bar
-
-    with progress_bar(None, "Drawing the contact sheet") as bar:
-        write_figure(path, contact_sheet(seed_sets, recipes, bar=bar), dpi=100)
-    print(f"Contact sheet: {path}")

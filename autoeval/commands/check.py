@@ -5,18 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.meta_set_options import LIGHT, add_data_options
 from autoeval.commands.site_options import named_images
-
-if TYPE_CHECKING:
-    from autoeval.data.find_images import UnlabelledImage
-    from autoeval.metasets.inspection import Look
-    from autoeval.metasets.seed_set import SeedSet
-    from autoeval.results.check_report import Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,10 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, then print; 1 where a source cannot be used."""
-    from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.metasets.inspection import load_each, look_at_each
+    from autoeval.estimation.observation.samples import UnlabelledSamples
+    from autoeval.metasets import draw_recipes, load_metaset_config, load_task
+    from autoeval.metasets.inspection import load_each, look_at, look_at_each
     from autoeval.report.sections import Report
-    from autoeval.results.check_report import Sources
+    from autoeval.results.check_report import Plan, Sources
     from autoeval.runtime.progress import progress_bar
 
     task = load_task(args.task, args.data_root)
@@ -50,48 +43,14 @@ def run(args: argparse.Namespace) -> int:
     start = time.perf_counter()
     with progress_bar(total, "reading images") as bar:
         sources = look_at_each(sources, advance=bar.update)
-        new = _new_images(files, bar.update) if files else None
+        new = look_at("new images", UnlabelledSamples(files), advance=bar.update) if files else None
     seconds = time.perf_counter() - start
     light = args.preset == LIGHT and not (args.metaset or args.n_sets)
     families = {task.families[seed_set.name] for seed_set in usable}
-    plan = _plan(
-        args,
-        usable,
-        None if light else asdict(meta_set),
-        n_families=len(families),
-        n_new=len(files),
-        n_read=total,
-        read_s=seconds,
-    )
+    drawn = [] if light else [r for s in usable for r in draw_recipes(s, **asdict(meta_set))]
+    observed = total + sum(len(recipe.image_ids) for recipe in drawn)
+    n_sets = len(usable) + len(drawn)
+    plan = Plan(len(families), n_sets, observed, total, seconds, args.rate)
     report = Report(f"check of {task.name}", [plan, Sources(sources, new)])
     print(json.dumps(report.to_dict(), indent=2) if args.json else report.text())
     return int(any(source.why_not for source in sources))
-
-
-def _new_images(files: Sequence[UnlabelledImage], advance: Callable[[int], object]) -> Look:
-    from autoeval.estimation.observation.samples import UnlabelledSamples
-    from autoeval.metasets.inspection import look_at
-
-    return look_at("new images", UnlabelledSamples(files), advance=advance)
-
-
-def _plan(
-    args: argparse.Namespace,
-    seed_sets: Sequence[SeedSet],
-    options: Mapping[str, Any] | None,
-    *,
-    n_families: int,
-    n_new: int,
-    n_read: int,
-    read_s: float,
-) -> Plan:
-    from autoeval.metasets import draw_recipes
-    from autoeval.results.check_report import Plan
-
-    drawn = []
-    if options is not None:
-        drawn = [recipe for seed_set in seed_sets for recipe in draw_recipes(seed_set, **options)]
-    own = sum(len(seed_set.images) for seed_set in seed_sets)
-    observed = own + sum(len(recipe.image_ids) for recipe in drawn) + n_new
-    n_sets = len(seed_sets) + len(drawn)
-    return Plan(n_families, n_sets, observed, n_read, read_s, args.rate)

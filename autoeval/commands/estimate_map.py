@@ -51,7 +51,7 @@ from autoeval.targets import AP_TARGETS
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.labels.with_labels import LabelledEstimate
+    from autoeval.metasets.task import Task
 
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target"),
@@ -125,8 +125,9 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.results.printing import print_report
 
     estimator = _estimator(args, shards)
-    what = args.predictions or args.detector or args.config or _name_of(estimator)
-    name, task = Path(str(what)).name, _task_name(args, estimator)
+    known = (estimator.loading_.get("detector") or {}).get("name", "detector")
+    name = Path(str(args.predictions or args.detector or args.config or known)).name
+    task = str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))
     if not args.work_dir:
         args.work_dir = Path("work_dirs") / f"{task}_{Path(name).stem}"
     estimate = _estimate(args, estimator, shards)
@@ -145,10 +146,17 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
         f"{name} on {task}", estimator, estimate=estimate, detector=name, given=given
     )
     if args.labels and estimate:
+        from autoeval.api import estimate_with_labels
         from autoeval.report.sections import Report
         from autoeval.results.labels.estimate_report import label_report
 
-        labelled = _with_labels(args, estimator, estimate)
+        labelled = estimate_with_labels(
+            estimator.plan_labels(estimate, n=1),
+            args.labels,
+            img_dir=args.label_images,
+            words=translation(args.words),
+            planned=False,
+        )
         first = [of for of in label_report(labelled).sections if not isinstance(of, About)]
         sections = [*first, *report.sections]
         report = Report(f"{report.title}, with labels", sections)
@@ -203,11 +211,10 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
     return estimator
 
 
-def _fit_detector(args: argparse.Namespace, task: object) -> AccuracyEstimator:
+def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
     from autoeval.api import fit
-    from autoeval.metasets import Task, load_metaset_config
+    from autoeval.metasets import load_metaset_config
 
-    assert isinstance(task, Task)
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = "paper"
     settings = replace(pass_settings(args), measures=counting_measures(args))
@@ -253,15 +260,10 @@ def _estimate(
         repeats=args.repeats if args.estimator else None,
         domain=_domain(args, estimator) if args.reference else None,
     )
-    return estimate and _with_overlap(estimate, estimator)
-
-
-def _with_overlap(estimate: Estimate, estimator: AccuracyEstimator) -> Estimate:
-    """Warn where new images are images of a source."""
+    if estimate is None or estimate.site is None or estimator.fit_result_ is None:
+        return estimate
     from autoeval.metasets.inspection import shared_with_sources
 
-    if estimator.fit_result_ is None or estimate.site is None:
-        return estimate
     paths = [image.path for image in estimate.site.images if hasattr(image, "path")]
     shared = shared_with_sources(estimator.fit_result_.seed_sets, paths)
     return replace(estimate, warnings=(*estimate.warnings, *shared))
@@ -277,26 +279,3 @@ def _domain(args: argparse.Namespace, estimator: AccuracyEstimator) -> object:
     detector = estimator.detector_ = estimator.load_detector()
     observer: Observer = Observer(detector, named_task(args), settings, batch_size=args.batch_size)
     return reference_domain(observer, args.reference, args.work_dir)
-
-
-def _with_labels(
-    args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
-) -> LabelledEstimate:
-    from autoeval.api import estimate_with_labels
-
-    return estimate_with_labels(
-        estimator.plan_labels(estimate, n=1),
-        args.labels,
-        img_dir=args.label_images,
-        words=translation(args.words),
-        planned=False,
-    )
-
-
-def _name_of(estimator: AccuracyEstimator) -> str:
-    spec = estimator.loading_.get("detector")
-    return spec["name"] if spec else "detector"
-
-
-def _task_name(args: argparse.Namespace, estimator: AccuracyEstimator) -> str:
-    return str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))

@@ -25,13 +25,7 @@ REPEATS = 10
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = None) -> None:
-    """Declare where images come from.
-
-    Parameters
-    ----------
-    images : str, optional
-        What is done with ``--images``; without it there is no such option.
-    """
+    """Declare where images come from; `images` is what is done with ``--images``, if there is."""
     data = parser.add_argument_group("data")
     # Images alone will do for a saved estimator; `named_task` asks for the task where it is needed.
     data.add_argument(
@@ -45,10 +39,7 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
 
 
 def named_task(args: argparse.Namespace) -> Task:
-    """Load the task that the options name.
-
-    Raises `InputError` if they name none, or it cannot be read.
-    """
+    """Load the task that the options name."""
     from autoeval.metasets import load_task
 
     if not args.task:
@@ -69,10 +60,7 @@ def add_size_options(group: argparse._ActionsContainer) -> None:
 def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) -> None:
     """Declare how the detector is perturbed, and how the work is done.
 
-    Parameters
-    ----------
-    light : bool
-        Whether the default is a run without dropout and without sample sets.
+    `light`: the default is a run without dropout and without sample sets.
     """
     run = parser.add_argument_group("run")
     run.add_argument(
@@ -122,11 +110,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
 
 
 def pass_settings(args: argparse.Namespace) -> PassSettings:
-    """Return the settings of the pass that the options of `add_pass_options` name.
-
-    Raises `InputError` if the file given as ``--dropout`` holds none, or the number of repeats is
-    negative.
-    """
+    """Return the settings of the pass that the options of `add_pass_options` name."""
     from autoeval.detectors.forward.dropout_spec import load_dropout
     from autoeval.estimation.observation import presets
 
@@ -151,11 +135,7 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
 
 
 def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> Observer:
-    """Make the pass that the options of `add_pass_options` name.
-
-    Raises `InputError` as `pass_settings`; if the task has no seed set of the name given as
-    ``--reference``.
-    """
+    """Make the pass that the options of `add_pass_options` name."""
     from autoeval.estimation.kept_domain import reference_domain
     from autoeval.estimation.observation.observing import Observer
 

@@ -32,17 +32,7 @@ PRINTED_SIZE, RELEASED = "paper", "released"
 
 @dataclass(frozen=True)
 class PaperRun:
-    """One detector on one task.
-
-    Parameters
-    ----------
-    alias : str
-        Of the detector in print.
-    options : Namespace
-        Those of the command, for this detector.
-    folder : Path
-        Where its rows are kept.
-    """
+    """One detector on one task; `alias` is its name in print, `folder` keeps its rows."""
 
     alias: str
     options: argparse.Namespace
@@ -129,12 +119,7 @@ def find_runs(
 ) -> dict[tuple[str, str], PaperRun]:
     """Load each detector for the tasks that have enough data, naming those that cannot be.
 
-    Parameters
-    ----------
-    wanted : list of (str, str)
-        Aliases of detectors, and tasks.
-    data : dict of str to AvailableData
-        By task.
+    `wanted` are aliases of detectors, and tasks; `data` is by task.
     """
     found: dict[tuple[str, str], PaperRun] = {}
     for alias, task in dict.fromkeys(wanted):

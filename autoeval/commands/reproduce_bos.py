@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,14 +32,6 @@ Key = tuple[str, str]
 P = TypeVar("P", "PrintedTable", "PrintedFigure")
 MODES = ("paper", "released")
 RELEASED_META_SET = "configs/metasets/released.py"
-
-
-@dataclass(frozen=True)
-class PaperMeasurements:
-    """What the passes gave: score tables, and boxes."""
-
-    scores: Mapping[Key, pd.DataFrame] = field(default_factory=dict)
-    boxes: Mapping[Key, Observations] = field(default_factory=dict)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,15 +94,20 @@ def run(args: argparse.Namespace) -> int:
         print(available.text(), file=sys.stderr)
     work_dir = args.work_dir or Path("work_dirs/reproduce_bos")
     runs = find_runs(args, _wanted(whole), data, work_dir)
-    cost = _cost(args, runs, tables, figures, meta_set)
+    kept = [figure for figure in figures if figure.needs_boxes]
+    scored = _wanted([*tables, *(figure for figure in figures if not figure.needs_boxes)])
+    of_scores = [key for key in dict.fromkeys(scored) if key in runs]
+    sampled = _wanted([figure for figure in kept if figure.needs_samples])
+    of_boxes = {key: meta_set if key in sampled else None for key in _wanted(kept) if key in runs}
+    cost = _cost(args, runs, of_scores, of_boxes, meta_set)
     print(cost.text(), file=sys.stderr)
-    measured = (
-        PaperMeasurements() if args.dry_run else _measure(args, runs, tables, figures, meta_set)
-    )
-    sections: list[Section] = [
-        *_own_tables(args, tables, measured.scores, data),
-        *_own_figures(args, figures, measured, data),
-    ]
+    scores: dict[Key, pd.DataFrame] = {}
+    boxes: dict[Key, Observations] = {}
+    if not args.dry_run:
+        with launched(args):
+            scores = {key: runs[key].scores(meta_set) for key in of_scores}
+            boxes = {key: runs[key].boxes(drawn) for key, drawn in of_boxes.items()}
+    sections = _sections(args, tables, figures, scores, boxes, data)
     report = Report("Box stability, printed and own", [*sections, cost, *data.values()])
     written = report.write(work_dir)
     print(printed_text(report, written, as_json=args.json))
@@ -127,29 +124,15 @@ def _as_released(printed: P) -> P:
     return replace(printed, task="paper_car")
 
 
-def _differs(args: argparse.Namespace) -> str:
-    return "cars and sample sets as in the authors' code" if args.mode == RELEASED else ""
-
-
 def _wanted(printed: Sequence[PrintedTable | PrintedFigure]) -> list[Key]:
     return [(detector, each.task) for each in printed for detector in each.detectors]
-
-
-def _of_boxes(figures: Sequence[PrintedFigure]) -> dict[Key, bool]:
-    """Return for each pass that keeps boxes whether it is over sample sets, too."""
-    samples = _wanted([figure for figure in figures if figure.needs_samples])
-    return {key: key in samples for key in _wanted([f for f in figures if f.needs_boxes])}
-
-
-def _of_scores(tables: Sequence[PrintedTable], figures: Sequence[PrintedFigure]) -> dict[Key, None]:
-    return dict.fromkeys(_wanted([*tables, *(f for f in figures if not f.needs_boxes)]))
 
 
 def _cost(
     args: argparse.Namespace,
     runs: dict[Key, PaperRun],
-    tables: Sequence[PrintedTable],
-    figures: Sequence[PrintedFigure],
+    of_scores: Sequence[Key],
+    of_boxes: Mapping[Key, MetaSetConfig | None],
     meta_set: MetaSetConfig,
 ) -> Cost:
     """Count what the passes observe, and measure how fast."""
@@ -165,69 +148,39 @@ def _cost(
         rates[name] = measured[run.alias, run.available.task.name]
 
     measured = {key: run.rate() for key, run in runs.items()}
-    for run in [runs[key] for key in _of_scores(tables, figures) if key in runs]:
+    for run in (runs[key] for key in of_scores):
         add(run, "", images_to_observe(run.available.seed_sets, meta_set), run.repeats)
         if run.training_domain is not None:
             n = images_to_observe([run.training_domain], None)
             add(run, ", its training domain", n, 0)
-    for key, samples in [each for each in _of_boxes(figures).items() if each[0] in runs]:
-        drawn = meta_set if samples else None
+    for key, drawn in of_boxes.items():
         n = images_to_observe(runs[key].available.seed_sets, drawn)
         add(runs[key], ", keeping boxes", n, runs[key].repeats)
     return Cost(images, repeats, rates)
 
 
-def _measure(
+def _sections(
     args: argparse.Namespace,
-    runs: dict[Key, PaperRun],
     tables: Sequence[PrintedTable],
     figures: Sequence[PrintedFigure],
-    meta_set: MetaSetConfig,
-) -> PaperMeasurements:
-    with launched(args):
-        scores = {
-            key: runs[key].scores(meta_set) for key in _of_scores(tables, figures) if key in runs
-        }
-        boxes = {
-            key: runs[key].boxes(meta_set if samples else None)
-            for key, samples in _of_boxes(figures).items()
-            if key in runs
-        }
-    return PaperMeasurements(scores, boxes)
-
-
-def _own_tables(
-    args: argparse.Namespace,
-    tables: Sequence[PrintedTable],
     scores: Mapping[Key, pd.DataFrame],
+    boxes: Mapping[Key, Observations],
     data: Mapping[str, AvailableData],
 ) -> list[Section]:
+    """Compare each printed table and figure with what was measured."""
+    from autoeval.research.reproduce.own_figure import own_figure
     from autoeval.research.reproduce.side_by_side import SideBySide
 
-    return [
-        SideBySide(
-            table,
-            {alias: scores[alias, task] for alias, task in scores if task == table.task},
-            len(data[table.task].sources),
-            stand_in(args),
-            _differs(args),
-        ).section()
-        for table in tables
-    ]
-
-
-def _own_figures(
-    args: argparse.Namespace,
-    figures: Sequence[PrintedFigure],
-    measured: PaperMeasurements,
-    data: Mapping[str, AvailableData],
-) -> list[Section]:
-    from autoeval.research.reproduce.own_figure import own_figure
-
-    made: list[Section] = []
+    differs = "cars and sample sets as in the authors' code" if args.mode == RELEASED else ""
+    instead = stand_in(args)
+    sections: list[Section] = []
+    for table in tables:
+        own = {alias: found for (alias, task), found in scores.items() if task == table.task}
+        n_sources = len(data[table.task].sources)
+        sections.append(SideBySide(table, own, n_sources, instead, differs).section())
     for figure in figures:
-        seen: Mapping[Key, Any] = measured.boxes if figure.needs_boxes else measured.scores
+        seen: Mapping[Key, Any] = boxes if figure.needs_boxes else scores
         own = {alias: found for (alias, task), found in seen.items() if task == figure.task}
-        marks = data[figure.task].marks(stand_in(args), _differs(args))
-        made.append(own_figure(figure, own, marks=marks, instead=stand_in(args)))
-    return made
+        marks = data[figure.task].marks(instead, differs)
+        sections.append(own_figure(figure, own, marks=marks, instead=instead))
+    return sections

@@ -68,16 +68,7 @@ def named_detector(
 ) -> DetectorSpec | None:
     """Return how the detector that the options name is loaded; None where they name none.
 
-    Parameters
-    ----------
-    args : Namespace
-    known : dict, optional
-        How an estimator's detector was loaded; what is given now goes before.
-
-    Raises
-    ------
-    InputError
-        If the options name two detectors, or a config comes without weights.
+    `known` is how an estimator's detector was loaded; what is given now goes before.
     """
     if args.detector and args.config:
         raise InputError(
@@ -118,13 +109,7 @@ def load_named_detector(args: argparse.Namespace) -> Any:
 
 
 def named_teacher(args: argparse.Namespace) -> DetectorSpec | Path | None:
-    """Return the teacher that the options name: a detector, its predictions, or None.
-
-    Raises
-    ------
-    InputError
-        If there are weights without a teacher.
-    """
+    """Return the teacher that the options name: a detector, its predictions, or None."""
     if not getattr(args, "teacher", None):  # commands without a teacher make the same observer
         if getattr(args, "teacher_checkpoint", None):
             raise InputError("Weights of a teacher need the teacher: --teacher ALIAS.")
@@ -136,13 +121,7 @@ def named_teacher(args: argparse.Namespace) -> DetectorSpec | Path | None:
 
 
 def read_cfg_options(words: list[str] | None) -> dict | None:
-    """Read words such as ``KEY=VALUE`` as MMDetection does; None where there are none.
-
-    Raises
-    ------
-    InputError
-        If a word has no ``=``.
-    """
+    """Read words such as ``KEY=VALUE`` as MMDetection does; None where there are none."""
     if not words:
         return None
     from mmengine.config import DictAction
@@ -159,14 +138,7 @@ def read_cfg_options(words: list[str] | None) -> dict | None:
 
 
 def add_predictions_options(parser: argparse.ArgumentParser, what: str) -> None:
-    """Declare them.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-    what : str
-        What ``--predictions`` is.
-    """
+    """Declare them; `what` is what ``--predictions`` is."""
     group = parser.add_argument_group("predictions", "of any detector; no network is run")
     group.add_argument("--predictions", metavar="PATH", help=what)
     group.add_argument(
@@ -225,15 +197,8 @@ def add_run_options(
 ) -> None:
     """Declare where results go, how they are printed, and the options of execution.
 
-    Parameters
-    ----------
-    parser : ArgumentParser
-    work_dir : str, optional
-        Default of ``--work-dir``; none where the command finds one.
-    about : str
-        Help of ``--work-dir``.
-    json : bool
-        Whether the command can print JSON.
+    `work_dir` is None where the command finds one; `about` is the help of ``--work-dir``; `json` is
+    whether the command can print JSON.
     """
     default = None if work_dir is None else Path(work_dir)
     parser.add_argument("--work-dir", type=Path, default=default, metavar="DIR", help=about)
@@ -268,13 +233,7 @@ def add_execution_options(parser: argparse.ArgumentParser) -> None:
 
 
 def make_executor(args: argparse.Namespace) -> Executor:
-    """Make the executor that the options ask for.
-
-    Raises
-    ------
-    InputError
-        If options exclude each other or a number is not positive.
-    """
+    """Make the executor that the options ask for."""
     given = [name for name in OF_RAY if getattr(args, name) is not None]
     if args.executor == "local":
         if given:
@@ -287,12 +246,14 @@ def make_executor(args: argparse.Namespace) -> Executor:
             raise InputError(
                 f"Expected --{name.replace('_', '-')} above 0, got {getattr(args, name):g}."
             )
+    import torch
+
     return RayExecutor(
         address=args.address,
         workers=args.workers,
         cpus=args.num_cpus_per_worker,
         gpus=args.num_gpus_per_worker,
-        cpus_without_gpu=_threads(),
+        cpus_without_gpu=torch.get_num_threads(),
     )
 
 
@@ -304,9 +265,3 @@ def launched(args: argparse.Namespace) -> Iterator[Shards]:
     else:
         with launched_by_torchrun() as shards:
             yield shards
-
-
-def _threads() -> int:
-    import torch
-
-    return torch.get_num_threads()

@@ -41,13 +41,7 @@ def add_image_details(group: argparse._ActionsContainer) -> None:
 
 
 def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] | None:
-    """Find the images that the options name, None without any, and name what is passed over.
-
-    Raises
-    ------
-    InputError
-        See `find_images`.
-    """
+    """Find the images that the options name, None without any, and name what is passed over."""
     from autoeval.data.find_images import VIDEOS_SKIPPED, find_images
 
     if not args.images:
@@ -75,14 +69,7 @@ def add_labels_options(group: argparse._ActionsContainer, *, required: bool) -> 
 
 
 def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> None:
-    """Declare a second detector's boxes.
-
-    Parameters
-    ----------
-    group : ArgumentParser
-    what : str
-        What ``--pseudo-labels`` names.
-    """
+    """Declare a second detector's boxes; `what` is what ``--pseudo-labels`` names."""
     group.add_argument("--pseudo-labels", metavar="PATH", help=f"a better detector's boxes: {what}")
     group.add_argument(
         "--pseudo-words",
@@ -94,26 +81,15 @@ def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> No
 
 
 def translation(texts: Sequence[str], option: str = "--words") -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY ...``; None for nothing.
-
-    Raises
-    ------
-    InputError
-        If one is something else, or a word has two categories.
-    """
-    pairs = [_word(text, option) for text in texts]
-    found = dict(pairs)
-    twice = [word for word, category in pairs if found[word] != category]
-    if twice:
-        raise InputError(f"{option} gives the word '{twice[0]}' two categories: expected one.")
+    """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
+    found: dict[str, str] = {}
+    for text in texts:
+        word, _, category = text.partition("=")
+        if not word or not category:
+            raise InputError(f"Expected {option} WORD=CATEGORY but got '{text}'.")
+        if found.setdefault(word, category) != category:
+            raise InputError(f"{option} gives the word '{word}' two categories: expected one.")
     return found or None
-
-
-def _word(text: str, option: str) -> tuple[str, str]:
-    word, separator, category = text.partition("=")
-    if not separator or not word or not category:
-        raise InputError(f"Expected {option} WORD=CATEGORY but got '{text}'.")
-    return word, category
 
 
 def add_category_option(group: argparse._ActionsContainer) -> None:
@@ -166,10 +142,7 @@ def load_for_target(args: argparse.Namespace) -> AccuracyEstimator:
 
 
 def named_categories(given: list[str] | None) -> dict[str, list[str]]:
-    """Read ``vehicle=car,bus`` as a category and the detector's words for it.
-
-    Words of a category that is given several times are joined.
-    """
+    """Read ``vehicle=car,bus`` as a category and the detector's words for it."""
     categories: dict[str, list[str]] = {}
     for name, _, words in (text.partition("=") for text in given or []):
         known = categories.setdefault(name, [])
@@ -205,14 +178,8 @@ def predict_site(
 ) -> Estimate | None:
     """Estimate the site that the options name; None in a process that only helps to observe.
 
-    Raises `InputError` as `AccuracyEstimator.predict`.
-
-    Parameters
-    ----------
-    shards : Shards, optional
-        Where the caller has joined other processes already.
-    **options
-        Further ones of `AccuracyEstimator.predict`.
+    `shards` are given where the caller has joined other processes already; `options` are further
+    ones of `AccuracyEstimator.predict`.
     """
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.teacher_boxes import load_teacher

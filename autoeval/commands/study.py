@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.change_options import add_change_options, observe_named_changes
+from autoeval.commands.fit_change import add_change_options, observe_named_changes
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 from autoeval.commands.run_options import add_detector_options, load_named_detector
 from autoeval.commands.site_options import add_pseudo_label_options, translation
@@ -100,31 +100,37 @@ def _report(args: argparse.Namespace) -> StudyReport:
 
     module = import_module(f"autoeval.research.reports.{STUDIES[args.study][0]}")
     make = getattr(module, f"{args.study.replace('-', '_')}_report")
+    given: Sequence[Any]
     if args.study in CHANGES:
-        return make(*observe_named_changes(args), **_options(make, args))
-    if args.study in COMPARISONS:
-        return make(*_detectors(args), **_options(make, args))
-    if args.study in BOXES:
-        return make(*_observe(args), **_options(make, args))
-    if args.study in OF_DETECTORS:
-        return make(_tables(args.of), **_options(make, args))
-    if args.study in SEVERAL:
+        given = observe_named_changes(args)
+    elif args.study in COMPARISONS:
+        given = _detectors(args)
+    elif args.study in BOXES:
+        given = _observe(args)
+    elif args.study in OF_DETECTORS:
+        given = [_tables(args.of)]
+    elif args.study in SEVERAL:
         tables = [_pairs(path) for path in args.scores]
-        given = tables if args.study == "places" else pd.concat(tables, ignore_index=True)
-        return make(given, **_options(make, args))
-    if args.study == "severity" and args.fit_on:
-        args.fit_on = read_scores(args.fit_on)
-    if args.study == "labels":
+        given = [tables if args.study == "places" else pd.concat(tables, ignore_index=True)]
+    elif args.study == "labels":
         if bool(args.scores) == bool(args.sites):
             raise InputError("Expected either --scores PATH, or --sites TASK PREDICTIONS.")
         if args.sites:
-            own = {name: getattr(args, name) for name in ("target", "fewest", "draws", "seed")}
-            return module.labels_from_files_report(*_labelled_files(args), **own)
-        if args.labels or args.fit_on:
+            make, given = module.labels_from_files_report, _labelled_files(args)
+        elif args.labels or args.fit_on:
             raise InputError("--labels and --fit-on go with --sites.")
-        args.pseudo_words = translation(args.pseudo_words, "--pseudo-words")
-        return make(args.scores, **_options(make, args))
-    return make(read_scores(args.scores), **_options(make, args))
+        else:
+            args.pseudo_words = translation(args.pseudo_words, "--pseudo-words")
+            given = [args.scores]
+    else:
+        if args.study == "severity" and args.fit_on:
+            args.fit_on = read_scores(args.fit_on)
+        given = [read_scores(args.scores)]
+    named = inspect.signature(make).parameters.values()
+    options = {
+        p.name: getattr(args, p.name) for p in named if p.kind is p.KEYWORD_ONLY and p.name in args
+    }
+    return make(*given, **options)
 
 
 def _tables(named: list[list[str]]) -> dict[str, pd.DataFrame]:
@@ -150,11 +156,11 @@ def _detectors(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]
 
     task = load_task(args.task, args.data_root)
     fits = {name: load_estimator(folder) for name, folder, _ in args.of}
-    files = {name: files_by_place(Path(folder)) for name, _, folder in args.of}
-    return fits, {
-        name: task_with_files(task, {place: PredictionFiles(path) for place, path in of.items()})
-        for name, of in files.items()
-    }
+    sites = {}
+    for name, _, folder in args.of:
+        files = {at: PredictionFiles(path) for at, path in files_by_place(Path(folder)).items()}
+        sites[name] = task_with_files(task, files)
+    return fits, sites
 
 
 def _labelled_files(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
@@ -208,11 +214,6 @@ def _pairs(path: Path) -> pd.DataFrame:
             "reads: it was made by another version. Fit it again."
         )
     return table
-
-
-def _options(make: Callable[..., StudyReport], args: argparse.Namespace) -> dict[str, Any]:
-    parameters = inspect.signature(make).parameters.values()
-    return {p.name: getattr(args, p.name) for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def _observe(args: argparse.Namespace) -> tuple[Any, ...]:

@@ -60,14 +60,16 @@ def show_method(
     """Render, fit, estimate an environment held back, label some of it, compare with the truth.
 
     Writes into `folder` the estimator, the page, the tables as text (``tables.txt``) and the plan
-    of the labels. `published` scores are compared with the default in the tables. Returns the
-    files, and one paragraph: both estimates with their intervals, and the truth. Raises
-    `InputError` if there is no such environment.
+    of the labels. Returns the files, and one paragraph: both estimates with their intervals, and
+    the truth.
     """
     if held_back not in ENVIRONMENTS:
         raise InputError(f"--held-back is one of {', '.join(ENVIRONMENTS)}, got {held_back}.")
     sizes, data = sizes or DemoSizes(), folder / "data"
-    _render(data, sizes.images)
+    with progress_bar(len(ENVIRONMENTS), "rendering environments", unit="environment") as bar:
+        for name in ENVIRONMENTS:
+            write_environment(data, name, sizes.images, SEED)
+            bar.update()
     known = _task(data, [name for name in ENVIRONMENTS if name != held_back])
     settings = preset("paper", repeats=sizes.repeats, seed=SEED) if published else light(seed=SEED)
     meta_set = MetaSetConfig(n_sets=sizes.sample_sets, n_images=sizes.sample_images)
@@ -139,21 +141,13 @@ def _interval(lower: float, upper: float, level: float) -> str:
     return f" ({level:.0%} interval {100 * lower:.1f} to {100 * upper:.1f})" if known else ""
 
 
-def _render(root: Path, images: int) -> None:
-    with progress_bar(len(ENVIRONMENTS), "rendering environments", unit="environment") as bar:
-        for name in ENVIRONMENTS:
-            write_environment(root, name, images, SEED)
-            bar.update()
-
-
 def _task(root: Path, names: Sequence[str]) -> Task:
-    files = tuple(
-        SeedSetFiles(
-            name, root / name / "annotations.json", root / name / "images", {CATEGORY: CATEGORY}
-        )
+    same = {CATEGORY: CATEGORY}
+    files = [
+        SeedSetFiles(name, root / name / "annotations.json", root / name / "images", same)
         for name in names
-    )
-    return Task("road world", (CATEGORY,), files)
+    ]
+    return Task("road world", (CATEGORY,), tuple(files))
 
 
 SITES = {"val": "night_highway", "new": "rain"}  # environments that the detector was not trained on
@@ -163,9 +157,7 @@ N_IMAGES, SAMPLE_SEED, FLOOR = 30, 7, 0.03
 def write_sample(folder: Path, *, n_images: int = N_IMAGES) -> list[Path]:
     """Write what the road world's detector finds in rendered pictures of two sites, and the labels.
 
-    The files are ``val.json`` and ``val_predictions.json``; ``new_predictions.json``,
-    ``new_site.json`` (its images without labels), and ``new_labels.json`` (what an estimate should
-    come near to).
+    ``new_site.json`` has the images of the second site without labels.
     """
     detector, written = DetectorSpec(DETECTOR)(), []
     for name, environment in SITES.items():

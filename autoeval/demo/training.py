@@ -41,8 +41,7 @@ def train_detector(config: Config, work_dir: str | os.PathLike[str]) -> tuple[Pa
     """Render the training images and train, as configs/demo/train_roadworld_nano.py.
 
     An interrupted training goes on from its last epoch in `work_dir`. Returns mmengine's last
-    checkpoint and a plain summary: images, epochs, batch size, seconds, threads, the losses of
-    every epoch.
+    checkpoint and a plain summary.
     """
     started = time.monotonic()
     _render_training_images(config)
@@ -111,7 +110,7 @@ def export_checkpoint(
 ) -> None:
     """Save weights in half precision, classes and training log; loads with ``weights_only=True``.
 
-    ``trained`` is a checkpoint of mmengine's runner, ``log`` what `train_detector` returns.
+    `trained` is a checkpoint of mmengine's runner, `log` what `train_detector` returns.
     """
     state = torch.load(trained, map_location="cpu", weights_only=False)["state_dict"]
     half = {name: t.half() if t.is_floating_point() else t for name, t in state.items()}
@@ -180,19 +179,19 @@ def describe_training(
     """Write the Markdown page about a trained detector."""
     shown = table.assign(trained_on=["yes" if name in log["environments"] else ""
                                      for name in table["environment"]])  # fmt: skip
-    facts = {key.replace("_", " "): value for key, value in log.items() if key != "losses"}
+    facts = {
+        key.replace("_", " "): ", ".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in log.items()
+        if key != "losses"
+    }
     losses = pd.DataFrame(log["losses"])
     return PAGE.format(
         commands="\n".join(commands),
         table=to_markdown(format_cells(shown, FORMATS)),
         seed=seed,
-        facts="\n".join(f"- {name}: {_words(value)}" for name, value in facts.items()),
+        facts="\n".join(f"- {name}: {value}" for name, value in facts.items()),
         losses=to_markdown(losses.astype(str)),
     )
-
-
-def _words(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 PAGE = """# The road world's detector

@@ -3,8 +3,7 @@
 import json
 
 import pandas as pd
-from rectangles import rectangle_task, write_world
-from test_estimate_map import TASK
+from rectangles import write_task, write_world
 
 from autoeval.cli import main
 
@@ -29,12 +28,10 @@ detector = BlackBoxDetector(find, ["box"], name="mine", settings={"threshold": 1
 
 
 def test_the_pass_and_the_estimate(tmp_path, capsys):
-    rectangle_task(tmp_path / "worlds")
-    (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
     (tmp_path / "mine.py").write_text(MINE)
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
     words = ["estimate-map", "--detector", f"{tmp_path / 'mine.py'}:detector", "--repeats", "0"]
-    words += ["--task", str(tmp_path / "task.py"), "--method", "ac", "--views"]
+    words += ["--task", str(write_task(tmp_path)), "--method", "ac", "--views"]
     words += ["--n-sets", "2", "--n-images", "4", "--work-dir", str(tmp_path / "work")]
     assert main([*words, "--images", str(images)]) == 0
     table = pd.read_parquet(tmp_path / "work/scores.parquet")

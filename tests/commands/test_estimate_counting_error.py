@@ -1,23 +1,14 @@
 """``autoeval estimate-map --target count_...``: how far a detector miscounts, without labels."""
 
+import io
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
-from rectangles import RectangleDetector, rectangle_task, write_world
+from rectangles import RectangleDetector, write_task, write_world
 
 from autoeval.cli import main
-
-TASK = """
-name = "boxes"
-categories = ["box"]
-data_root = "worlds"
-seed_sets = [
-    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
-    for n in {names}
-]
-"""
 
 
 @pytest.fixture
@@ -26,9 +17,7 @@ def command(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
     )
-    rectangle_task(tmp_path / "worlds")
-    (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
-    task = ["--task", str(tmp_path / "task.py"), "--work-dir", str(tmp_path / "work")]
+    task = ["--task", str(write_task(tmp_path)), "--work-dir", str(tmp_path / "work")]
     small = ["--n-sets", "8", "--n-images", "2", "--repeats", "2"]
     small += ["--method", "bos", "bos_strict", "median"]  # its counts and confidence never vary
     detector = ["--detector", "rectangles", "--target", "count_mae"]
@@ -61,9 +50,8 @@ def test_another_target_scores_nothing_again(command, tmp_path, capsys):
     again = [word if word != "count_mae" else "count_pooled_std" for word in command]
     assert main(again) == 0
     assert "count_pooled_std, in objects an image" in capsys.readouterr().out
-    assert pd.read_parquet(tmp_path / "work" / "scores.parquet").equals(
-        pd.read_parquet(__import__("io").BytesIO(before))
-    )
+    again = pd.read_parquet(tmp_path / "work" / "scores.parquet")
+    assert again.equals(pd.read_parquet(io.BytesIO(before)))
 
 
 def test_a_saved_estimator_needs_the_detector_and_the_images_alone(command, tmp_path, capsys):

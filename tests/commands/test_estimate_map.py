@@ -3,19 +3,10 @@ import os
 
 import pandas as pd
 import pytest
-from rectangles import RectangleDetector, rectangle_task, write_video, write_world
+from rectangles import RectangleDetector, write_task, write_video, write_world
 
 from autoeval.cli import main
 
-TASK = """
-name = "boxes"
-categories = ["box"]
-data_root = "worlds"
-seed_sets = [
-    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
-    for n in {names}
-]
-"""
 SMALL = ["--n-sets", "2", "--n-images", "4", "--repeats", "2"]
 
 
@@ -25,11 +16,8 @@ def command(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
     )
-    rectangle_task(tmp_path / "worlds")
-    task = tmp_path / "task.py"
-    task.write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
-    work = ["--work-dir", str(tmp_path / "work")]
-    return ["estimate-map", "--detector", "rectangles", "--task", str(task), *SMALL, *work]
+    words = ["--task", str(write_task(tmp_path)), *SMALL, "--work-dir", str(tmp_path / "work")]
+    return ["estimate-map", "--detector", "rectangles", *words]
 
 
 def test_prints_the_held_out_table_and_names_the_files(command, tmp_path, capsys):
@@ -109,7 +97,7 @@ def test_bad_input_is_one_clear_line(command, change, message, capsys):
 
 
 def test_two_sources_say_that_nothing_can_be_left_out(command, tmp_path, capsys):
-    (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1"]))
+    write_task(tmp_path, ["w0", "w1"])
     assert main(command) == 0
     assert "too few to leave one out" in capsys.readouterr().out
 

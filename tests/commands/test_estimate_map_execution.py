@@ -8,20 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from rectangles import rectangle_task, write_world
+from rectangles import write_task, write_world
 
 from autoeval.cli import main
 
 TESTS = Path(__file__).resolve().parents[1]
-TASK = """
-name = "boxes"
-categories = ["box"]
-data_root = "worlds"
-seed_sets = [
-    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
-    for n in ("w0", "w1", "w2")
-]
-"""
 
 
 def free_port():
@@ -57,11 +48,10 @@ def rows(work_dir):
 
 
 def test_two_processes_of_torchrun_tell_what_one_tells(tmp_path):
-    rectangle_task(tmp_path / "worlds")
     images = write_world(tmp_path / "new", 205, n_images=7, seed=9) / "images"
     (images / "3.png").write_bytes(b"not an image")
-    (tmp_path / "task.py").write_text(TASK)
-    arguments = ["--task", str(tmp_path / "task.py"), "--images", str(images), "--json"]
+    task = write_task(tmp_path, ["w0", "w1", "w2"])
+    arguments = ["--task", str(task), "--images", str(images), "--json"]
     arguments += ["--n-sets", "2", "--n-images", "4", "--repeats", "2", "--work-dir"]
     alone = start([*arguments, str(tmp_path / "one")])
     group = {

@@ -21,13 +21,32 @@ from autoeval.metrics.coco_matching import rank_categories
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     labels, predictions = write_world(folder, "val", seed=0)
-    assert main(["fit", *words(folder / "fit", labels=labels, predictions=predictions)]) == 0
+    assert fit(folder / "fit", labels, predictions) == 0
     return folder
 
 
 def words(work_dir, **options):
     pairs = [(f"--{name.replace('_', '-')}", str(value)) for name, value in options.items()]
     return ["--work-dir", str(work_dir), *(word for pair in pairs for word in pair)]
+
+
+def fit(folder, labels, predictions, *more):
+    return main(["fit", *words(folder, labels=labels, predictions=predictions), *more])
+
+
+def estimate(world, folder, predictions, *more, **options):
+    """Estimate by the fit of a world."""
+    files = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
+    return main(["estimate", *words(folder, **files, **options), *more])
+
+
+def result_of(folder):
+    return json.loads((folder / "result.json").read_text())
+
+
+def refit(world, folder, change, *more):
+    """Fit on changed predictions of the world."""
+    return fit(folder, world / "val_labels.json", changed(world, folder, change), *more)
 
 
 def truth_of(labels, predictions):
@@ -42,7 +61,7 @@ def truth_of(labels, predictions):
 
 
 def test_fit_leaves_out_each_category_and_beats_a_constant(world):
-    result = json.loads((world / "fit/result.json").read_text())
+    result = result_of(world / "fit")
     ours, constant = result["held_out"]
     assert len(result["per_source"]["bayes"]) == 12
     assert ours["mean_absolute_error"] < constant["mean_absolute_error"]
@@ -53,8 +72,8 @@ def test_fit_leaves_out_each_category_and_beats_a_constant(world):
 
 
 def test_the_estimator_knows_the_family_of_its_labels(world, tmp_path, capsys):
-    files = {"labels": world / "val_labels.json", "predictions": world / "val_predictions.json"}
-    assert main(["fit", *words(tmp_path, family="town", **files)]) == 0
+    files = world / "val_labels.json", world / "val_predictions.json"
+    assert fit(tmp_path, *files, "--family", "town") == 0
     saved = AccuracyEstimator.load(tmp_path / "estimator.parquet").regression_.rows_
     assert set(saved["family"]) == {"town"} and set(saved["source"]) == {"val_labels"}
     pd.testing.assert_frame_equal(saved, pd.read_parquet(tmp_path / "scores.parquet"))
@@ -65,13 +84,12 @@ def test_the_estimator_knows_the_family_of_its_labels(world, tmp_path, capsys):
 @pytest.mark.parametrize("skill", [0.5, 0.8])
 def test_the_truth_is_in_the_interval_of_another_place(world, tmp_path, capsys, skill):
     labels, predictions = write_world(tmp_path, "new", seed=1, skill=skill)
-    options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
-    assert main(["estimate", *words(tmp_path, images_list=labels, **options)]) == 0
-    estimate = json.loads((tmp_path / "result.json").read_text())["estimate"]
+    assert estimate(world, tmp_path, predictions, images_list=labels) == 0
+    found = result_of(tmp_path)["estimate"]
     true = np.mean(list(truth_of(labels, predictions).values()))
-    assert estimate["lower"] < true < estimate["upper"]
-    assert estimate["n_images"] == 60
-    assert len(estimate["per_category"]) == 12
+    assert found["lower"] < true < found["upper"]
+    assert found["n_images"] == 60
+    assert len(found["per_category"]) == 12
     assert "estimated mAP" in capsys.readouterr().out
     assert (tmp_path / "report.html").read_text().count("thing 3") >= 1
 
@@ -85,21 +103,18 @@ def test_the_estimate_is_the_same_by_any_format(world, tmp_path):
     table.join(sides).to_parquet(predictions.with_suffix(".parquet"))
     estimates = []
     for suffix in (".json", ".jsonl", ".parquet"):
-        options = {"estimator": world / "fit/estimator.parquet", "images_list": labels}
         file = predictions.with_suffix(suffix)
-        assert main(["estimate", *words(tmp_path / suffix, predictions=file, **options)]) == 0
-        estimates.append(json.loads((tmp_path / suffix / "result.json").read_text())["estimate"])
+        assert estimate(world, tmp_path / suffix, file, images_list=labels) == 0
+        estimates.append(result_of(tmp_path / suffix)["estimate"])
     assert estimates[0] == estimates[1] == estimates[2]
 
 
 def test_one_category_of_several_words(world, tmp_path):
     labels, predictions = write_world(tmp_path, "new", seed=2)
-    options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
-    options["category"] = "any=thing 1,thing 2"
-    assert main(["estimate", *words(tmp_path, images_list=labels, **options)]) == 0
-    estimate = json.loads((tmp_path / "result.json").read_text())["estimate"]
-    assert estimate["per_category"] == {}
-    assert 0 < estimate["value"] < 1
+    options = {"images_list": labels, "category": "any=thing 1,thing 2"}
+    assert estimate(world, tmp_path, predictions, **options) == 0
+    found = result_of(tmp_path)["estimate"]
+    assert found["per_category"] == {} and 0 < found["value"] < 1
 
 
 def test_ultralytics_numbers_and_stems(world, tmp_path):
@@ -112,12 +127,8 @@ def test_ultralytics_numbers_and_stems(world, tmp_path):
     for entry in (*document["images"], *document["annotations"]):
         entry["id" if "file_name" in entry else "image_id"] += 1000
     (tmp_path / "val_labels.json").write_text(json.dumps(document))
-    files = {"labels": tmp_path / "val_labels.json", "predictions": tmp_path / "predictions.json"}
-    assert main(["fit", *words(tmp_path, **files)]) == 0
-    results = [
-        json.loads((folder / "result.json").read_text()) for folder in (tmp_path, world / "fit")
-    ]
-    assert results[0]["per_source"] == results[1]["per_source"]
+    assert fit(tmp_path, tmp_path / "val_labels.json", tmp_path / "predictions.json") == 0
+    assert result_of(tmp_path)["per_source"] == result_of(world / "fit")["per_source"]
 
 
 def changed(world, tmp_path, change):
@@ -137,64 +148,46 @@ def only_over(least):
         (only_over(0.35), "he lowest score in .* is 0.35.*--truncated"),
         (lambda entry: {**entry, "category_id": entry["category_id"] + 40}, "have no word: 41"),
         (lambda entry: {**entry, "image_id": f"x{entry['image_id']}"}, "are of other images than"),
+        # shifted images, although their ids fit
+        (lambda entry: {**entry, "image_id": (entry["image_id"] + 1) % 60}, "of the same images"),
+        (lambda entry: {**entry, "score": 1 - entry["score"]}, "do not predict which of its boxes"),
     ],
 )
 def test_what_a_fit_refuses(world, tmp_path, capsys, change, told):
-    files = {"labels": world / "val_labels.json", "predictions": changed(world, tmp_path, change)}
-    assert main(["fit", *words(tmp_path, **files)]) == 2
+    assert refit(world, tmp_path, change) == 2
     assert re.search(told, capsys.readouterr().err)
 
 
 def test_low_scores_cut_off_are_told(world, tmp_path, capsys):
-    files = {"labels": world / "val_labels.json"}
-    files["predictions"] = changed(world, tmp_path, only_over(0.1))
-    assert main(["fit", *words(tmp_path, **files)]) == 0
+    assert refit(world, tmp_path, only_over(0.1)) == 0
     assert "boxes below it are missing" in capsys.readouterr().out
-    files["predictions"] = changed(world, tmp_path, only_over(0.4))
-    assert main(["fit", *words(tmp_path, **files), "--truncated"]) == 0
-
-
-def test_shifted_images_are_refused_although_their_ids_fit(world, tmp_path, capsys):
-    files = {"labels": world / "val_labels.json"}
-    files["predictions"] = changed(
-        world, tmp_path, lambda entry: {**entry, "image_id": (entry["image_id"] + 1) % 60}
-    )
-    assert main(["fit", *words(tmp_path, **files)]) == 2
-    assert "Are they of the same images" in capsys.readouterr().err
+    assert refit(world, tmp_path, only_over(0.4), "--truncated") == 0
 
 
 def test_an_estimate_doubts_another_detector(world, tmp_path, capsys):
-    estimator = world / "fit/estimator.parquet"
-    predictions = changed(world, tmp_path, only_over(0.055))
-    assert main(["estimate", *words(tmp_path, estimator=estimator, predictions=predictions)]) == 0
+    assert estimate(world, tmp_path, changed(world, tmp_path, only_over(0.055))) == 0
     printed = capsys.readouterr().out
     assert "in the fit it was 0.01" in printed
     assert "images without a box are not known" in printed
     words_of_another = changed(
         world, tmp_path, lambda entry: {**entry, "category": f"word {entry['category_id']}"}
     )
-    options = words(tmp_path, estimator=estimator, predictions=words_of_another)
-    assert main(["estimate", *options]) == 2
+    assert estimate(world, tmp_path, words_of_another) == 2
     assert "are of another detector" in capsys.readouterr().err
-
-
-def asked(world, tmp_path, predictions, *more, images=None):
-    options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
-    images = images or world / "val_labels.json"
-    assert main(["estimate", *words(tmp_path, images_list=images, **options), *more]) == 0
-    return json.loads((tmp_path / "result.json").read_text())["estimate"]
 
 
 def test_what_a_threshold_hides_widens_the_interval(world, tmp_path, capsys):
     """With fit and site from .175 on, half of what scores read is gone."""
     cut = changed(world, tmp_path, only_over(0.175))
-    files = {"labels": world / "val_labels.json", "predictions": cut}
-    assert main(["fit", *words(tmp_path / "fit", **files)]) == 0
-    full = asked(world, tmp_path, world / "val_predictions.json")
-    half = asked(tmp_path, tmp_path, cut, images=world / "val_labels.json")
+    labels = world / "val_labels.json"
+    assert fit(tmp_path / "fit", labels, cut) == 0
+    found = []
+    for of, predictions in ((world, world / "val_predictions.json"), (tmp_path, cut)):
+        assert estimate(of, tmp_path, predictions, images_list=labels) == 0
+        found.append(result_of(tmp_path)["estimate"])
     assert re.search(r"5\d% of the confidence that scores read", capsys.readouterr().out)
     spread = AccuracyEstimator.load(tmp_path / "fit/estimator.parquet").regression_.accuracy_std_
-    reach = [(e["upper"] - e["lower"]) / 2 for e in (full, half)]
+    reach = [(e["upper"] - e["lower"]) / 2 for e in found]
     assert reach[1] == pytest.approx(np.hypot(reach[0], 1.645 * spread / 2), rel=0.15)
 
 
@@ -202,16 +195,14 @@ def test_what_a_threshold_hides_widens_the_interval(world, tmp_path, capsys):
 def test_a_list_that_begins_above_that_of_the_fit_is_refused(
     world, tmp_path, capsys, least, compares
 ):
-    options = {"estimator": world / "fit/estimator.parquet"}
-    options["predictions"] = changed(world, tmp_path, only_over(least))
-    assert main(["estimate", *words(tmp_path, **options)]) == (0 if compares else 2)
+    predictions = changed(world, tmp_path, only_over(least))
+    assert estimate(world, tmp_path, predictions) == (0 if compares else 2)
     assert ("fit again" in capsys.readouterr().err) != compares
 
 
 def test_a_list_of_sure_boxes_does_not_compare_with_a_full_one(world, tmp_path, capsys):
-    options = {"estimator": world / "fit/estimator.parquet"}
-    options["predictions"] = changed(world, tmp_path, only_over(0.4))
-    assert main(["estimate", *words(tmp_path, **options), "--truncated"]) == 2
+    predictions = changed(world, tmp_path, only_over(0.4))
+    assert estimate(world, tmp_path, predictions, "--truncated") == 2
     assert "the scores do not compare" in capsys.readouterr().err
 
 
@@ -220,11 +211,9 @@ def test_copies_of_an_image_count_once(world, tmp_path, capsys):
     names = sorted({entry["image_id"] for entry in entries})
     copied = [{**e, "image_id": f"{e['image_id']} {k}"} for k in range(3) for e in entries]
     (tmp_path / "copied.json").write_text(json.dumps(copied))
-    estimator = world / "fit/estimator.parquet"
     for path in (tmp_path / "copied.json", world / "val_predictions.json"):
-        assert main(["estimate", *words(tmp_path, estimator=estimator, predictions=path)]) == 0
-        estimate = json.loads((tmp_path / "result.json").read_text())["estimate"]
-        assert estimate["n_images"] == len(names)
+        assert estimate(world, tmp_path, path) == 0
+        assert result_of(tmp_path)["estimate"]["n_images"] == len(names)
     assert f"the boxes of another, left out: {2 * len(names)}" in capsys.readouterr().out
 
 
@@ -233,32 +222,23 @@ def test_doubts_of_the_fit_come_with_every_estimate(world, tmp_path, capsys):
     document = json.loads((world / "val_labels.json").read_text())
     document["annotations"] = document["annotations"][::3]
     (tmp_path / "labels.json").write_text(json.dumps(document))
-    files = {"labels": tmp_path / "labels.json", "predictions": world / "val_predictions.json"}
-    assert main(["fit", *words(tmp_path / "fit", **files)]) == 0
+    predictions = world / "val_predictions.json"
+    assert fit(tmp_path / "fit", tmp_path / "labels.json", predictions) == 0
     assert "note: labels: " in capsys.readouterr().out
-    options = {"estimator": tmp_path / "fit/estimator.parquet"}
-    options["predictions"] = world / "val_predictions.json"
-    assert main(["estimate", *words(tmp_path, **options)]) == 0
+    assert estimate(tmp_path, tmp_path, predictions) == 0
     assert "do the labels miss objects" in capsys.readouterr().out
-
-
-def test_scores_that_do_not_tell_which_boxes_are_right_are_refused(world, tmp_path, capsys):
-    files = {"labels": world / "val_labels.json"}
-    files["predictions"] = changed(world, tmp_path, lambda e: {**e, "score": 1 - e["score"]})
-    assert main(["fit", *words(tmp_path, **files)]) == 2
-    assert "do not predict which of its boxes are right" in capsys.readouterr().err
 
 
 def test_scores_that_are_never_high_are_calibrated(world, tmp_path):
     """Quarters of the confidences: a detector that is as accurate, and less sure."""
-    files = {"labels": world / "val_labels.json"}
-    files["predictions"] = changed(world, tmp_path, lambda e: {**e, "score": e["score"] / 4})
-    assert main(["fit", *words(tmp_path, **files)]) == 0
+    predictions = changed(world, tmp_path, lambda e: {**e, "score": e["score"] / 4})
+    files = world / "val_labels.json", predictions
+    assert fit(tmp_path, *files) == 0
     quarter, whole = (
         AccuracyEstimator.load(path / "estimator.parquet") for path in (tmp_path, world / "fit")
     )
     assert len(quarter.table_) == len(whole.table_)
-    assert main(["fit", *words(tmp_path / "usual", **files), "--no-calibration"]) == 0
+    assert fit(tmp_path / "usual", *files, "--no-calibration") == 0
     usual = AccuracyEstimator.load(tmp_path / "usual/estimator.parquet")
     off, without = (
         np.abs(of.table_["expected_ap"] - whole.table_["expected_ap"]).max()
@@ -290,10 +270,9 @@ def test_options_that_do_not_fit(world, tmp_path, capsys):
 
 def test_words_that_no_box_has_are_doubted_or_refused(world, tmp_path, capsys):
     labels, predictions = write_world(tmp_path, "new", seed=2)
-    options = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
-    asked = words(tmp_path, images_list=labels, category="any=thing 1,thong", **options)
-    assert main(["estimate", *asked]) == 0
+    options = {"images_list": labels, "category": "any=thing 1,thong"}
+    assert estimate(world, tmp_path, predictions, **options) == 0
     assert "no box is called thong" in capsys.readouterr().out
-    asked = words(tmp_path, images_list=labels, category="any=thong", **options)
-    assert main(["estimate", *asked]) == 2
+    options["category"] = "any=thong"
+    assert estimate(world, tmp_path, predictions, **options) == 2
     assert "No box is called thong" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from rectangles import rectangle_task
+from rectangles import write_task
 from shaken_rectangles import ShakenRectangles
 
 from autoeval.cli import main
@@ -13,19 +13,8 @@ from autoeval.detectors.forward.dropout_spec import load_dropout
 @pytest.fixture
 def words(tmp_path, monkeypatch):
     monkeypatch.setattr(search_dropout, "load_named_detector", lambda args: ShakenRectangles())
-    rectangle_task(tmp_path / "world")
-    sources = [
-        f'dict(name="w{k}", ann_file="w{k}/annotations.json", img_dir="w{k}/images", '
-        'mapping=dict(box="box"))'
-        for k in range(4)
-    ]
-    text = f'name = "boxes"\ncategories = ["box"]\nseed_sets = [{", ".join(sources)}]\n'
-    (tmp_path / "task.py").write_text(text)
-    return [
-        *("search-dropout", "--detector", "rectangles", "--task", str(tmp_path / "task.py")),
-        *("--data-root", str(tmp_path / "world"), "--n-sets", "1", "--n-images", "2"),
-        *("--work-dir", str(tmp_path / "out")),
-    ]
+    words = ["search-dropout", "--detector", "rectangles", "--task", str(write_task(tmp_path))]
+    return [*words, "--n-sets", "1", "--n-images", "2", "--work-dir", str(tmp_path / "out")]
 
 
 def test_writes_table_pictures_and_configuration(words, tmp_path, capsys):

@@ -5,8 +5,8 @@ import json
 import pytest
 from brightness import BrightnessDetector, write_table
 from mmengine.config import Config
-from rectangles import RectangleDetector, rectangle_task, write_video, write_world
-from test_estimate_map import SMALL, TASK
+from rectangles import RectangleDetector, write_task, write_video, write_world
+from test_estimate_map import SMALL
 
 from autoeval.cli import main
 from autoeval.errors import InputError
@@ -24,11 +24,9 @@ def task(tmp_path, monkeypatch):
 
     LOADED.clear()
     monkeypatch.setattr("autoeval.detectors.loading.load_detector", load)
-    rectangle_task(tmp_path / "worlds")
-    (tmp_path / "task.py").write_text(TASK.format(names=["w0", "w1", "w2", "w3"]))
     (tmp_path / "weights.pth").touch()
     detector = ["--detector", "rectangles", "--checkpoint", str(tmp_path / "weights.pth")]
-    return [*detector, "--task", str(tmp_path / "task.py"), "--work-dir", str(tmp_path / "work")]
+    return [*detector, "--task", str(write_task(tmp_path)), "--work-dir", str(tmp_path / "work")]
 
 
 def estimate_of(tmp_path):

@@ -1,19 +1,10 @@
 import pandas as pd
 import pytest
 from predicted_world import write_world
-from rectangles import RectangleDetector, rectangle_task
+from rectangles import RectangleDetector, write_task
 
 from autoeval.cli import main
 
-TASK = """
-name = "boxes"
-categories = ["box"]
-data_root = "worlds"
-seed_sets = [
-    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
-    for n in ["w0", "w1", "w2", "w3"]
-]
-"""
 METHODS = ["--methods", "bos_strict", "constant"]
 
 
@@ -21,15 +12,13 @@ METHODS = ["--methods", "bos_strict", "constant"]
 def world(tmp_path_factory):
     """Four small worlds scored by a stand-in detector under all corruptions, and its options."""
     folder = tmp_path_factory.mktemp("world")
-    rectangle_task(folder / "worlds")
-    (folder / "task.py").write_text(TASK)
     metaset = 'transforms = ["gaussian_noise", "contrast"]\nn_transforms = 1\nin_turn = True\n'
     (folder / "metaset.py").write_text(metaset)
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setattr(
         "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
     )
-    detector = ["--detector", "rectangles", "--task", str(folder / "task.py"), "--repeats", "2"]
+    detector = ["--detector", "rectangles", "--task", str(write_task(folder)), "--repeats", "2"]
     detector += ["--n-sets", "4", "--n-images", "5", "--metaset", str(folder / "metaset.py")]
     assert main(["estimate-map", *detector, "--work-dir", str(folder / "scores")]) == 0
     yield folder, detector
@@ -140,14 +129,6 @@ def test_a_meta_set_without_corruptions_has_no_severities(world, tmp_path, capsy
     assert "configs/metasets/corruptions.py" in capsys.readouterr().err
 
 
-def test_help_names_every_study(capsys):
-    with pytest.raises(SystemExit):
-        main(["study", "--help"])
-    shown = capsys.readouterr().out
-    for name in ("correlation", "thresholds", "meta-set-size", "repeats", "severity", "examples"):
-        assert name in shown
-
-
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A labelled set, and three sites of a task, each with a results file."""
@@ -175,13 +156,17 @@ def labels_study(files, *options):
     return main(["study", "labels", *sites, *few, *options])
 
 
+def pairs_of(files):
+    by_site = pd.read_csv(files / "out/labels_from_files_by_site.csv")
+    return by_site[(by_site["k"] == 10) & (by_site["estimator"] == "combined")]
+
+
 def test_few_labels_are_studied_from_files_of_one_labelled_set(files):
     labelled = ["--labels", *(str(files / f"val_{n}.json") for n in ("labels", "predictions"))]
     assert labels_study(files, *labelled) == 0
     page = (files / "out/labels_from_files.md").read_text()
     assert "labelled set alone, val_labels" in page.replace("\n", " ")
-    by_site = pd.read_csv(files / "out/labels_from_files_by_site.csv")
-    pairs = by_site[(by_site["k"] == 10) & (by_site["estimator"] == "combined")]
+    pairs = pairs_of(files)
     assert sorted(zip(pairs["site"], pairs["category"], strict=True)) == [
         (site, f"thing {k}") for site in ("s0", "s1", "s2") for k in (0, 1)
     ]
@@ -189,9 +174,7 @@ def test_few_labels_are_studied_from_files_of_one_labelled_set(files):
 
 def test_few_labels_are_studied_from_single_sites_in_turn(files):
     assert labels_study(files, "--fit-on", "s0", "s2", "--target", "recall@0.3") == 0
-    by_site = pd.read_csv(files / "out/labels_from_files_by_site.csv")
-    pairs = by_site[(by_site["k"] == 10) & (by_site["estimator"] == "combined")]
-    assert sorted(pairs["site"]) == ["s0", "s0", "s1", "s1", "s1", "s1", "s2", "s2"]
+    assert sorted(pairs_of(files)["site"]) == ["s0", "s0", "s1", "s1", "s1", "s1", "s2", "s2"]
 
 
 @pytest.mark.parametrize(
