@@ -61,6 +61,18 @@ def reproduce(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.fixture
+def three_sets(reproduce, tmp_path):
+    write_sets(tmp_path / "data", (coco, exdark, kitti))
+
+
+@pytest.fixture
+def of_both(reproduce, monkeypatch):
+    """The stand-in takes every rectangle for a person and for a car."""
+    loading = "autoeval.detectors.loading.load_detector"
+    monkeypatch.setattr(loading, lambda *a, **k: DetectorOfBoth())
+
+
 @pytest.mark.parametrize("name", ["1", "2", "3"])
 def test_printed_averages_are_those_of_the_printed_columns(name):
     """A slip of the pen in a column would show; table 2 is off by rounding in two rows."""
@@ -94,10 +106,7 @@ def test_table_1_on_all_ten_layouts(reproduce, tmp_path):
         assert (tmp_path / "work" / name).is_file()
 
 
-def test_table_2_on_all_nine_layouts(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "autoeval.detectors.loading.load_detector", lambda *a, **k: DetectorOfBoth()
-    )
+def test_table_2_on_all_nine_layouts(reproduce, of_both, tmp_path):
     write_person_sets(tmp_path / "data")
     code, shown, told = reproduce("--table", "2", "--json")
     assert code == 0 and "9 of 9 sources at hand" in told
@@ -108,10 +117,7 @@ def test_table_2_on_all_nine_layouts(reproduce, tmp_path, monkeypatch):
     assert rows.loc[("bos", "CityPersons"), "printed"] == 6.26
 
 
-def test_table_3_with_persons_and_cars(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "autoeval.detectors.loading.load_detector", lambda *a, **k: DetectorOfBoth()
-    )
+def test_table_3_with_persons_and_cars(reproduce, of_both, tmp_path):
     write_sets(tmp_path / "data", WITH_BOTH, words=("person", "car"))
     code, shown, told = reproduce("--table", "3", "--json")
     assert code == 0 and "5 of 5 sources at hand" in told
@@ -122,8 +128,9 @@ def test_table_3_with_persons_and_cars(reproduce, tmp_path, monkeypatch):
     assert own["bos"].notna().all() and rows.loc[("bos", "KITTI car"), "printed"] == 12.53
 
 
-def test_partial_data_gives_a_partial_table_and_says_where_the_rest_is_had(reproduce, tmp_path):
-    write_sets(tmp_path / "data", (coco, exdark, kitti))
+def test_partial_data_gives_a_partial_table_and_says_where_the_rest_is_had(
+    reproduce, three_sets, tmp_path
+):
     (tmp_path / "data" / "cityscapes").mkdir()
     code, shown, told = reproduce("--max-images", "3")
     assert code == 0 and "3 of 10 sources at hand" in told
@@ -139,8 +146,7 @@ def test_partial_data_gives_a_partial_table_and_says_where_the_rest_is_had(repro
     assert np.isnan(average.loc[("bos", "BDD"), "own"])
 
 
-def test_a_dry_run_tells_data_and_cost_and_observes_no_sample_set(reproduce, tmp_path):
-    write_sets(tmp_path / "data", (coco, exdark, kitti))
+def test_a_dry_run_tells_data_and_cost_and_observes_no_sample_set(reproduce, three_sets, tmp_path):
     code, _, told = reproduce("--dry-run", "--table", "1", "4")
     assert code == 0 and "retinanet_swin_t on paper_vehicle: 30 images, 60 passes" in told
     assert not (tmp_path / "work" / "retinanet_r50_paper_vehicle").exists()
@@ -162,24 +168,21 @@ def test_every_set_of_the_papers_says_where_it_is_had():
     assert sources <= printed.downloads.keys() and len(SETS) == 10
 
 
-def test_another_detector_is_told(reproduce, tmp_path):
-    write_sets(tmp_path / "data", (coco, exdark, kitti))
+def test_another_detector_is_told(reproduce, three_sets):
     code, shown, told = reproduce("--detector", "yolox_nano")
     assert code == 0 and "yolox_nano on paper_vehicle: 30 images" in told
     assert "NOT AS PRINTED: own figures are those of yolox_nano, yolox_nano on 3" in shown
     assert "fd was not evaluated" in shown  # the stand-in gives no features
 
 
-def test_the_protocol_of_the_paper_is_the_default(reproduce, tmp_path):
+def test_the_protocol_of_the_paper_is_the_default(reproduce, three_sets):
     """Four own images and fifty sets of them for each source, ten repeats beside the plain pass."""
-    write_sets(tmp_path / "data", (coco, exdark, kitti))
     code, _, told = reproduce("--dry-run", sizes=[])
     assert code == 0 and "612 images, 6732 passes of the network" in told
 
 
-def test_an_interrupted_run_goes_on(reproduce, tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on(reproduce, three_sets, monkeypatch):
     """What was observed before the interruption is not observed again."""
-    write_sets(tmp_path / "data", (coco, exdark, kitti))
     seen, observe = [], CarDetector.observe
 
     def until_ten(self, images, image_ids, **options):
@@ -203,8 +206,7 @@ def test_an_interrupted_run_goes_on(reproduce, tmp_path, monkeypatch):
     assert code == 0 and 0 < len(seen) < 38 and "own (printed" in shown
 
 
-def test_figures_beside_what_the_paper_states(reproduce, tmp_path):
-    write_sets(tmp_path / "data", (coco, exdark, kitti))
+def test_figures_beside_what_the_paper_states(reproduce, three_sets, tmp_path):
     code, shown, told = reproduce("--figure", "2", "4a", "4c", "6", "8", "--json")
     result = json.loads(shown)
     assert code == 0 and "table_1" not in result
@@ -226,8 +228,7 @@ def test_figures_beside_what_the_paper_states(reproduce, tmp_path):
     assert (folder / "figure_4a_retinanet_r50_mAP.png").is_file()
 
 
-def test_the_mode_of_the_authors_code(reproduce, tmp_path):
-    write_sets(tmp_path / "data", (coco, exdark, kitti))
+def test_the_mode_of_the_authors_code(reproduce, three_sets, tmp_path):
     code, shown, told = reproduce("--mode", "released", "--json")
     table = json.loads(shown)["table_1"]
     assert code == 0 and "3 of 10 sources at hand" in told and "paper_car" in told
@@ -243,8 +244,7 @@ def test_the_mode_of_the_authors_code(reproduce, tmp_path):
     assert code == 2 and "the authors' code is for vehicles alone" in told
 
 
-def test_fused_scores_beside_those_of_the_paper(reproduce, tmp_path):
-    write_sets(tmp_path / "data", (coco, exdark, kitti))
+def test_fused_scores_beside_those_of_the_paper(reproduce, three_sets, tmp_path):
     code, shown, _ = reproduce("--figure", "3c", "--json", sizes=[*SMALL[:4], "--repeats", "2"])
     figure = json.loads(shown)["figure_3c"]
     own = pd.read_csv(tmp_path / "work" / "report" / "figure_3c_retinanet_r50_mAP.csv")

@@ -93,29 +93,16 @@ def test_a_fit_and_estimates_of_thousands_of_images(folder):
     fit = ["fit", "--labels", folder / "val_labels.json", "--work-dir", folder / "fit"]
     fit += ["--predictions", folder / "val_predictions.json"]
     estimate = ["estimate", "--estimator", folder / "fit/estimator.parquet"]
-    estimate += [
-        "--predictions",
-        folder / "new_predictions.json",
-        "--work-dir",
-        folder / "estimate",
-    ]
-    estimate += ["--images-list", folder / "new_labels.json"]
+    new = ["--predictions", folder / "new_predictions.json", "--work-dir", folder / "estimate"]
     run(*fit)
-    run(*estimate)
+    run(*estimate, *new, "--images-list", folder / "new_labels.json")
     images = folder / "images"
     images.mkdir()
     for k in range(60):
         (images / f"{k:06}.jpg").touch()
     small = write_world(folder, "small", seed=2, n_images=60, n_categories=80)[1]
-    run(
-        *estimate[:3],
-        "--predictions",
-        small,
-        "--images-list",
-        images,
-        "--work-dir",
-        folder / "small",
-    )
+    few = ["--predictions", small, "--images-list", images, "--work-dir", folder / "small"]
+    run(*estimate, *few)
     assert "estimate" in (folder / "estimate/result.json").read_text()
 
 

@@ -18,14 +18,14 @@ from autoeval.research.dropout_search.search import SearchResult
 from autoeval.research.dropout_search.workbench import Workbench
 from autoeval.runtime.files import write_figure, write_table, write_text
 
-SUMMARY_FORMATS = {
-    "r2": "{:.3f}",
-    "r": "{:.3f}",
-    "of naive %": "{:.1f}",
-    "weighted %": "{:.1f}",
-    "of one clean %": "{:.1f}",
-    "weighted of one clean %": "{:.1f}",
+NAMED = ("strategy", "position", "stages", "rate", "r2", "r", "executions", "naive")
+SHARES = {
+    "of naive %": "share",
+    "weighted %": "share_weighted",
+    "of one clean %": "share_of_shared_clean",
+    "weighted of one clean %": "share_weighted_of_shared_clean",
 }
+SUMMARY_FORMATS = dict.fromkeys(("r2", "r"), "{:.3f}") | dict.fromkeys(SHARES, "{:.1f}")
 TABLE_FORMATS = {"rate": "{:g}", "r2": "{:.4f}", "r": "{:.4f}", "share": "{:.3f}"}
 LEGEND = """\
 Executions count stem, each of the four stages, and neck with head, over all images. Naive: every
@@ -53,7 +53,11 @@ class DropoutOutcome:
         """Write the table and the heat map of each strategy, a summary, and the configuration."""
         written = []
         for result in self.results:
-            written += self._write_table(result, folder)
+            paths = [folder / f"{result.strategy}.{kind}" for kind in ("parquet", "csv", "md")]
+            for path in paths[:2]:
+                write_table(path, result.table)
+            write_text(paths[2], to_markdown(format_cells(result.table, TABLE_FORMATS)) + "\n")
+            written += paths
             path = folder / f"{result.strategy}.png"
             figure = plot_dropout_search(
                 result.table, score=self.bench.score, target=self.bench.target
@@ -64,27 +68,10 @@ class DropoutOutcome:
         write_dropout_config(config, self.results[0].choice.best, self._found())
         return [*written, folder / "summary.md", config]
 
-    def _write_table(self, result: SearchResult, folder: Path) -> list[Path]:
-        paths = [folder / f"{result.strategy}.{kind}" for kind in ("parquet", "csv", "md")]
-        for path in paths[:2]:
-            write_table(path, result.table)
-        write_text(paths[2], to_markdown(format_cells(result.table, TABLE_FORMATS)) + "\n")
-        return paths
-
     def _summary(self) -> pd.DataFrame:
-        rows = []
-        for summary in (result.summary() for result in self.results):
-            named = {name: summary[name] for name in ("strategy", "position", "stages")}
-            named |= {name: summary[name] for name in ("rate", "r2", "r", "executions", "naive")}
-            shares = (
-                "share",
-                "share_weighted",
-                "share_of_shared_clean",
-                "share_weighted_of_shared_clean",
-            )
-            titles = list(SUMMARY_FORMATS)[2:]
-            rows.append(named | {t: 100 * summary[s] for t, s in zip(titles, shares, strict=True)})
-        return pd.DataFrame(rows)
+        found = [result.summary() for result in self.results]
+        shares = {title: [100 * of[name] for of in found] for title, name in SHARES.items()}
+        return pd.DataFrame(found, columns=list(NAMED)).assign(**shares)
 
     def _sizes(self) -> str:
         bench = self.bench

@@ -23,7 +23,6 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.pair_table import FEATURES, pair_rows, values_of
-from autoeval.estimation.score_table import SEED
 from autoeval.regression import Mixture, PredictionInterval, predict_intervals
 from autoeval.report.sections import Part, StudyReport
 from autoeval.research.studies import transfer
@@ -44,7 +43,10 @@ def regressors_report(
     tables: Mapping[str, pd.DataFrame], *, draws: int = 2, seed: int = 0
 ) -> StudyReport:
     """Evaluate every regressor on every detector, in every way that its table allows."""
-    check_groups(tables)
+    for name, table in tables.items():
+        n_families = transfer.sites_of(table)["family"].nunique()
+        if n_families < 3:
+            raise InputError(f"{name}: expected sites of 3 groups or more, got {n_families}.")
     parts = []
     with progress_bar(len(REGRESSORS), "evaluating regressors", unit="regressor") as bar:
         for name, estimator in REGRESSORS.items():
@@ -178,14 +180,6 @@ def evaluate_all(
                 loss = float(own.groupby(keys)["loss"].mean().mean())
                 rows.append({**named, "loss": loss, **transfer.figures(own)})
     return pd.DataFrame(rows)
-
-
-def check_groups(tables: Mapping[str, pd.DataFrame]) -> None:
-    """Make sure that every table holds sites of three groups or more."""
-    for name, table in tables.items():
-        n_families = table.loc[table["kind"] == SEED, "family"].nunique()
-        if n_families < 3:
-            raise InputError(f"{name}: expected sites of 3 groups or more, got {n_families}.")
 
 
 def weighted_interval_score(evaluated: pd.DataFrame) -> np.ndarray:

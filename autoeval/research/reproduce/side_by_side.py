@@ -38,19 +38,16 @@ class SideBySide:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """One row for each method and column.
+        """One row for each method and column: ``printed`` and ``own``, NaN where not measured.
 
-        ``method``, ``column``, ``printed`` and ``own``, in points, and ``decimals`` in print;
-        ``own`` is NaN where it was not measured. The method ``mAP`` is the detector's accuracy;
-        ``bos ±`` is the standard deviation of the errors of ``bos`` over the dropout repeats. An
-        average of ours is over the columns measured, and so is the one in print that
-        is compared where single columns are printed. That of a ± is the mean of the columns'
-        ±, as in print.
+        The method ``mAP`` is the detector's accuracy; ``bos ±`` is the standard deviation of the
+        errors of ``bos`` over the dropout repeats. An average of ours is over the columns measured,
+        and so is the one in print that it is compared with, where single columns are printed.
         """
+        single = [column for column in self.printed.columns if column.source]
+        true = {column: self._own("constant", column, "true") for column in single}
         rows = [
-            {"method": TRUE, "column": c.label, "printed": c.true, "own": self._true(c)}
-            for c in self.printed.columns
-            if c.source
+            {"method": TRUE, "column": c.label, "printed": c.true, "own": true[c]} for c in single
         ]
         for method, errors in self.printed.errors.items():
             rows += self._of_method(method, method, errors, "error")
@@ -74,21 +71,13 @@ class SideBySide:
                 parts.append(f"{name} on {n} of {self.n_sources} sources")
         return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
 
-    def not_evaluated(self) -> list[str]:
-        """Say of each method that has no figure of ours why."""
-        assert len(self.rows)  # makes the figures
-        return [f"{method} was not evaluated: {why}" for method, why in self._why_not.items()]
-
     def section(self) -> ComparedWithPrint:
         """Return it for a report."""
-        return ComparedWithPrint(
-            f"table_{self.printed.name}",
-            self.printed.title,
-            self.rows,
-            unit="in points of mAP",
-            marks=self.marks,
-            notes=self.not_evaluated(),
-        )
+        rows = self.rows  # makes the figures, and so finds out why some cannot be made
+        why = [f"{method} was not evaluated: {reason}" for method, reason in self._why_not.items()]
+        name, title = f"table_{self.printed.name}", self.printed.title
+        unit = "in points of mAP"
+        return ComparedWithPrint(name, title, rows, unit=unit, marks=self.marks, notes=why)
 
     def _of_method(
         self, label: str, method: str, values: Sequence[float], figure: str
@@ -107,35 +96,32 @@ class SideBySide:
                 if 0 < len(measured) < len(own):
                     reference = float(np.mean([printed[c] for c in measured]))
             else:
-                mean, reference = self._average(method, column, figure), printed[column]
+                mean, reference = self._own(method, column, figure), printed[column]
             rows.append(
                 {"method": label, "column": column.label, "printed": reference, "own": mean}
             )
         return rows
 
     def _own(self, method: str, column: Column, figure: str) -> float:
-        held = self._result(method, column)
-        return _of_source(held, column.source, figure) if held else np.nan
-
-    def _true(self, column: Column) -> float:
-        held = self._result("constant", column)
-        return _of_source(held, column.source, "true") if held else np.nan
-
-    def _average(self, method: str, column: Column, figure: str) -> float:
-        held = self._result(method, column)
-        return 100 * float(held.per_source[figure].mean()) if held else np.nan
-
-    def _result(self, method: str, column: Column) -> LeaveOneSourceOut | None:
-        """Leave each source out; nothing where the detector was not run or cannot be evaluated."""
+        """Return a figure of a column, or the mean over sources, in points; NaN for none."""
         detector = column.detector or self.printed.detector
         key = (detector, method, column.category, column.target)
         if key not in self._held:
-            self._held[key] = self._evaluated(*key)
-        return self._held[key]
+            self._held[key] = self._left_out(*key)
+        held = self._held[key]
+        if held is None:
+            return np.nan
+        if not column.source:
+            return 100 * float(held.per_source[figure].mean())
+        own = held.per_source[held.per_source["source"] == column.source]
+        if own.empty or (figure != "true" and own["missing"].iloc[0]):
+            return np.nan
+        return 100 * float(own[figure].iloc[0])
 
-    def _evaluated(
+    def _left_out(
         self, detector: str, method: str, category: str, target: str
     ) -> LeaveOneSourceOut | None:
+        """Leave each source out; nothing where the detector was not run or cannot be evaluated."""
         table = self.tables.get(detector)
         if table is None:
             return None
@@ -147,9 +133,3 @@ class SideBySide:
         except InputError as error:
             self._why_not[method] = str(error)
             return None
-
-
-def _of_source(held: LeaveOneSourceOut, source: str, figure: str) -> float:
-    own = held.per_source.set_index("source")
-    known = source in own.index and not (figure != "true" and own.loc[source, "missing"])
-    return 100 * float(own.loc[source, figure]) if known else np.nan
