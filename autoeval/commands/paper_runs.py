@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.observing import Observer
     from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.metasets.seed_set import SeedSet
-    from autoeval.metasets.task import Task
     from autoeval.research.reproduce.available import AvailableData
     from autoeval.research.studies.kept_boxes import Observations
 
@@ -128,7 +127,9 @@ def find_runs(
             _print_warnings([f"{task}: fewer than {FEWEST} sources, so no table"])
             continue
         try:
-            observer = _observer(options, available.task)
+            at_first = copy(options)  # the training domain is observed when the run starts
+            at_first.reference = None
+            observer = make_observer(at_first, load_named_detector(options), available.task)
         except InputError as error:
             _print_warnings([f"{alias} on {task} is left out: {error}"])
             continue
@@ -140,13 +141,6 @@ def find_runs(
 def stand_in(args: argparse.Namespace) -> str:
     """Return the detector that was asked for in place of the tables' own; empty for none."""
     return args.detector or (Path(args.config).stem if args.config else "")
-
-
-def _observer(args: argparse.Namespace, task: Task) -> Observer[Any]:
-    """Load the detector; the training domain is observed when the run starts."""
-    at_first = copy(args)
-    at_first.reference = None
-    return make_observer(at_first, load_named_detector(args), task)
 
 
 def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:

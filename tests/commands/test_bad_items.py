@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from labelled_colours import write_colours, write_detector
 from predicted_world import write_world
+from test_wrong_files import fit, said
 
 from autoeval.cli import main
 
@@ -29,10 +30,6 @@ def BlackBoxDetector(find, *words, **options):
         return find(images)
     return Whole(fails, *words, **options)
 """
-
-
-def said(capsys):
-    return "".join(capsys.readouterr())
 
 
 @pytest.fixture
@@ -86,11 +83,6 @@ def test_a_damaged_list_of_jobs(fitted, tmp_path, capsys, content):
 @pytest.fixture
 def world(tmp_path):
     return write_world(tmp_path, "val", seed=0, n_categories=4)
-
-
-def fit(folder, labels, predictions):
-    files = ["--labels", str(labels), "--predictions", str(predictions)]
-    return main(["fit", *files, "--work-dir", str(folder / "fit")])
 
 
 def test_bad_entries_are_counted_and_left_out(world, tmp_path, capsys):

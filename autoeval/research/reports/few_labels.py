@@ -72,7 +72,9 @@ def labels_report(
     if not evaluated:
         raise InputError(f"None of {len(sites)} sites has {fewest} images: lower --fewest.")
     about = ABOUT.format(fewest=fewest, draws=draws, fitted=LEFT_OUT)
-    stops = _stops(stopping(evaluated, draws=max(draws // 4, 1), seed=seed))
+    stops = stopping(evaluated, draws=max(draws // 4, 1), seed=seed)
+    columns = ["labels", "coverage", "labels_corrected", "corrected"]
+    stops = stops.groupby(["category", "wanted"])[columns].mean().reset_index()
     table = backtest(evaluated, draws=draws, seed=seed)
     stopped = Part("labels_stopping", stops, _points(stops, "wanted"), _FORMATS)
     return _report("labels", about, evaluated, table, [stopped])
@@ -121,7 +123,13 @@ def _report(
     further: Sequence[Part] = (),
 ) -> StudyReport:
     evaluated, known = effective_labels(table), correlations(pairs)
-    summary = _summary(evaluated)
+    groups = evaluated.groupby(["category", "k", "estimator"], sort=False)
+    means = groups[["error", "bias", "coverage", "half_width", "dropped"]].mean()
+    means = means.assign(effective=groups["effective"].median(), pairs=groups.size())
+    summary = means.reset_index()
+    of_twenty = evaluated[(evaluated["k"] == 20) & (evaluated["estimator"] == "combined")]
+    columns = ["site", "category", "n_images", "error", "bias", "coverage", "half_width"]
+    by_site = _points(of_twenty[[*columns, "effective"]], "error", "bias", "half_width")
     return StudyReport(
         name,
         "Few labels: error, coverage and half-width",
@@ -136,7 +144,7 @@ def _report(
                 {**_FORMATS, pairs[0].target: "{:.1f}"},
             ),
             *further,
-            Part(f"{name}_by_site", evaluated, _of_twenty(evaluated), _FORMATS),
+            Part(f"{name}_by_site", evaluated, by_site, _FORMATS),
         ],
     )
 
@@ -199,27 +207,9 @@ def _priors_from(
     return priors
 
 
-def _summary(evaluated: pd.DataFrame) -> pd.DataFrame:
-    groups = evaluated.groupby(["category", "k", "estimator"], sort=False)
-    means = groups[["error", "bias", "coverage", "half_width", "dropped"]].mean()
-    return means.assign(effective=groups["effective"].median(), pairs=groups.size()).reset_index()
-
-
 def _points(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
     scaled = {name: 100 * table[name] for name in columns}
     return table.assign(**scaled).rename(columns=_NAMES)
-
-
-def _stops(stops: pd.DataFrame) -> pd.DataFrame:
-    columns = ["labels", "coverage", "labels_corrected", "corrected"]
-    return stops.groupby(["category", "wanted"])[columns].mean().reset_index()
-
-
-def _of_twenty(evaluated: pd.DataFrame) -> pd.DataFrame:
-    """Show one row a site: the combined estimate with twenty labels."""
-    chosen = evaluated[(evaluated["k"] == 20) & (evaluated["estimator"] == "combined")]
-    columns = ["site", "category", "n_images", "error", "bias", "coverage", "half_width"]
-    return _points(chosen[[*columns, "effective"]], "error", "bias", "half_width")
 
 
 def _figure(summary: pd.DataFrame) -> Figure:

@@ -17,7 +17,6 @@ from autoeval.report.sections import Part, StudyReport
 from autoeval.research.studies.kept_boxes import Observations, ObservedImage
 from autoeval.results.thumbnails import LEGEND, draw_boxes
 from autoeval.scores.box_stability import box_stability
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
 
 
 def examples_report(
@@ -92,8 +91,9 @@ def examples(
     known, stability = [], replace(observations.stability, empty="skip")
     for observed in observations.sets:
         for image in observed.images:
-            found = len(image.evidence.clean.above(stability.score_thr))
-            value = _stability(image, stability)
+            clean, passes = image.evidence.clean, image.evidence.require("perturbed")
+            found = len(clean.above(stability.score_thr))
+            value = math.fsum(box_stability(clean, of, stability) for of in passes) / len(passes)
             if found >= min_boxes and math.isfinite(value):
                 known.append((value, observed.source, image))
     if not known:
@@ -108,12 +108,6 @@ def examples(
         for part in chosen
     )
     return unstable, stable
-
-
-def _stability(image: ObservedImage, settings: BoxStabilitySettings) -> float:
-    passes = image.evidence.require("perturbed")
-    values = [box_stability(image.evidence.clean, boxes, settings) for boxes in passes]
-    return math.fsum(values) / len(values)
 
 
 def _first(entries: Sequence[tuple], n_images: int, per_source: int) -> list[tuple]:

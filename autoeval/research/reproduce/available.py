@@ -100,14 +100,6 @@ class Cost(Section):
     repeats: Mapping[str, int]
     rates: Mapping[str, float]
 
-    def hours(self, run: str) -> float:
-        """Return the hours of a run at its rate."""
-        return self.n_images[run] / self.rates.get(run, math.nan) / 3600
-
-    def lines(self) -> list[str]:
-        """Say it, one sentence a run."""
-        return [self._line(run) for run in self.n_images]
-
     def text(self) -> str:
         return "\n".join(self.lines())
 
@@ -118,25 +110,31 @@ class Cost(Section):
     def to_dict(self) -> dict[str, Any]:
         return {
             "cost": [
-                {"run": run, "images": n, "passes": self._passes(run), "hours": self._known(run)}
+                {"run": run, "images": n, "passes": self._passes(run), "hours": self._hours(run)}
                 for run, n in self.n_images.items()
             ]
         }
 
+    def lines(self) -> list[str]:
+        """Say it, one sentence a run."""
+        said = []
+        for run, n in self.n_images.items():
+            line = f"{run}: {counted(n, 'image')}, {self._passes(run)} passes of the network"
+            hours, rate = self._hours(run), self.rates.get(run, math.nan)
+            if hours is None:
+                said.append(f"{line}; the rate was not measured")
+            else:
+                shown = f"{rate:{'.2g' if rate < 10 else '.0f'}} images a second"
+                said.append(f"{line}, {duration(3600 * hours)} at {shown}")
+        return said
+
     def _passes(self, run: str) -> int:
         return self.n_images[run] * (1 + self.repeats[run])
 
-    def _line(self, run: str) -> str:
-        images = counted(self.n_images[run], "image")
-        passes = f"{run}: {images}, {self._passes(run)} passes of the network"
-        if self._known(run) is None:
-            return f"{passes}; the rate was not measured"
-        took = duration(3600 * self.hours(run))
-        rate = self.rates[run]
-        return f"{passes}, {took} at {rate:{'.2g' if rate < 10 else '.0f'}} images a second"
-
-    def _known(self, run: str) -> float | None:
-        return self.hours(run) if math.isfinite(self.hours(run)) else None
+    def _hours(self, run: str) -> float | None:
+        """Return the hours of a run at its rate, None where that was not measured."""
+        hours = self.n_images[run] / self.rates.get(run, math.nan) / 3600
+        return hours if math.isfinite(hours) else None
 
 
 def images_to_observe(seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None) -> int:

@@ -65,12 +65,11 @@ class Printed:
 def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
     """Read what a paper prints, or raise `InputError` if there is no such table."""
     tables, downloads = read_paper(paper, names)
-    return Printed(tuple(_table(name, entry) for name, entry in tables.items()), downloads)
-
-
-def _table(name: str, entry: Mapping[str, Any]) -> PrintedTable:
-    columns = tuple(Column(**column) for column in entry["columns"])
-    return PrintedTable(name, **{**entry, "columns": columns})
+    made = []
+    for name, entry in tables.items():
+        columns = tuple(Column(**column) for column in entry["columns"])
+        made.append(PrintedTable(name, **{**entry, "columns": columns}))
+    return Printed(tuple(made), downloads)
 
 
 @dataclass(frozen=True)
@@ -123,13 +122,12 @@ class PrintedFigure:
 
 
 def load_figures(paper: str, names: Sequence[str]) -> tuple[PrintedFigure, ...]:
-    """Read what a paper states about some of its figures; see `read_paper` for what is refused."""
+    """Read what a paper states about some of its figures."""
     if not names:
         return ()
     found, _ = read_paper(paper, names, kind="figure")
-    return tuple(_figure(name, entry) for name, entry in found.items())
-
-
-def _figure(name: str, entry: Mapping[str, Any]) -> PrintedFigure:
-    stated = tuple(StatedNumber(**each) for each in entry.get("stated", ()))
-    return PrintedFigure(name, **{**entry, "stated": stated})
+    made = []
+    for name, entry in found.items():
+        stated = tuple(StatedNumber(**each) for each in entry.get("stated", ()))
+        made.append(PrintedFigure(name, **{**entry, "stated": stated}))
+    return tuple(made)
