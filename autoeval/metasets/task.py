@@ -42,12 +42,6 @@ class Task:
     """A detection task.
 
     `detector_mapping` gives the category of the task for a detector's category of another name.
-
-    Examples
-    --------
-    >>> task = Task("vehicle", ("vehicle",), (), {"car": "vehicle", "bus": "vehicle"})
-    >>> task.lookup(["person", "car", "bus"])
-    array([-1,  0,  0])
     """
 
     name: str

@@ -78,11 +78,6 @@ def rotate_boxes(boxes: np.ndarray, degrees: float, size: tuple[int, int]) -> np
 
     The angle is counter-clockwise as seen (the y axis points down), about the centre of the image
     of `size` (height, width). The upright box around the corners is not clipped.
-
-    Examples
-    --------
-    >>> rotate_boxes(np.array([[0., 0., 20., 10.]]), 90, (100, 200)).round(6)
-    array([[ 50., 130.,  60., 150.]])
     """
     height, width = size
     centre = np.array([width / 2, height / 2])

@@ -26,14 +26,9 @@ TIE = 0.001
 
 
 def grid(position: str = "after", rates: Sequence[float] | None = None) -> tuple[DropoutSpec, ...]:
-    """Return the 285 dropouts of the paper's search: 15 subsets of stages times 19 rates.
+    """Return the dropouts of the paper's search: 15 subsets of stages times 19 rates, or others.
 
-    `rates` are others than these 19. Source: Yang et al. 2024, appendix A.
-
-    Examples
-    --------
-    >>> len(grid()), grid()[0]
-    (285, DropoutSpec(position='after', stages=(0,), rate=0.05))
+    Source: Yang et al. 2024, appendix A.
     """
     rates = sorted(set(rates or RATES))
     return tuple(DropoutSpec(position, stages, rate) for stages in STAGE_SUBSETS for rate in rates)

@@ -116,13 +116,6 @@ def stability_of_boxes(evidence: Evidence, score_thr: float = 0.05) -> np.ndarra
     """Mean over repeats of the IoU of each clean box with its partner, 0 for a lost box; (N,).
 
     Partners are those of box stability with IoU: the matching whose sum of overlaps is the largest.
-
-    Examples
-    --------
-    >>> found = Detections(np.array([[0, 0, 2, 2], [5, 5, 6, 6]]), np.array([.9, .8]), [0, 0])
-    >>> evidence = Evidence("a", (9, 9), found, (found, found[:1]))
-    >>> stability_of_boxes(evidence)
-    array([1. , 0.5])
     """
     passes: tuple[Detections, ...] = evidence.require("perturbed")
     clean = evidence.clean

@@ -36,12 +36,6 @@ class SquaredCorrelation:
     """R² of a straight line through points that come in sources; those with a NaN are left out.
 
     Sums of each source are kept, so that a resample of sources costs a product of matrices.
-
-    Examples
-    --------
-    >>> points = SquaredCorrelation(np.array([0, 1, 2]), np.array([1, 3, 5]), np.array(["a"] * 3))
-    >>> round(points.pooled(), 6)
-    1.0
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray, source: np.ndarray) -> None:

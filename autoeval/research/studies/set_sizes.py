@@ -83,11 +83,10 @@ def _check_sizes(sizes: Sequence[int], counts: pd.Series) -> list[int]:
 def dropout_repeats(
     table: pd.DataFrame, settings: StudySettings, *, draws: int = 50
 ) -> pd.DataFrame:
-    """Leave one source out and average the estimates of fewer repeats.
+    """Leave one source out and average the estimates of fewer repeats, each by its own regressor.
 
-    As in `AccuracyEstimator`, every repeat has its own regressor. ``spread`` is the standard
-    deviation of a source's estimate under fresh dropout seeds: that between repeats by the root of
-    their number, averaged over sources. Source: Yang et al. 2024, section 5.3.
+    ``spread`` is the standard deviation of a source's estimate under fresh dropout seeds: that
+    between repeats by the root of their number. Source: Yang et al. 2024, section 5.3.
     """
     rows, names = settings.rows(table), sources(table)
     n_repeats = len(np.unique(rows["repeat"]))
@@ -224,11 +223,7 @@ def _choose_sizes(
 
 
 class SubsetScorer:
-    """Scores every image of a set once; scores of subsets are merged from them.
-
-    Only scores of clean and perturbed boxes are there: kept evidence has no candidates, logits or
-    features.
-    """
+    """Scores every image of a set once, from its boxes alone; scores of subsets are merged."""
 
     def __init__(
         self, observed: ObservedSet, categories: Sequence[str], stability: BoxStabilitySettings

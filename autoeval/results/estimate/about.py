@@ -37,11 +37,6 @@ def about(command: str = "", **facts: object) -> dict[str, str]:
     """Say what a command was given, as it was typed, and when it was run.
 
     What is named, by a word such as ``images``, is None for nothing.
-
-    Examples
-    --------
-    >>> list(about("autoeval fit", labels="val.json", task=None))
-    ['labels', 'date', 'command']
     """
     known = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
     date = datetime.now().astimezone().isoformat(" ", "minutes")

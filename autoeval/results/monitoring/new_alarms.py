@@ -59,13 +59,7 @@ def plain_rows(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def json_lines(rows: pd.DataFrame) -> str:
-    """Return one line of JSON a row.
-
-    Examples
-    --------
-    >>> print(json_lines(pd.DataFrame({"group": ["gate"], "estimate": [float("nan")]})))
-    {"group": "gate", "estimate": null}
-    """
+    """Return one line of JSON a row, null for NaN."""
     return "\n".join(json.dumps(row, ensure_ascii=False) for row in plain_rows(rows))
 
 
