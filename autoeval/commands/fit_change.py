@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.report.sections import written_files
 
     observed, categories, warnings = observe_named_changes(args)
-    changes, levels = known_changes(observed, categories)
+    changes, levels = known_changes(observed, categories, calibrate=not args.no_calibration)
     rows = changes.rows
     n_kinds, n_sites = rows["kind"].nunique(), len(rows[["site", "category"]].drop_duplicates())
     origin = (
@@ -110,6 +110,11 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         default=UNTOUCHED,
         metavar="N",
         help="images of each site that are observed as they come, at most (%(default)s)",
+    )
+    parser.add_argument(
+        "--no-calibration",
+        action="store_true",
+        help="read confidences as they are, rather than true-positive probabilities",
     )
     parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
     parser.add_argument(
