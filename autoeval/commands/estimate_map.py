@@ -11,17 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.counting_options import (
+from autoeval.commands.meta_set_options import (
     COUNT_METHODS,
     COUNT_TARGETS,
-    add_counting_options,
-    check_counting_options,
-    counting_measures,
-)
-from autoeval.commands.meta_set_options import (
     LIGHT,
+    add_counting_options,
     add_data_options,
     add_pass_options,
+    check_counting_options,
+    counting_measures,
     named_task,
     pass_settings,
     work_dir,

@@ -1,4 +1,4 @@
-"""The options that name a task and its sample sets, and what is done to each image of them."""
+"""The options of a task and its sample sets, of what is done to each image, and of counting."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.counting_options import COUNT_TARGETS
 from autoeval.commands.run_options import required_detector
 from autoeval.commands.site_options import add_image_options
 from autoeval.errors import InputError
+from autoeval.targets import TARGETS
 
 if TYPE_CHECKING:
     from autoeval.detectors import Detector
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import PassSettings
+    from autoeval.estimation.observation.presets import MeasureSettings, PassSettings
     from autoeval.metasets.task import Task
 
 PRESET_NAMES = ("paper", "paper_skip_empty", "released", "replication")
 LIGHT = "light"
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
 REPEATS = 10
+COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
+COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))
+COUNT_METHODS = ("count_stability", "bos", "bos_strict", "ac", "boxes_per_image", "median")
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = None) -> None:
@@ -164,3 +167,48 @@ def work_dir(args: argparse.Namespace, task: str) -> Path:
         return args.work_dir
     what = "_counting" if args.target in COUNT_TARGETS else ""
     return Path("work_dirs") / f"{task}_{Path(required_detector(args).name).stem}{what}"
+
+
+def add_counting_options(parser: argparse.ArgumentParser) -> None:
+    """Declare how a detector counts, for the targets of `COUNT_TARGETS`."""
+    group = parser.add_argument_group("counting", f"with --target {', '.join(COUNT_TARGETS)}")
+    group.add_argument(
+        "--count-thr",
+        type=float,
+        metavar="S",
+        help=f"a box counts where its score exceeds this (default: {COUNT_THR})",
+    )
+    group.add_argument(
+        "--bins",
+        metavar="FILE|NAME",
+        help="edges for pooled errors: JSON, or published ones such as nwpu; default: those of the "
+        "published algorithm for counts to 1000",
+    )
+    group.add_argument("--bins-name", metavar="NAME", help="which of several lists in --bins")
+
+
+def check_counting_options(args: argparse.Namespace) -> None:
+    """Raise `InputError` where they are given for another target, or cannot be served."""
+    given = [name for name in ("count_thr", "bins", "bins_name") if getattr(args, name) is not None]
+    if given and args.target not in COUNT_TARGETS:
+        raise InputError(
+            f"--{given[0].replace('_', '-')} is for a counting error, and --target is "
+            f"{args.target}: give a target such as {COUNT_TARGETS[0]}, or leave it out."
+        )
+    if args.predictions and args.target in COUNT_TARGETS:
+        raise InputError(
+            f"--target {args.target} needs a detector: from --predictions only the mAP can be "
+            "estimated."
+        )
+
+
+def counting_measures(args: argparse.Namespace) -> tuple[MeasureSettings, ...]:
+    """Return what measures counting errors, where the target is one."""
+    if args.target not in COUNT_TARGETS:
+        return ()
+    from autoeval.counting.binning import find_bins
+    from autoeval.counting.label_free import EDGES, CountingErrorSettings
+
+    edges = find_bins(args.bins, args.bins_name).edges if args.bins else EDGES
+    threshold = COUNT_THR if args.count_thr is None else args.count_thr
+    return (CountingErrorSettings(threshold, edges),)

@@ -16,6 +16,7 @@ from autoeval.metasets.task import Task
 from autoeval.report.page import Page
 from autoeval.report.sections import Section
 from autoeval.report.tables import counted
+from autoeval.research.reproduce.printed import not_as_printed
 from autoeval.runtime.progress import duration
 
 
@@ -39,11 +40,8 @@ class AvailableData(Section):
 
     def marks(self, instead: str = "", differs: str = "") -> str:
         """Say in what figures of these sources, by another detector, are not those in print."""
-        parts = [f"own figures are those of {instead}"] if instead else []
-        parts += [differs] if differs else []
-        if self.missing:
-            parts.append(f"{len(self.seed_sets)} of {len(self.sources)} sources")
-        return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
+        n, own = len(self.sources), len(self.seed_sets)
+        return not_as_printed(instead, differs, [f"{own} of {n} sources"] if own < n else [])
 
     def lines(self) -> list[str]:
         """Say of each source what there is, and of a missing one where it is had."""

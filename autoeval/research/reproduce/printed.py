@@ -72,6 +72,13 @@ def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
     return Printed(tuple(made), downloads)
 
 
+def not_as_printed(instead: str, differs: str, partial: Sequence[str]) -> str:
+    """Say in what own figures are of another detector or of part of the data; empty where none."""
+    stand_in = f"own figures are those of {instead}" if instead else ""
+    parts = [*filter(None, (stand_in, differs)), *partial]
+    return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
+
+
 @dataclass(frozen=True)
 class StatedNumber:
     """One number that the paper states about a figure.

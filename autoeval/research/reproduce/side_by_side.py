@@ -15,7 +15,7 @@ from autoeval.estimation.categories import stack_categories
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import sources
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.research.reproduce.printed import Column, PrintedTable
+from autoeval.research.reproduce.printed import Column, PrintedTable, not_as_printed
 
 TRUE = "mAP"
 
@@ -61,15 +61,13 @@ class SideBySide:
     @property
     def marks(self) -> str:
         """Say in what the table is partial or of another detector; empty where it is neither."""
-        parts = [f"own figures are those of {self.instead}"] if self.instead else []
-        parts += [self.differs] if self.differs else []
+        partial = []
         for detector in self.printed.detectors:
             table = self.tables.get(detector)
             n = 0 if table is None else len(sources(table))
             if n < self.n_sources:
-                name = self.instead or detector
-                parts.append(f"{name} on {n} of {self.n_sources} sources")
-        return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
+                partial.append(f"{self.instead or detector} on {n} of {self.n_sources} sources")
+        return not_as_printed(self.instead, self.differs, partial)
 
     def section(self) -> ComparedWithPrint:
         """Return it for a report."""
