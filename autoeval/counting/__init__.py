@@ -11,11 +11,5 @@ MEANING = {
 
 
 def mode_line(mode: str) -> str:
-    """Say in one sentence how figures were measured.
-
-    Examples
-    --------
-    >>> mode_line("paper")
-    'Measured in the mode paper: the formulas as printed.'
-    """
+    """Say in one sentence how figures were measured."""
     return f"Measured in the mode {mode}: {MEANING[mode]}."

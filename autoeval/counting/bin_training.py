@@ -25,8 +25,7 @@ class BinSampler(Sampler[int]):
     around, large ones are seen in part. An epoch has as many draws as there are items, rounded up
     to equal shares of `num_replicas` processes, which are consecutive, so that the minibatches of
     each are balanced; a small bin that wraps around serves them all. `bin_of_item` (N,) is such as
-    `CountBins.assign_nearest` gives; bins without items are passed over. Raises `InputError` if
-    there are no items, or `rank` is not in [0, num_replicas).
+    `CountBins.assign_nearest` gives; bins without items are passed over.
     """
 
     def __init__(
@@ -78,15 +77,7 @@ class BinSampler(Sampler[int]):
 
 
 class RoundRobinSampler(BinSampler):
-    """Serves one item from each bin in turn, beginning at the first (RR).
-
-    Examples
-    --------
-    >>> sampler = RoundRobinSampler([0, 0, 0, 0, 5, 9], seed=1)
-    >>> drawn = list(sampler)
-    >>> drawn[1::3], drawn[2::3], len(sampler)
-    ([4, 4], [5, 5], 6)
-    """
+    """Serves one item from each bin in turn, beginning at the first (RR)."""
 
     def serve_bins(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return 0, 1, ..., the last bin, and again."""
@@ -156,12 +147,6 @@ def bin_loss(
     authors' code; unlike there, the logarithm has a gradient. `pred` and `target` are (B,), `edges`
     (K + 1,): bins are (lo, hi], the first closed on both sides, and a target outside all of them
     widens the nearest one to hold it. `log_weight` is lambda 1.
-
-    Examples
-    --------
-    >>> edges = torch.tensor([0., 10., 20.])
-    >>> bin_loss(torch.tensor([8., 14.]), torch.tensor([9., 9.]), edges)
-    tensor([0.6931, 5.0000])
     """
     check_mode(mode)
     index = (torch.bucketize(target.detach(), edges) - 1).clamp(0, len(edges) - 2)
@@ -180,12 +165,6 @@ class BinLoss(nn.Module):
 
     `edges` are the bins of the true count; `log_weight` is lambda 1, the weight of the logarithm,
     `loss_weight` lambda 2, that of the whole; `mode` as in `bin_loss`.
-
-    Examples
-    --------
-    >>> loss = BinLoss([0, 10, 20])
-    >>> loss(torch.full((1, 1, 2, 2), 2.0), torch.tensor([9.0]))
-    tensor(0.6931)
     """
 
     edges: Tensor
@@ -206,10 +185,7 @@ class BinLoss(nn.Module):
         self.loss_weight = loss_weight
 
     def forward(self, pred: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted mean penalty of counts (B,) or density maps (B, ...), which it sums.
-
-        Raises `InputError` if the two hold different numbers of images.
-        """
+        """Return the weighted mean penalty of counts (B,), or of density maps (B, ...) summed."""
         pred, target = _counts(pred), _counts(target)
         if pred.shape != target.shape:
             raise InputError(

@@ -22,17 +22,7 @@ PAGE, FIGURES = "report.html", "figures"
 
 @dataclass
 class FiledPage(Page):
-    """A page that keeps what it shows under a name, to be written beside it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> page = FiledPage("Counts")
-    >>> page.file_table("measures", pd.DataFrame({"MAE": [1.25]}), "All images")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [path.name for path in page.write_all(Path(folder))]
-    ['report.html', 'measures.csv', 'measures.json', 'measures.md']
-    """
+    """A page that keeps what it shows under a name, to be written beside it."""
 
     figures: dict[str, Figure] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)

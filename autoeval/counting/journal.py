@@ -21,16 +21,6 @@ class CellJournal:
 
     A line that a kill cut short is dropped when the journal is next opened. The fields `key`
     identify a cell: of several lines with one key the last holds.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     journal = CellJournal(Path(folder) / "cells.jsonl", ["image", "prompt"])
-    ...     with journal.writer() as write:
-    ...         write([{"image": "a", "prompt": "cars", "count": 3.0}])
-    ...     journal.read()
-    {('a', 'cars'): {'image': 'a', 'prompt': 'cars', 'count': 3.0}}
     """
 
     def __init__(self, path: str | os.PathLike[str], key: Sequence[str]) -> None:
@@ -72,10 +62,7 @@ class CellJournal:
 
 
 def check_same_run(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-    """Keep the settings of a run beside its journals, or compare them with those kept there.
-
-    Raises `InputError` if the journals belong to a run with other settings; says which differ.
-    """
+    """Keep the settings of a run beside its journals, or compare them with those kept there."""
     path = Path(path)
     now = json.loads(json.dumps(settings))
     if not path.exists():
@@ -95,13 +82,7 @@ def check_same_run(path: str | os.PathLike[str], settings: Mapping[str, Any]) ->
 
 
 def folder_name(model: str) -> str:
-    """Return a name fit for a folder.
-
-    Examples
-    --------
-    >>> folder_name("yolox_nano @ 0.5/b")
-    'yolox_nano_@_0.5_b'
-    """
+    """Return a name fit for a folder."""
     return re.sub(r"[^\w.@+-]+", "_", model)
 
 

@@ -35,17 +35,6 @@ class CountingError:
 
     Boxes that mark a crowd stand for an unknown number of objects and do not count, as in
     `autoeval.counting.true_counts`.
-
-    Examples
-    --------
-    >>> measure = CountingError()
-    >>> three = Detections(np.zeros((3, 4)), np.array([.9, .5, .1]), np.zeros(3))
-    >>> measure.update(three, np.zeros((4, 4)), np.zeros(4), np.zeros(4, bool))  # 2 for 4
-    >>> measure.update(three, np.zeros((1, 4)), np.zeros(1), np.zeros(1, bool))  # 2 for 1
-    >>> {name: round(value, 3) for name, value in measure.compute().items()}
-    ... # doctest: +NORMALIZE_WHITESPACE
-    {'count_mae': 1.5, 'count_rmse': 1.581, 'count_relative_mae': 0.6,
-     'count_pooled_mae': 1.5, 'count_pooled_std': 0.0}
     """
 
     def __init__(self, settings: CountingErrorSettings | None = None) -> None:

@@ -56,11 +56,7 @@ class Standing:
 def read_runs(
     folders: Sequence[Path], names: Sequence[str] | None = None, *, measures: Sequence[str] = ()
 ) -> list[Standing]:
-    """Read what ``count evaluate``, ``count praco`` and ``count capture report`` wrote.
-
-    Raises `InputError` if a folder holds no such run, names repeat, or no run has one of
-    `measures`.
-    """
+    """Read what ``count evaluate``, ``count praco`` and ``count capture report`` wrote."""
     names = [folder.resolve().name for folder in folders] if names is None else list(names)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Runs need different names, but {listed(twice)} came twice: NAME=DIR.")

@@ -117,10 +117,7 @@ def export_lmms_eval(
     *,
     max_tokens: int = 4096,
 ) -> list[str]:
-    """Write lmms-eval tasks, for ``lmms-eval --include_path FOLDER --tasks NAME``.
-
-    Raises `InputError` if a task cannot be exported, or no item has it.
-    """
+    """Write lmms-eval tasks, for ``lmms-eval --include_path FOLDER --tasks NAME``."""
     folder = Path(folder).resolve()
     names = []
     for task in tasks:
@@ -188,8 +185,7 @@ def export_praco(
 
     Every measured image, of one class each, is asked about with every class, by `question` with
     ``{}`` for the class. The YAML file names its data, and the data the images, by absolute paths:
-    export again after moving either. Raises `InputError` if the question has no place for the
-    class.
+    export again after moving either.
     """
     if "{}" not in question:
         raise InputError(f"The question needs {{}} where the class goes, but got {question!r}.")

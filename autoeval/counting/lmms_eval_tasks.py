@@ -32,15 +32,7 @@ def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Any = None) -
 
 
 def process_count(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Score an answer that should be a count; means over items are the measures of CAPTURe.
-
-    Examples
-    --------
-    >>> process_count({"target": "12"}, ["There are 8."])
-    {'smape': 20.0, 'exact': 0.0, 'skipped': 0.0}
-    >>> process_count({"target": "12"}, ["I cannot tell."])
-    {'smape': 100.0, 'exact': 0.0, 'skipped': 1.0}
-    """
+    """Score an answer that should be a count; means over items are the measures of CAPTURe."""
     truth, value = float(doc["target"]), extract_count(results[0]).value
     if value is None:
         return {"smape": 100.0, "exact": 0.0, "skipped": 1.0}
@@ -56,14 +48,7 @@ def process_choice(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, 
 
 
 def process_praco(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
-    """Read the count out of an answer; the measures are made of all answers about an image.
-
-    Examples
-    --------
-    >>> doc = {"image_id": "1.jpg", "own": True, "count": 4}
-    >>> process_praco(doc, ["There are 3."])["nmn"]
-    {'image': '1.jpg', 'own': True, 'count': 4, 'value': 3}
-    """
+    """Read the count out of an answer; the measures are made of all answers about an image."""
     value = extract_count(results[0]).value
     answer = {"image": doc["image_id"], "own": doc["own"], "count": doc["count"], "value": value}
     metrics = ("nmn", "pccn", "pccn_released", "mae", "rmse")

@@ -50,11 +50,7 @@ def read_columns(
 
 
 def numbers(path: str | os.PathLike[str], frame: pd.DataFrame, column: str) -> np.ndarray:
-    """Read a column as float64; blank and ``nan`` become NaN.
-
-    Raises `InputError` if a field is neither a number nor blank, or is beyond `LARGEST`; rows are
-    named by their id.
-    """
+    """Read a column as float64; blank and ``nan`` become NaN."""
     text = frame[column].astype(object).where(frame[column].notna(), "")
     values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
     bad = np.abs(values) > LARGEST
@@ -193,8 +189,7 @@ def predicted_ids(path: str | os.PathLike[str]) -> tuple[str, ...]:
 def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
     """Restrict several models to the images that all their files hold, in one order.
 
-    Notes say what was left out. Raises `InputError` if no image is common, or the true count of one
-    differs between files.
+    Notes say what was left out.
     """
     if len(models) == 1:
         return list(models)
@@ -256,10 +251,7 @@ def _check_errors(
 
 
 def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> CountPredictions:
-    """Put true counts beside predicted ones; notes name the ids that one side lacks.
-
-    Raises `InputError` if no id is common, or the predictions have other true counts.
-    """
+    """Put true counts beside predicted ones; notes name the ids that one side lacks."""
     known = np.array([image_id in truth for image_id in predictions.ids])
     if not known.any():
         raise InputError(

@@ -20,16 +20,7 @@ class CountBins:
     """Contiguous bins of counts: (lo, hi], the first closed on both sides.
 
     B + 1 strictly increasing edges make B bins; `origin` records how they came about (method,
-    gamma, range of the data). Raises `InputError` if there are fewer than two edges, or they do not
-    increase.
-
-    Examples
-    --------
-    >>> bins = CountBins((0., .5, 2.5, 10.))
-    >>> bins.assign([-1, 0, .5, 2, 10, 11])
-    array([-1,  0,  0,  1,  2,  3])
-    >>> bins.labels()
-    ['0–0.5', '0.5–2.5', '2.5–10']
+    gamma, range of the data).
     """
 
     edges: tuple[float, ...]
@@ -70,8 +61,7 @@ class CountBins:
 def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBins:
     """Read bins from JSON.
 
-    The file holds a list of edges, an object with a list ``edges``, or such objects by name. Raises
-    `InputError` if it is missing or holds no such edges, or several and `name` is none of theirs.
+    The file holds a list of edges, an object with a list ``edges``, or such objects by name.
     """
     path = Path(path)
     try:
@@ -115,13 +105,7 @@ def whole_counts(counts: Any) -> np.ndarray:
 
 
 def rounded_counts(counts: Any) -> np.ndarray:
-    """Round fractional counts (N,) for binning, the extremes outwards, so that bins hold them all.
-
-    Examples
-    --------
-    >>> rounded_counts([2.4, 3.6, 10.4]).tolist()
-    [2.0, 4.0, 11.0]
-    """
+    """Round fractional counts (N,) for binning, the extremes outwards: bins then hold them all."""
     values = np.asarray(counts, np.float64).ravel()
     whole = np.rint(values)
     if len(values) and values.min() < values.max():
@@ -131,13 +115,7 @@ def rounded_counts(counts: Any) -> np.ndarray:
 
 
 def smoothed_frequencies(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Add one of every integer in [min, max] (paper, section III-B4, with beta = 1).
-
-    Examples
-    --------
-    >>> smoothed_frequencies(np.array([3, 3, 6]))
-    (array([3, 4, 5, 6]), array([3, 1, 1, 2]))
-    """
+    """Add one of every integer in [min, max] (paper, section III-B4, with beta = 1)."""
     low, high = counts.min(), counts.max()
     values = np.arange(low, high + 1)
     return values, 1 + np.bincount(counts - low, minlength=len(values))

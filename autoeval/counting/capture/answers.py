@@ -182,13 +182,7 @@ def _settle(mention: Mention, rule: str) -> Extraction:
 
 
 def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
-    """Read which of ``choices`` (names of patterns) an answer names last; None where it names none.
-
-    Examples
-    --------
-    >>> extract_choice("The circles form a triangle.", ("circle", "triangle"))
-    'triangle'
-    """
+    """Read which of ``choices`` (names of patterns) an answer names last, or None."""
     text = re.sub(r"<(think(?:ing)?)>.*?(?:</\1>|$)", " ", answer, flags=re.I | re.S)
     last = {
         choice: max((m.start() for m in _occurrences(choice, text)), default=-1)
@@ -203,11 +197,6 @@ def extract_confidence(answer: str) -> float | None:
 
     The number behind the last "confidence" counts, else the last percentage. Numbers above 1, and
     those with a percent sign, are percentages.
-
-    Examples
-    --------
-    >>> extract_confidence("12 dots. Confidence: 85 %"), extract_confidence("I am 90% sure: 12")
-    (0.85, 0.9)
     """
     found = re.findall(rf"{_STATED}{_NUMBER}\s?(%|percent)?", answer, re.I)
     found = found or re.findall(rf"{_NUMBER}\s?(%|percent)", answer, re.I)
@@ -227,12 +216,6 @@ class ModelExtractor:
 
     `ask`, such as `EndpointAsk`, answers a prompt without an image. The prompt has ``{answer}`` in
     place of what is to be read and asks for a number or -1.
-
-    Examples
-    --------
-    >>> extractor = ModelExtractor(lambda image, prompt: "12", "Which number? {answer}")
-    >>> extractor("a dozen dots")
-    Extraction(value=12, rule='model')
     """
 
     def __init__(self, ask: Callable[[None, str], str], prompt: str) -> None:

@@ -204,10 +204,7 @@ Extractor = Callable[[str], Extraction]
 
 
 def read_cases(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Read a table of answers: a JSON list of ``{"kind", "text", "value"}``, null for no answer.
-
-    Raises `InputError` if the file is missing or has another form.
-    """
+    """Read a table of answers: a JSON list of ``{"kind", "text", "value"}``, null for no answer."""
     try:
         cases = json.loads(Path(path).read_text(encoding="utf-8"))
         return [{key: case[key] for key in ("kind", "text", "value")} for case in cases]
@@ -225,14 +222,6 @@ def score_extractor(
     The table has a row for each kind and one for all: number of answers, read right, a number where
     there is none (``invented``), none where there is one (``missed``), another number (``wrong``),
     and the accuracy in %. The list names every case that went wrong.
-
-    Examples
-    --------
-    >>> from autoeval.counting.capture.answers import extract_count
-    >>> cases = [{"kind": "a", "text": "7", "value": 7}, {"kind": "a", "text": "8", "value": 9}]
-    >>> table, errors = score_extractor(extract_count, cases)
-    >>> float(table.loc["all", "accuracy"]), errors
-    (50.0, ["a: expected 9, got 8 (last) from '8'"])
     """
     rows, errors = [], []
     for case in cases:

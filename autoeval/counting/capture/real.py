@@ -108,10 +108,7 @@ def with_points(
 
 
 def read_classes(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Read the class of every image from FSC-147's tab-separated list.
-
-    Raises `InputError` if the file is missing or a line is not ``name<TAB>class``.
-    """
+    """Read the class of every image from FSC-147's tab-separated list."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except OSError as error:

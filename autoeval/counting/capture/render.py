@@ -87,16 +87,7 @@ def on_canvas(points: np.ndarray, radius: float, size: int | tuple[int, int]) ->
 
 
 def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) -> np.ndarray:
-    """Say which objects (N, 2), circles or squares of half-width `radius`, the box covers in part.
-
-    Examples
-    --------
-    >>> points = np.array([[5.0, 5.0], [24.0, 24.0], [40.0, 5.0]])
-    >>> touched(points, np.array([0, 0, 20, 20]), 5, "circle")
-    array([ True, False, False])
-    >>> touched(points, np.array([0, 0, 20, 20]), 5, "square")
-    array([ True,  True, False])
-    """
+    """Say of which objects (N, 2), circles or squares of half-width `radius`, the box hides any."""
     gap = np.maximum(np.maximum(box[:2] - points, points - box[2:]), 0)
     if dot_shape == "square":
         return (gap < radius).all(1)
@@ -111,10 +102,9 @@ def clip_box(box: np.ndarray, width: int, height: int) -> np.ndarray:
 def load_inpainter(name: str) -> Inpainter:
     """Return an inpainter by name.
 
-    ``telea`` and ``navier-stokes`` are OpenCV's, which continue colours but no pattern and so show
-    what the hook does; ``package.module.function`` is one's own, called with the image (H, W, 3)
-    uint8 BGR and the box (4,) xyxy, that returns the image without the box. Raises `InputError` if
-    there is no such function.
+    ``telea`` and ``navier-stokes`` are OpenCV's, which continue colours but no pattern;
+    ``package.module.function`` is one's own: image (H, W, 3) uint8 BGR and box (4,) xyxy in, the
+    image without the box out.
     """
     if name in _OPENCV:
         return lambda image, box: _opencv(image, box, _OPENCV[name])

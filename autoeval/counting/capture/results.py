@@ -44,8 +44,7 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
     """Read answers from a ``.jsonl`` file of this program or a JSON list of the authors' scripts.
 
     In such a list, records have ``image_file`` and ``processed_results`` or ``results``, where -1
-    is a skipped answer; the file's name is taken as the model's and `task` as the task. Raises
-    `InputError` if the file is missing or has neither form.
+    is a skipped answer; the file's name is taken as the model's and `task` as the task.
     """
     path = Path(path)
     try:
@@ -175,15 +174,6 @@ def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[st
     """Turn the values of answers into counts (or patterns); what is none is a skipped answer.
 
     Failed rows are passed on as they are; the sentences name the values that cannot be read.
-
-    Examples
-    --------
-    >>> from autoeval.counting.capture.tasks import get_task
-    >>> rows = [{"image_file": name, "status": "ok", "value": value}
-    ...         for name, value in (("a", "twelve"), ("b", 10**400))]
-    >>> found, warnings = readable(rows, get_task("total-occluded"))
-    >>> [row["value"] for row in found], warnings
-    ([12.0, None], ['1 values are no count and taken as skipped: b'])
     """
     found: list[Row] = []
     bad = []

@@ -67,10 +67,7 @@ class CaptureItem:
 
 
 def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Read a metadata file: a JSON list of objects with one ``image_file`` each.
-
-    Raises `InputError` if the file is missing, is no such list, or names an image twice.
-    """
+    """Read a metadata file: a JSON list of objects with one ``image_file`` each."""
     path = Path(path)
     try:
         records = json.loads(path.read_text(encoding="utf-8"))
@@ -114,13 +111,7 @@ def annotated_points(record: Mapping[str, Any]) -> np.ndarray | None:
 
 
 def box_record(box: np.ndarray) -> dict[str, int]:
-    """Write a box (4,), xyxy, as a record does.
-
-    Examples
-    --------
-    >>> box_record(np.array([3, 4, 10, 20]))
-    {'x': 3, 'y': 4, 'width': 7, 'height': 16}
-    """
+    """Write a box (4,), xyxy, as a record does."""
     x0, y0, x1, y1 = (int(v) for v in box)
     return {"x": x0, "y": y0, "width": x1 - x0, "height": y1 - y0}
 
@@ -194,10 +185,7 @@ class CaptureSplit:
 
 
 def open_split(folder: str | os.PathLike[str]) -> CaptureSplit:
-    """Open a folder that `write_synthetic` or `real.build_real` made.
-
-    Raises `InputError` if the folder lacks its metadata, or the metadata is broken.
-    """
+    """Open a folder that `write_synthetic` or `real.build_real` made."""
     return CaptureSplit(Path(folder), tuple(read_items(Path(folder))))
 
 

@@ -104,12 +104,6 @@ class SyntheticSpec:
     brings all its objects into the image: the published layout leaves one object wholly outside in
     151 of its 1150 items. `box_anywhere` also centres occluders on objects outside the image, as
     the authors' generator does.
-
-    Examples
-    --------
-    >>> records = list(make_records(SyntheticSpec()))
-    >>> len(records), records[0]["image_file"]
-    (1250, 'circle_5_dots_0_blue_dots.png')
     """
 
     seed: int = 0
@@ -210,13 +204,7 @@ def pattern_positions(
     """Place ``n`` objects in a pattern of `LAYOUTS` on a canvas of side `size`, moved by `offset`.
 
     Returns centres (n, 2) in pixels, rounded to hundredths as in the released metadata; they may
-    lie outside the canvas (see `fit_shift`). Raises `InputError` if the pattern is unknown or
-    cannot be made of ``n`` objects.
-
-    Examples
-    --------
-    >>> pattern_positions("rectangle", 5, offset=(26, -26)).tolist()[:2]
-    [[126.0, -6.0], [126.0, 34.0]]
+    lie outside the canvas (see `fit_shift`).
     """
     if pattern not in LAYOUTS:
         raise InputError(f"Expected a pattern among {', '.join(LAYOUTS)} but got '{pattern}'.")
@@ -244,10 +232,7 @@ def offsets(size: int = 200) -> list[tuple[float, float]]:
 
 
 def fit_shift(points: np.ndarray, size: int, radius: float) -> np.ndarray:
-    """Return the shortest translation (2,) that brings every object (N, 2) into the canvas.
-
-    Raises `InputError` if the pattern is larger than the canvas.
-    """
+    """Return the shortest translation (2,) that brings every object (N, 2) into the canvas."""
     low = np.maximum(radius - points.min(0), 0)
     high = np.minimum(size - radius - points.max(0), 0)
     if np.any((low > 0) & (high < 0)):

@@ -21,7 +21,7 @@ class PromptBook:
     """The prompts of every task, as in ``configs/counting/capture/prompts.py``.
 
     `model` names whose published prompts to use: ``"gpt-4o"``, ``"internvl2"``, ``"molmo"``,
-    ``"qwen2-vl"`` or ``"default"``. Raises `InputError` if a template or the model is missing.
+    ``"qwen2-vl"`` or ``"default"``.
     """
 
     def __init__(self, templates: Mapping[str, Any], *, model: str = "default") -> None:

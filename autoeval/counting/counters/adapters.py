@@ -22,12 +22,6 @@ class TextCounter:
     `ask` answers the prompt, the whole question, about an image (H, W, 3) uint8 BGR; with an
     attribute ``concurrent`` that is true it is called from several threads at once. `parse` reads
     the count out of the answer, None for a skipped one.
-
-    Examples
-    --------
-    >>> counter = TextCounter(lambda image, prompt: "7", float, name="lucky")
-    >>> counter.count(np.zeros((2, 2, 3), np.uint8), "How many cars?").count
-    7.0
     """
 
     capabilities = frozenset({COUNT, TEXT})
@@ -59,7 +53,7 @@ class TransformersAsk:
     """Asks a model of the hub, or of a local folder, for the task ``image-text-to-text``.
 
     A temperature of 0 takes the likeliest words; above, words are drawn. Other options are passed
-    to `transformers.pipeline`. Raises `InputError` if transformers is not installed.
+    to `transformers.pipeline`.
     """
 
     def __init__(
@@ -133,14 +127,6 @@ class DensityCounter:
     with leading axes of length 1 or without, which may be smaller than the image. The map is
     multiplied by `scale`: 0.01 for a network trained on maps times 100. A `prompted` module also
     takes the list of prompts, ``module(batch, [prompt])``.
-
-    Examples
-    --------
-    >>> import torch
-    >>> counter = DensityCounter(torch.nn.AdaptiveAvgPool3d((1, 2, 2)), name="toy",
-    ...                          to_input=lambda image: torch.ones(3, 4, 4))
-    >>> counter.count(np.zeros((4, 4, 3), np.uint8), "dots").count
-    4.0
     """
 
     capabilities = frozenset({COUNT, DENSITY})
@@ -165,10 +151,7 @@ class DensityCounter:
     def count(
         self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
     ) -> CountResult:
-        """Count in ``image`` (H, W, 3) uint8 BGR; `prompt` matters to a prompted module only.
-
-        Raises `InputError` if the module returns anything but one map.
-        """
+        """Count in ``image`` (H, W, 3) uint8 BGR; `prompt` matters to a prompted module only."""
         import torch
 
         with torch.inference_mode():
@@ -196,12 +179,6 @@ class FileCounter:
     """Looks counts up by the image's id, which the context must hold as ``image_id``.
 
     `predictions` are such as `read_predictions` reads; the prompt does not matter.
-
-    Examples
-    --------
-    >>> counter = FileCounter(CountPredictions("bl", ("a",), np.array([3.]), np.array([2.5])))
-    >>> counter.count(np.zeros((2, 2, 3), np.uint8), "people", {"image_id": "a"}).count
-    2.5
     """
 
     capabilities = frozenset({COUNT})

@@ -26,8 +26,7 @@ def load_counter(
     function that makes a counter, such as ``"autoeval.counting.counters.build.detector"``, the
     other entries are its arguments. `options` are changes by dotted name, such as
     ``{"counter.score_thr": 0.5}``. Returns the counter and what its answers depend on, fit for
-    JSON: the arguments, and the fingerprint of the detector where there is one. Raises `InputError`
-    if the file is missing or malformed, or the counter cannot be built.
+    JSON: the arguments, and the fingerprint of the detector where there is one.
     """
     from mmengine.config import Config
 
@@ -105,8 +104,7 @@ def open_vocabulary(
     `checkpoint` is file or address of its weights; `language_model` is the name on the hub, or
     local folder, of the text encoder, by default that of the config. A box counts where its score
     exceeds `score_thr`, and the `name` in result files is by default the config's with that
-    threshold. For the other parameters see `autoeval.detectors.load_detector`. Raises `InputError`
-    if transformers is not installed, there are no weights, or a file cannot be used.
+    threshold. For the other parameters see `autoeval.detectors.load_detector`.
     """
     from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
     from autoeval.detectors.building.checkpoints import (

@@ -117,8 +117,7 @@ class JsonPoster:
     A failure that may pass is repeated `retries` times: no connection, a timeout, a busy server
     (429 and 5xx), an answer that is no JSON object. The first repeat comes after `wait` seconds,
     doubled for each further one up to `longest_wait`; a server's ``Retry-After`` takes its place,
-    and one beyond `longest_wait` ends the run. Raises `InputError` if the address is no http(s)
-    one, or would carry the key unencrypted to another machine.
+    and one beyond `longest_wait` ends the run.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class OpenVocabularyCounter:
     Each prompt is a caption of its own, so that the answer to one does not depend on the others;
     the image goes through the backbone once for all of them. The model is one of mmdet whose
     `predict` reads ``text`` from the data sample, with its weights, on its device; its
-    ``test_cfg.chunked_size`` is set to 1. Raises `InputError` if the model takes no words.
+    ``test_cfg.chunked_size`` is set to 1.
     """
 
     capabilities = frozenset({COUNT, POINTS})

@@ -35,10 +35,7 @@ class CountComparison:
 def compare_models(
     evaluations: Sequence[CountEvaluation], *, n_resamples: int = 1000, seed: int = 0
 ) -> CountComparison:
-    """Compare evaluations on the same images and bins (see `predictions.align`).
-
-    Raises `InputError` if there are fewer than two, names repeat, or images or bins differ.
-    """
+    """Compare evaluations on the same images and bins (see `predictions.align`)."""
     _check(evaluations)
     per_bin = evaluations[0].table[["bin", "n"]].copy()
     for statistic, winner in (("mean", "winner"), ("std", "winner of std")):
@@ -105,16 +102,7 @@ class PairedComparison:
 def compare_paired(
     target: Any, pred_a: Any, pred_b: Any, *, n_resamples: int = 1000, seed: int = 0
 ) -> PairedComparison:
-    """Compare two models image by image, on true counts (N,) and those of the two.
-
-    Raises `InputError` if the counts cannot be compared (see `as_pairs`).
-
-    Examples
-    --------
-    >>> found = compare_paired([5, 5, 5, 5], [5, 5, 6, 5], [7, 8, 6, 4])
-    >>> found.difference.value, found.better, found.worse, found.equal
-    (-1.5, 3, 0, 1)
-    """
+    """Compare two models image by image, on true counts (N,) and those of the two."""
     from scipy.stats import wilcoxon
 
     target, pred_a = as_pairs(target, pred_a)

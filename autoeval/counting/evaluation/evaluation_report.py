@@ -121,13 +121,7 @@ def count_ticks(low: float, high: float) -> list[float]:
 
 
 def label_text(name: str) -> str:
-    r"""Make a name safe as a chart's text: no formula begins, and no legend leaves it out.
-
-    Examples
-    --------
-    >>> label_text("_a$b")
-    ' _a\\$b'
-    """
+    r"""Make a name safe as a chart's text: no formula begins, and no legend leaves it out."""
     escaped = name.replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
 

@@ -62,8 +62,7 @@ def read_inputs(
 
     The files are tables of counts (see `read_predictions`), or JSON of points
     (`read_point_predictions`); a truth is needed where the tables hold none. `category` chooses
-    among COCO boxes; files of different data sets are `separate`. Raises `InputError` if a file
-    cannot be read, or points come without a truth.
+    among COCO boxes; files of different data sets are `separate`.
     """
     truth = read_truth(truth_path, usable(category, truth_path)) if truth_path else None
     names = dict(zip(paths, _names(paths), strict=True))
@@ -96,8 +95,7 @@ def choose_bins(
     """Return the bins that are given or published, else fit them, at last on the model's truth.
 
     For `bins` see `find_bins`, for `binning` and `gamma` `fit_bins`; the training counts of all
-    files of `fit_on` are binned together. Raises `InputError` if a file cannot be read, or there is
-    but one true count.
+    files of `fit_on` are binned together.
     """
     if bins is not None:
         return find_bins(bins, bins_name)

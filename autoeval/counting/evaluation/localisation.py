@@ -43,7 +43,7 @@ def evaluate_points(
     """Compare predicted with true points on the images that have both.
 
     `distances` are the largest ones of a true positive, pixels; GAME needs the folder `images` for
-    sizes that neither file has. Raises `InputError` if no image has true and predicted points.
+    sizes that neither file has.
     """
     from autoeval.counting.measures.game import GameScore
     from autoeval.counting.measures.point_matching import (
@@ -140,8 +140,7 @@ def read_point_predictions(path: str | os.PathLike[str]) -> dict[str, ImagePoint
     """Read points by image id, None for a skipped answer.
 
     The file is a JSON object: image id -> a list of [x, y] or [x, y, score]; or an object with
-    ``points`` and, where they are known, ``scores``, ``H`` and ``W``; or null. Raises `InputError`
-    if it is missing or malformed.
+    ``points`` and, where they are known, ``scores``, ``H`` and ``W``; or null.
     """
     path = Path(path)
     content = read_json(path, "file of predicted points")

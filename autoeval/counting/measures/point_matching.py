@@ -25,14 +25,6 @@ def match_points(
     Points (N, 2), (M, 2) are xy in pixels, like the largest distance of a pair; (K,) int64 indices
     into both are returned. Points that no chain of candidate pairs connects are matched apart from
     each other, so that time and memory grow with the largest such group instead of with all points.
-    Raises `InputError` if the distance is not positive.
-
-    Examples
-    --------
-    The nearest pair alone would leave one point unmatched:
-
-    >>> match_points(np.array([[0., 0.], [3., 0.]]), np.array([[2., 0.], [5., 0.]]), 2.5)
-    (array([0, 1]), array([0, 1]))
     """
     if not max_distance > 0:
         raise InputError(f"Expected a positive distance for matching but got {max_distance}.")
@@ -52,15 +44,7 @@ def match_points(
 
 @dataclass
 class PointMatchScore:
-    """Precision, recall and F1 of points over a data set; `max_distance` is in pixels.
-
-    Examples
-    --------
-    >>> score = PointMatchScore(2.0)
-    >>> score.update(np.array([[0, 0], [9, 9]]), np.array([[1, 0], [5, 5], [0, 9]]))
-    >>> score.compute()
-    {'precision': 0.3333333333333333, 'recall': 0.5, 'F1': 0.4}
-    """
+    """Precision, recall and F1 of points over a data set; `max_distance` is in pixels."""
 
     max_distance: float
     true_positives: int = 0

@@ -39,14 +39,7 @@ def tper_curve(target: Any, pred: Any, *, convention: str = "relative") -> TperC
     the other two conventions always. ``"paper"``: equations 10 to 12 as printed, theta from 0 to
     100 times the true count. ``"absolute_released"``: what the authors' code computes and figures
     10 and 11 show, where operator precedence makes the compared error |e| + 0.001/y + 0.001
-    objects. Raises `InputError` if the counts cannot be compared (see `as_pairs`), ValueError if
-    the convention is unknown.
-
-    Examples
-    --------
-    >>> curve = tper_curve([10, 10, 0], [10, 15, 0])
-    >>> curve.ratio[[0, 10, 20]].round(3), round(curve.auc, 3)
-    (array([1.   , 0.333, 0.   ]), 0.192)
+    objects.
     """
     if convention not in CONVENTIONS:
         raise ValueError(f"Expected a convention among {CONVENTIONS} but got {convention!r}.")
@@ -61,11 +54,6 @@ def tper_areas(target: Any, pred: Any) -> np.ndarray:
     """Return the area (N,) below the relative curve of each image alone, in [0, 1].
 
     Their mean over any images is the area of the curve of these images.
-
-    Examples
-    --------
-    >>> tper_areas([10, 10, 0], [10, 15, 3]).round(3).tolist()
-    [0.025, 0.525, 1.0]
     """
     target, pred = as_pairs(target, pred)
     beyond = _relative(target, pred, THRESHOLDS)

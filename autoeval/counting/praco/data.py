@@ -48,9 +48,9 @@ class CountingSet:
 
     `name` is that of the split, or of the data set where it has no splits. `classes` are in the
     order of the columns of prediction files, `images` in that of the rows; a class without images
-    is named in the negative-label test only. `excluded` gives by image id the reason why the
-    image is in no measure; `warnings` say what was left out when the files were read; `mosaic_pool`
-    is what mosaics draw from, where that is more than `images`.
+    is named in the negative-label test only. `excluded` gives by image id the reason why the image
+    is in no measure; `warnings` say what was left out when the files were read; `mosaic_pool` is
+    what mosaics draw from, where that is more than `images`.
     """
 
     name: str
@@ -108,13 +108,6 @@ class CountingSet:
         """Take images out of all measures.
 
         Ids without their suffix will do; those that the set does not have are noted.
-
-        Examples
-        --------
-        >>> images = (CountedImage("7.jpg", Path("7.jpg"), {"cars": np.zeros((3, 2))}),)
-        >>> smaller = CountingSet("test", ("cars",), images).exclude(["7", "8"])
-        >>> len(smaller.kept), smaller.warnings
-        (0, ('excluded images that the set does not have: 1 (8)',))
         """
         by_stem = {Path(name).stem: name for name in self.by_id} | {
             name: name for name in self.by_id
@@ -130,10 +123,7 @@ class CountingSet:
 
 
 def single_class(counting_set: CountingSet) -> CountingSet:
-    """Keep the images of one class; those without objects are excluded by name.
-
-    Raises `InputError` if fewer than two classes are left to ask for, or no image is.
-    """
+    """Keep the images of one class; those without objects are excluded by name."""
     images = tuple(image for image in counting_set.images if len(image.points) == 1)
     warnings = list(counting_set.warnings)
     for what, unfit in (

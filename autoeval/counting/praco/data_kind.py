@@ -34,8 +34,7 @@ def load_counting_set(
     folder that holds ``annotations.json`` and ``images``; or a config file that puts COCO files
     together, such as `configs/counting/praco/vehicle_person.py`, whose paths are relative to
     `data_root`. `exclude` are lists of image ids to take out of all measures. Images without a file
-    are left out where they are needed; predictions made elsewhere need none. Raises `InputError` if
-    the path is none of these, or what it holds is malformed.
+    are left out where they are needed; predictions made elsewhere need none.
     """
     path = Path(path)
     if path.is_dir() and is_mucca(path):
@@ -115,9 +114,7 @@ def load_coco_classes(
     """Read images with the centres of their boxes, by class; image ids are ``part/file name``.
 
     Images with a box that marks a crowd, whose count is not known, and images missing on disk where
-    they are needed, are left out and named in the `warnings`. Raises `InputError` if a file is
-    malformed, a mapping names a category that its file lacks, a file to keep is not in it, or no
-    image is left.
+    they are needed, are left out and named in the `warnings`.
     """
     images: list[CountedImage] = []
     warnings: list[str] = []

@@ -19,17 +19,6 @@ def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tupl
     The seam is the row at which the lower image starts. ``"released"``: with H the smaller height,
     both are stretched to H wide and H // 2 high. ``"paper"``, which only says "vertically
     stitching": both keep their shape and are shrunk or left as they are to have the smaller width.
-    Raises `InputError` if an image is too small to leave a row of it, ValueError if the layout is
-    unknown.
-
-    Examples
-    --------
-    >>> tall, flat = np.zeros((40, 10, 3), np.uint8), np.zeros((21, 90, 3), np.uint8)
-    >>> for layout in ("released", "paper"):
-    ...     mosaic, seam = stack(tall, flat, layout)
-    ...     print(mosaic.shape, seam)
-    (20, 21, 3) 10
-    (42, 10, 3) 40
     """
     if layout == "released":
         side = min(len(top), len(bottom))
@@ -59,16 +48,7 @@ def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
     A point, or else a box by its centre, belongs to the part it is in; on the seam, the row at
     which the lower part starts, it is in the lower one. A row of a density map, which may be
     coarser than the mosaic of `height` pixels, belongs to the part its middle is in: for two equal
-    parts, the map is cut at half its rows, rounded down. Raises `InputError` if the result says
-    nothing about places.
-
-    Examples
-    --------
-    >>> points = np.array([[3., 1.], [3., 9.9], [3., 10.]])
-    >>> halves(CountResult(3., points=points), 20, 10)
-    (2.0, 1.0)
-    >>> halves(CountResult(3., density=np.array([[1.], [2.], [0.]])), 20, 10)
-    (1.0, 2.0)
+    parts, the map is cut at half its rows, rounded down.
     """
     if np.isnan(result.count):
         return float("nan"), float("nan")
@@ -102,13 +82,7 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
     """Count in each tile of an image, row by row, on a grid of 2^d x 2^d with d `divisions`.
 
     The last tiles take the remainder. Points (or boxes, by their centres) come before a density
-    map, whose negative values are taken as 0. Raises `InputError` if the result says nothing about
-    places, or the map has fewer rows or columns than tiles.
-
-    Examples
-    --------
-    >>> tile_counts(CountResult(2., points=np.array([[1., 1.], [9., 1.]])), 10, 10, divisions=1)
-    [1.0, 1.0, 0.0, 0.0]
+    map, whose negative values are taken as 0.
     """
     if result.points is None and result.boxes is None:
         return _tiles_of_map(result, divisions)
@@ -134,13 +108,6 @@ def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
 
     In each row ``TP`` and ``FP`` are the sums over tiles of min(c, g) and max(c - g, 0), ``MAE`` is
     the sum of |c - g|, ``precision`` = TP / (TP + FP), ``recall`` = TP / g; 0 / 0 is NaN.
-
-    Examples
-    --------
-    Two objects counted in the wrong tile:
-
-    >>> localised([[2, 3]], [[4, 1]]).round(2).to_dict("records")[0]
-    {'TP': 3.0, 'FP': 2.0, 'MAE': 4.0, 'precision': 0.6, 'recall': 0.6, 'f1': 0.6}
     """
     c, g = np.asarray(predicted, np.float64), np.asarray(true, np.float64)
     right, wrong = np.minimum(c, g).sum(1), (c - g).clip(0).sum(1)

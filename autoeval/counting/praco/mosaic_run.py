@@ -103,11 +103,7 @@ def write_pairs(path: str | os.PathLike[str], recipes: Sequence[MosaicRecipe]) -
 
 
 def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[MosaicRecipe]:
-    """Read recipes that `write_pairs` wrote.
-
-    Raises `InputError` if the file is missing or malformed, or names images or classes that the set
-    has not.
-    """
+    """Read recipes that `write_pairs` wrote."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         recipes = [MosaicRecipe(**row) for row in table.to_dict("records")]
@@ -156,8 +152,7 @@ def run_mosaic_test(
     The counter must say where it counts; the journal, with the key `KEY`, receives each result as
     soon as it is there. The table has the fields of the recipes in their order, ``upper`` and
     ``lower`` (NaN where there is no count), ``tiles`` and ``true_tiles`` (lists of 4^d counts, row
-    by row, with d `divisions`), ``status`` and what else the cells hold. Raises `InputError` if the
-    counter gives counts only, or no recipe is left.
+    by row, with d `divisions`), ``status`` and what else the cells hold.
     """
     if not locates(prompted.counter):
         raise InputError(counts_only(prompted))

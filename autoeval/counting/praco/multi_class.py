@@ -38,7 +38,7 @@ def evaluate_multi_class(
 
     The folder is of this counter and this kind of run alone; for `settings` see `evaluate_counter`
     of `both_tests`, for `mode` `plus_plus`. Images without objects are left out; localised measures
-    are on 2^d x 2^d tiles, with d `divisions`. Raises `InputError` if no image holds an object.
+    are on 2^d x 2^d tiles, with d `divisions`.
     """
     counting_set = with_objects(counting_set)
     grid = locates(prompted.counter)
@@ -124,8 +124,7 @@ def tiles_on_file(
 
     The folder has ``IMAGE_CLASS.npy`` files, the image without its suffix: maps (H, W) of any size,
     whose negative values are taken as 0. The authors resize them to that of the true map; here a
-    tile of the 2^d x 2^d, with d `divisions`, is the same share of either. Raises `InputError` if a
-    file is no map.
+    tile of the 2^d x 2^d, with d `divisions`, is the same share of either.
     """
     if not folder.is_dir():
         return {}, []

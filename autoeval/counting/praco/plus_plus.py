@@ -25,8 +25,7 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
     positive classes), ``near_one`` and ``near_average`` (1 or 0), and ``n_undefined`` cells. Near
     means that the mean error of the positive classes is below the mean distance of the negative
     counts from the positive classes' true counts, one after another (``near_one``), or from their
-    average (``near_average``); NaN without both kinds of class. Raises `InputError` if the tables
-    do not fit each other.
+    average (``near_average``); NaN without both kinds of class.
     """
     g = class_counts.to_numpy(np.float64)
     truth = class_counts.sum(axis=1).to_frame("count")

@@ -35,7 +35,6 @@ def negative_by_image(
     ``negative_max`` over the ``n_negative`` other classes with a count, ``negative_class``, where
     the maximum is; ``nmn`` (the image's term of equation 2), ``near`` (1 or 0, of equation 3),
     ``error`` (absolute) and ``n_undefined``, the cells without count. Undefined values are NaN.
-    Raises `InputError` if the tables do not fit each other.
     """
     check_mode(mode)
     values = aligned(counts, truth)
@@ -126,15 +125,6 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     counts of the parts ``upper`` and ``lower``, with ``f1``, their harmonic mean; 0 / 0 is NaN.
     Counts below 0 are taken as 0; a mosaic without both is undefined. Where mosaics have ``tiles``
     and ``true_tiles``, the columns of `LOCALISED` follow.
-
-    Examples
-    --------
-    >>> mosaics = pd.DataFrame({"positive": ["a", "a"], "upper": [3., 0.], "lower": [1., 0.]})
-    >>> truth = pd.DataFrame({"count": [2]}, index=["a"])
-    >>> measure_mosaics(mosaics, truth)[["precision", "recall", "f1"]].round(3)
-       precision  recall     f1
-    0        0.5     1.0  0.667
-    1        NaN     0.0    NaN
     """
     table = mosaics[mosaics["positive"].isin(truth.index)].copy()
     table["count"] = truth["count"].reindex(table["positive"]).to_numpy(np.float64)

@@ -37,13 +37,7 @@ class ReleasedPredictions:
 
 
 def file_name(test: str, model: str, split: str) -> str:
-    """Return the name of a file.
-
-    Examples
-    --------
-    >>> file_name(UPPER, "DAVE", "val")
-    'Inference_Test2_Upper_DAVE_val.csv'
-    """
+    """Return the name of a file."""
     return f"Inference_{test}_{model}_{split}.csv"
 
 
@@ -57,8 +51,7 @@ def write_released(
     """Write the files of one model, counts rounded to two decimals as the authors' are.
 
     The set gives the split, the rows and the columns; slashes and spaces in the model's name become
-    ``-``. Raises `InputError` if several mosaics share an image and a negative class: the form has
-    one cell for them.
+    ``-``.
     """
     model = re.sub(r"[\s/\\]+", "-", model)
     tables = {NEGATIVE: counts}
@@ -108,10 +101,6 @@ def read_released(
     Images without a row in the negative-label file, or without the column of their class, are not
     measured; other columns that a file lacks become undefined cells, and rows of images that the
     set does not measure are passed over. `ReleasedPredictions.warnings` names all of them.
-
-    Raises `InputError` if the negative-label file is missing, a file is malformed, has a column
-    that is no class of the set, or no row of its images; or if one of the two mosaic files is
-    missing.
     """
     warnings: list[str] = []
     folder, split = Path(folder), counting_set.name
@@ -135,11 +124,7 @@ def read_released(
 
 
 def read_counts(path: Path, counting_set: CountingSet, warnings: list[str]) -> pd.DataFrame:
-    """Read what a file has of the measured images and the classes; adds its gaps to `warnings`.
-
-    Raises `InputError` if the file is missing or malformed, has a column that is no class of the
-    set, or no row of its images.
-    """
+    """Read what a file has of the measured images and the classes; adds its gaps to `warnings`."""
     whole, table = _read(path, counting_set, warnings)
     return whole.loc[whole.index.isin(table.index), whole.columns.isin(table.columns)]
 

@@ -64,10 +64,7 @@ class CaptureData:
 
 
 def read_capture_data(folder: PathLike | None) -> CaptureData:
-    """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it.
-
-    Raises `InputError` if a file is there but broken.
-    """
+    """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it."""
     names = [*MEASURED.values(), *ASIDE.values()]
     wanted = [name for name in (*names, ANNOTATIONS, SPLIT_FILE) if name != _UNRELEASED]
     if folder is None:

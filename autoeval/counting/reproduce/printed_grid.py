@@ -52,13 +52,7 @@ def compare_with_print(
 
 
 def printed_name(name: str, known: Mapping[str, Any]) -> str:
-    """Return the name that print has for a model, whatever its case and hyphens; else its own.
-
-    Examples
-    --------
-    >>> printed_name("clipcount", {"CLIP-Count": 0}), printed_name("mine", {"CLIP-Count": 0})
-    ('CLIP-Count', 'mine')
-    """
+    """Return the name that print has for a model, whatever its case and hyphens; else its own."""
     plain = {_plain(model): model for model in known}
     return plain.get(_plain(name), name)
 
