@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-MODES = ("paper", "released")
 DEFAULT_MODE = "paper"
 MEANING = {
     "paper": "the formulas as printed",
     "released": "as the authors' code computes, which made the printed figures",
 }
+MODES = tuple(MEANING)
 
 
 def mode_line(mode: str) -> str:

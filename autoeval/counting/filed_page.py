@@ -54,11 +54,7 @@ class FiledPage(Page):
         self.add_table(seen, caption, sortable=sortable, formats=formats)
 
     def write_all(self, folder: Path) -> list[Path]:
-        """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``; return them.
-
-        A table is written as ``NAME.csv``, ``NAME.json`` and ``NAME.md``, with its index where that
-        has a name.
-        """
+        """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``; return them."""
         self.write(folder / PAGE)
         written = [folder / PAGE]
         for name, table in self.tables.items():

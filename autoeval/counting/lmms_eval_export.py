@@ -61,11 +61,11 @@ def write_task(
     metrics: Mapping[str, tuple[str, bool]],
     max_tokens: int,
 ) -> None:
-    """Write ``NAME.parquet``, ``NAME.yaml`` and ``utils.py``, which has the functions of a task.
+    """Write ``NAME.parquet`` (a row a question), ``NAME.yaml`` and ``utils.py``.
 
-    There is one row for each question, whose ``image``, where it has one, holds ``bytes`` and
-    ``path``; `columns` are the other fields. `process` is the function of ``utils.py`` that scores
-    an answer; `metrics` say how lmms-eval aggregates each, and whether a larger value is better.
+    `columns` are the fields besides ``image``; `process` is the function of ``utils.py`` that
+    scores an answer; `metrics` are how lmms-eval aggregates each, and whether a larger value is
+    better.
     """
     data = folder / f"{name}.parquet"
     _write_parquet(data, rows, columns)
@@ -183,9 +183,8 @@ def export_praco(
 ) -> str:
     """Write the task, for ``lmms-eval --include_path FOLDER --tasks NAME``.
 
-    Every measured image, of one class each, is asked about with every class, by `question` with
-    ``{}`` for the class. The YAML file names its data, and the data the images, by absolute paths:
-    export again after moving either.
+    Every class is put to every measured image in place of ``{}`` in `question`. Paths are absolute:
+    export again after moving data or images.
     """
     if "{}" not in question:
         raise InputError(f"The question needs {{}} where the class goes, but got {question!r}.")

@@ -61,11 +61,7 @@ def aggregate_nmn(answers: Sequence[Answer]) -> float:
 
 
 def aggregate_pccn(answers: Sequence[Answer]) -> float:
-    """Share (%) of images whose own count is nearer the truth than that of absent classes.
-
-    As equation 3 is printed: the sum over absent classes is divided by the number of all classes;
-    images without an answer to compare are left out.
-    """
+    """Share (%) of images whose own count is nearer than absent ones (equation 3, as printed)."""
     return 100 * _mean(
         abs(own - count) < abs(sum(others) / (len(others) + 1) - count)
         for count, own, others in _images(answers)

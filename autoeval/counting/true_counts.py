@@ -13,7 +13,7 @@ import numpy as np
 from scipy.io import loadmat
 
 from autoeval.counting.counters.mmdet import find_category
-from autoeval.counting.predictions import numbers, read_columns
+from autoeval.counting.predictions import read_columns, true_counts
 from autoeval.data.coco import read_coco
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelSet
@@ -59,10 +59,7 @@ class GroundTruth:
 
 
 def truth_of_points(points: object, size: tuple[int, int] | None = None) -> ImageTruth:
-    """Make the truth of an image from its points (N, 2) or (N, more), xy first.
-
-    Raises `ValueError` if they are no such table of finite numbers.
-    """
+    """Make the truth of an image from points (N, 2 or more), xy first, or raise `ValueError`."""
     table = np.asarray(points, np.float64)
     if table.size == 0:
         table = np.zeros((0, 2))
@@ -72,11 +69,10 @@ def truth_of_points(points: object, size: tuple[int, int] | None = None) -> Imag
 
 
 def read_mat(path: Path) -> ImageTruth:
-    """Read the points of one image.
+    """Read the points of one image from a MATLAB file of version 5 or 7.
 
-    The file, of version 5 or 7, has ``image_info`` (ShanghaiTech: a struct with ``location`` and
-    ``number``), ``annPoints`` (UCF-QNRF, NWPU-Crowd), ``points`` or ``gt``; or, whatever its name,
-    one table of numbers with two or more columns, x and y first.
+    It has ``image_info`` (ShanghaiTech: a struct with ``location`` and ``number``), ``annPoints``
+    (UCF-QNRF, NWPU-Crowd), ``points``, ``gt``, or one table with x and y first.
     """
     if not path.is_file():
         raise InputError(f"No file {path}: check the path.")
@@ -120,9 +116,8 @@ def _points(content: dict[str, Any]) -> tuple[Any, int | None]:
 def truth_of_json(content: Any, path: Path) -> GroundTruth:
     """Read the points of one or many images from the content of the file `path`.
 
-    It is one of: an object of lists of [x, y] by image id; an object of objects with ``points`` by
-    image id, as FSC-147 (whose points are in pixels of its images of height 384); or NWPU-Crowd's
-    object of one image, with ``img_id``, ``human_num`` and ``points``.
+    It is an object, by image id, of lists of [x, y] or of objects with ``points`` (FSC-147); or
+    NWPU-Crowd's object of one image, with ``img_id``, ``human_num`` and ``points``.
     """
     if isinstance(content, Mapping) and "points" in content:
         image_id = str(content.get("img_id", path.stem))
@@ -152,10 +147,7 @@ def _image(path: Path, image_id: str, entry: Any) -> ImageTruth:
 
 
 def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
-    """Count the boxes of each image; their centres are the points.
-
-    `category`, singular or plural, is counted alone, by default all together.
-    """
+    """Count the boxes of each image, of one category or all; their centres are the points."""
     content = read_coco(path)
     wanted = {*content.categories} if category is None else {_category(path, category, content)}
     centres: dict[str, list[tuple[float, float]]] = {im.image_id: [] for im in content.images}
@@ -201,7 +193,6 @@ def read_truth(path: str | os.PathLike[str], category: str | None = None) -> Gro
     It is CSV or Parquet of ``id,count[,stratum]``; JSON of points (by image id, FSC-147,
     NWPU-Crowd) or of COCO boxes; a ``.mat`` file (ShanghaiTech, UCF-QNRF, NWPU-Crowd); or a folder
     with one ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++: lines of ``x y w h o b``) an image.
-    `category` chooses among COCO boxes, by default all count.
     """
     path = Path(path)
     content = read_json(path) if path.suffix == ".json" and not path.is_dir() else None
@@ -233,16 +224,8 @@ def _read_counts(path: Path) -> GroundTruth:
     frame = read_columns(path, FORMS)
     if "target" not in frame:
         raise InputError(f"{path} has no column 'count' or 'target'.")
-    counts = numbers(path, frame, "target")
-    bad = frame["id"][np.isnan(counts) | (counts < 0)].tolist()
-    if bad:
-        raise InputError(
-            f"{path}: a true count must be a number from 0 up, but {len(bad)} are missing or "
-            f"negative (ids: {listed(bad)})."
-        )
-    return GroundTruth(
-        {i: ImageTruth(float(count)) for i, count in zip(frame["id"], counts, strict=True)}
-    )
+    counts = true_counts(path, frame).tolist()
+    return GroundTruth({i: ImageTruth(n) for i, n in zip(frame["id"], counts, strict=True)})
 
 
 def _read_folder(folder: Path) -> GroundTruth:

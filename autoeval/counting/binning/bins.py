@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
-from autoeval.runtime.files import write_text
+from autoeval.runtime.files import write_json
 
 
 @dataclass(frozen=True)
 class CountBins:
-    """Contiguous bins of counts: (lo, hi], the first closed on both sides.
-
-    B + 1 strictly increasing edges make B bins; `origin` records how they came about (method,
-    gamma, range of the data).
-    """
+    """Contiguous bins of counts: (lo, hi], the first closed on both sides."""
 
     edges: tuple[float, ...]
     origin: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -55,39 +50,24 @@ class CountBins:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write edges and origin as JSON."""
-        write_text(path, json.dumps({**self.origin, "edges": list(self.edges)}, indent=1) + "\n")
+        write_json(path, {**self.origin, "edges": list(self.edges)}, indent=1)
 
 
 def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBins:
-    """Read bins from JSON.
-
-    The file holds a list of edges, an object with a list ``edges``, or such objects by name.
-    """
-    path = Path(path)
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"No file of bins {path}: check the path.") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"Cannot read bins from {path}: {error}.") from None
+    """Read bins from JSON: a list of edges, an object with ``edges``, or such objects by name."""
+    content = read_json(path, "file of bins")
     if isinstance(content, dict) and "edges" not in content:
-        content = _named(path, content, name)
+        if name not in content:
+            fault = f"'{name}' is none of them" if name else "name one of them (--bins-name)"
+            names = ", ".join(content)
+            raise InputError(f"{path} holds several lists of bin edges ({names}): {fault}.")
+        content = content[name]
     entry = content if isinstance(content, dict) else {"edges": content}
     try:
         edges = tuple(float(edge) for edge in entry["edges"])
     except (KeyError, TypeError, ValueError):
         raise InputError(f"{path}: expected a list of numbers 'edges'.") from None
     return CountBins(edges, {key: value for key, value in entry.items() if key != "edges"})
-
-
-def _named(path: Path, content: dict[str, Any], name: str | None) -> Any:
-    if name in content:
-        return content[name]
-    names = ", ".join(content)
-    raise InputError(
-        f"{path} holds several lists of bin edges ({names}): "
-        + ("name one of them (--bins-name)." if name is None else f"'{name}' is none of them.")
-    )
 
 
 def whole_counts(counts: Any) -> np.ndarray:

@@ -41,10 +41,9 @@ SMALLEST, LARGEST = 6.0, 12.0
 def draw_objects(
     points: np.ndarray, *, dot_shape: str, color: str, size: int = 200, radius: float = 5
 ) -> np.ndarray:
-    """Draw objects on a white square canvas of side `size` pixels.
+    """Draw objects at `points` (N, 2), xy, on a white square canvas of side `size` pixels.
 
-    The centres `points` (N, 2) are xy, where pixel (0, 0) covers [0, 1) x [0, 1); `color` is a key
-    of `COLORS`, `radius` that of a circle or half the side of a square.
+    Pixel (0, 0) covers [0, 1) x [0, 1); `radius` is that of a circle or half the side of a square.
     """
     shade = np.zeros((size, size))
     for point in np.asarray(points, float):
@@ -71,9 +70,8 @@ def draw_occluder(
 ) -> np.ndarray:
     """Draw a square of side ``radius * U(6, 12)`` centred on a random object of `points` (N, 2).
 
-    `radius` is half the width of an object, `size` the side of the canvas. ``anywhere`` also
-    chooses objects outside the canvas, as the authors' generator does, where a box may hide nothing
-    that can be seen. Returns (4,) int64 xyxy, whole pixels, which may reach beyond the canvas.
+    ``anywhere`` also chooses objects outside the canvas, as the authors' generator does. Returns
+    (4,) int64 xyxy, whole pixels, which may reach beyond the canvas.
     """
     chosen = np.ones(len(points), bool) if anywhere else on_canvas(points, radius, size)
     centre = points[rng.choice(np.flatnonzero(chosen))]
@@ -107,7 +105,14 @@ def load_inpainter(name: str) -> Inpainter:
     image without the box out.
     """
     if name in _OPENCV:
-        return lambda image, box: _opencv(image, box, _OPENCV[name])
+
+        def inpaint(image: np.ndarray, box: np.ndarray) -> np.ndarray:
+            x0, y0, x1, y1 = box
+            mask = np.zeros(image.shape[:2], np.uint8)
+            mask[y0:y1, x0:x1] = 1
+            return cv2.inpaint(image, mask, _REACH, _OPENCV[name])
+
+        return inpaint
     from mmengine.utils import get_object_from_string
 
     try:
@@ -120,10 +125,3 @@ def load_inpainter(name: str) -> Inpainter:
     if not callable(found):
         raise InputError(f"'{name}' cannot be called: expected a function of image and box.")
     return found
-
-
-def _opencv(image: np.ndarray, box: np.ndarray, method: int) -> np.ndarray:
-    x0, y0, x1, y1 = box
-    mask = np.zeros(image.shape[:2], np.uint8)
-    mask[y0:y1, x0:x1] = 1
-    return cv2.inpaint(image, mask, _REACH, method)

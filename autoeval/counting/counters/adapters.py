@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 class TextCounter:
     """Asks a question about an image and reads a number out of the answer.
 
-    `ask` answers the prompt, the whole question, about an image (H, W, 3) uint8 BGR; with an
-    attribute ``concurrent`` that is true it is called from several threads at once. `parse` reads
-    the count out of the answer, None for a skipped one.
+    `ask` answers a question about an image (H, W, 3) uint8 BGR, from several threads where its
+    attribute ``concurrent`` is true; `parse` returns None for a skipped answer.
     """
 
     capabilities = frozenset({COUNT, TEXT})
@@ -44,16 +43,14 @@ class TextCounter:
         """Ask `prompt` about ``image`` (H, W, 3) uint8 BGR."""
         answer = self.ask(image, prompt)
         number = self.parse(answer)
-        if number is None:
-            return CountResult(float("nan"), text=answer, status=SKIPPED, context=context or {})
-        return CountResult(float(number), text=answer, context=context or {})
+        count, status = (float("nan"), SKIPPED) if number is None else (float(number), OK)
+        return CountResult(count, text=answer, status=status, context=context or {})
 
 
 class TransformersAsk:
     """Asks a model of the hub, or of a local folder, for the task ``image-text-to-text``.
 
-    A temperature of 0 takes the likeliest words; above, words are drawn. Other options are passed
-    to `transformers.pipeline`.
+    Words are drawn at temperatures above 0. Other options are those of `transformers.pipeline`.
     """
 
     def __init__(
@@ -83,11 +80,7 @@ class TransformersAsk:
         temperature: float | None = None,
         seed: int | None = None,
     ) -> str:
-        """Return the answer to `prompt` about ``image`` (H, W, 3) uint8 BGR.
-
-        ``temperature`` takes the place of the counter's own for this question; ``seed`` makes the
-        draws repeat.
-        """
+        """Return the answer to `prompt` about ``image`` (H, W, 3) uint8 BGR; a seed repeats it."""
         from PIL import Image
 
         picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
@@ -124,9 +117,8 @@ class DensityCounter:
     """Counts with a module that maps an image to a density map; the count is the map's sum.
 
     The module takes a batch of one image, made by `to_input` (C, H, W), and returns a map (H, W),
-    with leading axes of length 1 or without, which may be smaller than the image. The map is
-    multiplied by `scale`: 0.01 for a network trained on maps times 100. A `prompted` module also
-    takes the list of prompts, ``module(batch, [prompt])``.
+    maybe smaller, which is multiplied by `scale`: 0.01 for a network trained on maps times 100. A
+    `prompted` module also takes the list of prompts.
     """
 
     capabilities = frozenset({COUNT, DENSITY})
@@ -157,7 +149,13 @@ class DensityCounter:
         with torch.inference_mode():
             batch = self.to_input(image)[None].to(self.device)
             output = self.module(batch, [prompt]) if self.prompted else self.module(batch)
-        density = self.scale * _one_map(output).double().cpu().numpy()
+        shape = tuple(getattr(output, "shape", ()))
+        if len(shape) < 2 or any(length != 1 for length in shape[:-2]):
+            raise InputError(
+                f"Expected the module to return one density map (H, W) but got "
+                f"{f'shape {shape}' if shape else type(output).__name__}."
+            )
+        density = self.scale * output.reshape(shape[-2:]).double().cpu().numpy()
         if not np.isfinite(density).all():
             return CountResult(
                 float("nan"), status="failed: the density map is not finite", context=context or {}
@@ -165,21 +163,8 @@ class DensityCounter:
         return CountResult(float(density.sum()), density=density, context=context or {})
 
 
-def _one_map(output: Any) -> torch.Tensor:
-    shape = tuple(getattr(output, "shape", ()))
-    if len(shape) < 2 or any(length != 1 for length in shape[:-2]):
-        raise InputError(
-            f"Expected the module to return one density map (H, W) but got "
-            f"{f'shape {shape}' if shape else type(output).__name__}."
-        )
-    return output.reshape(shape[-2:])
-
-
 class FileCounter:
-    """Looks counts up by the image's id, which the context must hold as ``image_id``.
-
-    `predictions` are such as `read_predictions` reads; the prompt does not matter.
-    """
+    """Looks counts up by the image's id, which the context must hold as ``image_id``."""
 
     capabilities = frozenset({COUNT})
 
@@ -203,11 +188,7 @@ class FileCounter:
 
 
 class VisibleOnly:
-    """Counts the objects that the box does not touch, without a mistake.
-
-    What a perfect detector of whole visible objects answers: the part of the error that is owed to
-    occlusion alone.
-    """
+    """Counts the objects that the box does not touch, without a mistake."""
 
     name = "visible-only"
     capabilities = frozenset({COUNT, POINTS})

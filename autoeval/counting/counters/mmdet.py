@@ -79,9 +79,8 @@ class ObservingDetector(Protocol):
 class DetectorCounter:
     """Counts the boxes of one category; one pass of the detector serves all prompts on an image.
 
-    A prompt must name one of the detector's categories, and a box counts where its score exceeds
-    `score_thr`. A result that may have been cut off at the detector's limit of boxes says so in its
-    warnings.
+    A box counts where its score exceeds `score_thr`. A result that may have been cut off at the
+    detector's limit of boxes says so in its warnings.
     """
 
     capabilities = frozenset({COUNT, POINTS})
@@ -112,25 +111,18 @@ class DetectorCounter:
         prompts: Sequence[Sequence[str]],
         contexts: Sequence[Mapping[str, Any]],
     ) -> list[list[CountResult]]:
-        """Count what the prompts of each image name; the detector sees the images together.
-
-        Raises `InputError` if a prompt names no category of the detector.
-        """
+        """Count what the prompts of each image name; the detector sees the images together."""
         known = self.detector.categories
         labels = [[find_category(prompt, known) for prompt in of_image] for of_image in prompts]
         ids = [str(context.get("image_id", "")) for context in contexts]
         found = self.detector.observe(images, ids)
-        return [
-            self._results(evidence, of_image, context)
-            for evidence, of_image, context in zip(found, labels, contexts, strict=True)
-        ]
-
-    def _results(
-        self, evidence: Evidence, labels: Sequence[int], context: Mapping[str, Any]
-    ) -> list[CountResult]:
-        counted = evidence.clean.above(self.score_thr)
-        notes = self._warn_at_limit(counted)
-        return [result_of_boxes(counted[counted.labels == k], context, notes) for k in labels]
+        results = []
+        for evidence, of_image, context in zip(found, labels, contexts, strict=True):
+            counted = evidence.clean.above(self.score_thr)
+            notes = self._warn_at_limit(counted)
+            of_label = (counted[counted.labels == k] for k in of_image)
+            results.append([result_of_boxes(boxes, context, notes) for boxes in of_label])
+        return results
 
     def _warn_at_limit(self, counted: Detections) -> tuple[str, ...]:
         if self.max_per_img is None or len(counted) < self.max_per_img:
@@ -140,7 +132,7 @@ class DetectorCounter:
             f"max_per_img = {self.max_per_img} allows: objects may be missing from the count. "
             "Raise the limit in its test settings."
         )
-        warnings.warn(note, stacklevel=5)
+        warnings.warn(note, stacklevel=4)
         return (note,)
 
 
@@ -172,10 +164,8 @@ def box_limit(settings: Mapping[str, Any]) -> int | None:
 class MergedCategories:
     """A detector some of whose categories carry one name, the new one that `mapping` gives them.
 
-    A detector that suppresses duplicates within a category may box one object as a car and as a
-    truck. Among merged categories, of boxes whose IoU exceeds `iou_thr` only the one with the
-    highest score stays. The `settings` are those of the detector, with ``merged`` and
-    ``merged_iou_thr``.
+    It may box one object as a car and as a truck: of boxes of merged categories whose IoU exceeds
+    `iou_thr`, only the one with the highest score stays.
     """
 
     def __init__(

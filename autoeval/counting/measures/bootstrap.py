@@ -38,11 +38,9 @@ def bootstrap_intervals(
 ) -> dict[str, MeasureInterval]:
     """Return 95 % percentile bootstrap intervals, clustered by image.
 
-    Images are drawn with replacement and bring all their rows, because the errors of several
-    prompts on one image depend on each other. A single image says nothing about others: its
-    intervals are NaN. `statistics` returns the values of the rows with the given indices, which may
-    repeat; `images` (N,) is the image of each row. Resamples where a statistic is NaN do not enter
-    its interval.
+    Images are drawn with replacement and bring all their rows, because errors of one image depend
+    on each other; a single image has NaN. `statistics` is of rows by index; `images` (N,) is the
+    image of each row. Resamples where a statistic is NaN do not enter its interval.
     """
     _check_draws(len(images), n_resamples)
     draw = _RowsOfImages(np.asarray(images))
@@ -103,14 +101,11 @@ def bootstrap_sums(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, MeasureInterval]:
-    """Return 95 % percentile bootstrap intervals, clustered by image, of functions of sums.
+    """Return the intervals of `bootstrap_intervals`, up to rounding, of functions of sums.
 
-    A resample is the number of times that each image is drawn: the sums of all columns are one
-    product of these numbers with the values, where `bootstrap_intervals` copies the drawn rows for
-    each measure. The draws are the same for the same seed, hence the intervals are equal up to
-    rounding. `measures` makes the measures (R,) of R resamples from their sums (R, G, K) of each
-    column in each group; `values` (N, K) are finite; `groups` (N,) is from 0 to G - 1, by default
-    one.
+    A resample is how often each image is drawn: one product with the values gives all sums.
+    `measures` makes the measures (R,) of R resamples from their sums (R, G, K) of each column in
+    each group; `values` (N, K) are finite; `groups` (N,) is from 0 to G - 1, by default one.
     """
     _check_draws(len(images), n_resamples)
     groups = np.zeros(len(values), np.int64) if groups is None else groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,9 @@ TILE_RULES = ("exact", "floor_step", "absorb")
 def tile_edges(length: int, level: int, rule: str = "exact") -> np.ndarray:
     """Split a side of ``length`` pixels in 2 ** level for GAME(level); (tiles + 1,), int64.
 
-    The rules differ for lengths that do not divide: ``"exact"`` places edges evenly, rounded down
-    to pixels; ``"floor_step"`` steps by length // 2 ** L, as the released code does, and makes as
-    many tiles as that takes; ``"absorb"`` lets the last tile take the remainder.
+    For lengths that do not divide ``"exact"`` places edges evenly, rounded down; ``"floor_step"``
+    steps by length // 2 ** level, as the released code, with as many tiles as that takes;
+    ``"absorb"`` lets the last tile take the remainder.
     """
     if rule not in TILE_RULES:
         raise ValueError(f"Expected a tile rule among {TILE_RULES} but got {rule!r}.")
@@ -43,8 +44,7 @@ def game(
     """Sum over tiles of the absolute count error of one image.
 
     `target` and `pred` are density maps (H, W), or points (N, 2) as xy in pixels where `size`,
-    height and width of the image, is given; points outside count in the tile nearest to them. Level
-    0 is the absolute error of the whole image.
+    height and width, is given; points outside count in the nearest tile.
     """
     target, pred = np.asarray(target, np.float64), np.asarray(pred, np.float64)
     if size is None and target.shape != pred.shape:
@@ -60,6 +60,19 @@ def game(
         by_rows = np.add.reduceat(target - pred, rows[:-1], axis=0)
         difference = np.add.reduceat(by_rows, columns[:-1], axis=1)
     return float(np.abs(difference).sum())
+
+
+def read_density(path: Path) -> np.ndarray:
+    """Read a density map (H, W) of a ``.npy`` file as float64."""
+    try:
+        density = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"Cannot read the density map {path}: {error}.") from None
+    if density.ndim != 2 or not np.issubdtype(density.dtype, np.number):
+        raise InputError(
+            f"{path}: expected a map (H, W) of numbers, got {density.shape} {density.dtype}."
+        )
+    return density.astype(np.float64)
 
 
 @dataclass

@@ -21,8 +21,7 @@ ON_THE_LIST = "on the exclusion list"
 class CountedImage:
     """One image and the centres (N, 2) of its objects as xy, pixels, by class.
 
-    `image_id` is its row in prediction files; `size` is height and width of the frame that the
-    points are in, where it is known without the file, and by default that of the image.
+    `size` is height and width of the frame that the points are in, by default that of the image.
     """
 
     image_id: str
@@ -44,13 +43,11 @@ class CountedImage:
 
 @dataclass(frozen=True, eq=False)
 class CountingSet:
-    """Images and the classes a counter is asked for.
+    """Images and the classes a counter is asked for, in the order of prediction files.
 
-    `name` is that of the split, or of the data set where it has no splits. `classes` are in the
-    order of the columns of prediction files, `images` in that of the rows; a class without images
-    is named in the negative-label test only. `excluded` gives by image id the reason why the image
-    is in no measure; `warnings` say what was left out when the files were read; `mosaic_pool` is
-    what mosaics draw from, where that is more than `images`.
+    A class without images is named in the negative-label test only. `excluded` gives by image id
+    why the image is in no measure; `mosaic_pool` is what mosaics draw from, where that is more than
+    `images`.
     """
 
     name: str
@@ -97,18 +94,12 @@ class CountingSet:
         return pd.DataFrame(rows, index=ids, columns=list(self.classes), dtype=np.int64)
 
     def first(self, n: int | None) -> CountingSet:
-        """Measure the first `n` of the measured images alone, all of them where it is None.
-
-        What mosaics draw from stays, so that the pairs of these images do.
-        """
+        """Measure the first `n` of the measured images alone; what mosaics draw from stays."""
         beyond = [image.image_id for image in self.kept[n:]] if n is not None else []
         return self.exclude(beyond, f"beyond the limit of {n}") if beyond else self
 
     def exclude(self, image_ids: Iterable[str], reason: str = ON_THE_LIST) -> CountingSet:
-        """Take images out of all measures.
-
-        Ids without their suffix will do; those that the set does not have are noted.
-        """
+        """Take images out of all measures, by ids with or without suffix, and note others."""
         by_stem = {Path(name).stem: name for name in self.by_id} | {
             name: name for name in self.by_id
         }
@@ -166,9 +157,8 @@ class PoolImage:
 class MosaicPool:
     """The two halves of the draws, in their order.
 
-    Lower images are drawn for upper ones; of these, those that are not measured take part, or their
-    absence would change all later draws. FSC-147's class file holds images of no split, which the
-    authors' code draws all the same.
+    Images that are not measured take part, or their absence would change all later draws; FSC-147's
+    class file holds images of no split, which the authors' code draws all the same.
     """
 
     upper: tuple[PoolImage, ...]

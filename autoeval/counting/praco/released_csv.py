@@ -24,10 +24,8 @@ NOT_IN_FILE = "no row, or no column of its class, in the prediction file"
 class ReleasedPredictions:
     """The predictions of one model as its files hold them.
 
-    `counts` are those of the negative-label test: measured images that have a row (index) by the
-    classes of the set, NaN where the row has no value. `mosaics` has one row a mosaic that has a
-    cell in the upper file; None where there are no such files. `warnings` name rows, columns and
-    cells that the files lack or have too many of.
+    `counts` are measured images that have a row by the classes of the set, NaN where there is no
+    value. `mosaics` has a row a mosaic that has a cell in the upper file; None without such files.
     """
 
     model: str
@@ -48,11 +46,7 @@ def write_released(
     counts: pd.DataFrame,
     mosaics: pd.DataFrame | None = None,
 ) -> list[Path]:
-    """Write the files of one model, counts rounded to two decimals as the authors' are.
-
-    The set gives the split, the rows and the columns; slashes and spaces in the model's name become
-    ``-``.
-    """
+    """Write the files of one model, counts rounded to two decimals as the authors' are."""
     model = re.sub(r"[\s/\\]+", "-", model)
     tables = {NEGATIVE: counts}
     if mosaics is not None:
@@ -78,9 +72,8 @@ def find_released(
 ) -> dict[str, Path]:
     """Find the negative-label file of each model in a folder and the folders within it.
 
-    Such is the authors' ``benchmark_results``, which has a folder for each model. With
-    `multi_class`, ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well. Of several
-    files of one model the first is taken, those of the folder itself before others.
+    With `multi_class`, ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well. Of
+    several files of one model the first is taken, those of the folder itself before others.
     """
     forms = [file_name(NEGATIVE, "\0", split), *([f"multiclass_\0_{split}1.csv"] * multi_class)]
     patterns = [re.compile(re.escape(form).replace("\0", "(.+)")) for form in forms]
@@ -98,9 +91,8 @@ def read_released(
 ) -> ReleasedPredictions:
     """Read the files of one model.
 
-    Images without a row in the negative-label file, or without the column of their class, are not
-    measured; other columns that a file lacks become undefined cells, and rows of images that the
-    set does not measure are passed over. `ReleasedPredictions.warnings` names all of them.
+    Images without a row, or without the column of their class, are not measured; other missing
+    columns become undefined cells, and rows of other images are passed over. The warnings name all.
     """
     warnings: list[str] = []
     folder, split = Path(folder), counting_set.name

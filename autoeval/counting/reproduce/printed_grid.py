@@ -24,11 +24,10 @@ Own = Mapping[tuple[str, str], float]
 def compare_with_print(
     name: str, entry: Mapping[str, Any], own: Own, *, row: str = "model", **options: Any
 ) -> ComparedWithPrint:
-    """Compare our own values, by row and column, with those of a printed table.
+    """Compare our own values, by row and column, with those of a printed table in `configs/papers`.
 
-    Its `entry` in `configs/papers` has ``title``, ``rows`` (a list of values by name), and
-    ``columns``, a mapping of each name to its decimals; ``decimals`` of single rows. Rows that
-    print does not have come behind; `row` says what a row is; `options` go to `ComparedWithPrint`.
+    Its `entry` has ``rows``, and ``columns`` with their decimals, or ``decimals`` of single rows.
+    Rows that print does not have come behind; `row` says what a row is.
     """
     columns: Mapping[str, int] = entry["columns"]
     printed = {
@@ -96,11 +95,7 @@ class ModeSection(Section):
 
 @dataclass(frozen=True)
 class DrawnFigure(Section):
-    """A figure whose curves print gives no numbers of.
-
-    `words` is what print says of it, `about` what the axes are; the first of `tables` is shown, and
-    `draw` is called where there are any.
-    """
+    """A figure whose curves print gives no numbers of; the first of `tables` is shown."""
 
     name: str
     title: str
