@@ -68,7 +68,20 @@ def write_task(
     better.
     """
     data = folder / f"{name}.parquet"
-    _write_parquet(data, rows, columns)
+    # The metadata name the types of the columns for the ``datasets`` library.
+    features: dict[str, dict[str, str]] = {}
+    fields = []
+    if "image" in rows[0]:
+        features["image"] = {"_type": "Image"}
+        fields.append(pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])))
+    for column, kind in columns.items():
+        dtype, arrow = FEATURES[kind]
+        features[column] = {"dtype": dtype, "_type": "Value"}
+        fields.append(pa.field(column, arrow))
+    notes = {"huggingface": json.dumps({"info": {"features": features}})}
+    table = pa.Table.from_pylist(list(rows), schema=pa.schema(fields, metadata=notes))
+    with atomic_path(data) as temporary:
+        pq.write_table(table, temporary)
     listed = [
         _METRIC.format(name=metric, aggregation=how, better=str(better).lower())
         for metric, (how, better) in metrics.items()
@@ -82,25 +95,6 @@ def write_task(
     )
     write_text(folder / f"{name}.yaml", text)
     write_text(folder / "utils.py", _UTILS)
-
-
-def _write_parquet(
-    path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, type]
-) -> None:
-    """Write a table whose metadata name the types of its columns for the ``datasets`` library."""
-    features: dict[str, dict[str, str]] = {}
-    fields = []
-    if "image" in rows[0]:
-        features["image"] = {"_type": "Image"}
-        fields.append(pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])))
-    for name, kind in columns.items():
-        dtype, arrow = FEATURES[kind]
-        features[name] = {"dtype": dtype, "_type": "Value"}
-        fields.append(pa.field(name, arrow))
-    notes = {"huggingface": json.dumps({"info": {"features": features}})}
-    table = pa.Table.from_pylist(list(rows), schema=pa.schema(fields, metadata=notes))
-    with atomic_path(path) as temporary:
-        pq.write_table(table, temporary)
 
 
 _TEXTS = ("image_file", "question", "target", "choices", "object", "shape")

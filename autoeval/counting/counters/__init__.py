@@ -10,6 +10,7 @@ import numpy as np
 
 from autoeval.runtime import OK
 
+Context = Mapping[str, Any] | None  # privileged information, and the id of the image
 COUNT, DENSITY, POINTS, TEXT = "count", "density", "points", "text"
 
 
@@ -54,9 +55,7 @@ class Counter(Protocol):
     name: str
     capabilities: frozenset[str]
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Count what ``prompt`` names in ``image`` (H, W, 3), uint8, BGR."""
         ...
 
@@ -65,7 +64,7 @@ def count_prompts(
     counter: Counter,
     image: np.ndarray,
     prompts: list[str],
-    context: Mapping[str, Any] | None = None,
+    context: Context = None,
 ) -> list[CountResult]:
     """Ask for several prompts on one image, encoding the image once where the counter can."""
     batched = getattr(counter, "count_prompts", None)

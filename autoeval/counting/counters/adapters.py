@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.counting.counters import COUNT, DENSITY, POINTS, TEXT, CountResult
+from autoeval.counting.counters import COUNT, DENSITY, POINTS, TEXT, Context, CountResult
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 from autoeval.runtime import OK, SKIPPED
@@ -37,9 +37,7 @@ class TextCounter:
         self.name = name
         self.concurrent = bool(getattr(ask, "concurrent", False))
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Ask `prompt` about ``image`` (H, W, 3) uint8 BGR."""
         answer = self.ask(image, prompt)
         number = self.parse(answer)
@@ -140,9 +138,7 @@ class DensityCounter:
         self.to_input = to_input
         self.prompted = prompted
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Count in ``image`` (H, W, 3) uint8 BGR; `prompt` matters to a prompted module only."""
         import torch
 
@@ -172,9 +168,7 @@ class FileCounter:
         self.name = predictions.name
         self.counts = dict(zip(predictions.ids, predictions.pred.tolist(), strict=True))
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Return the count on file, or raise `InputError` if it lacks the image of the context."""
         context = context or {}
         image_id = context.get("image_id")
@@ -194,15 +188,13 @@ class VisibleOnly:
     capabilities = frozenset({COUNT, POINTS})
     needs = ("visible_points",)
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Count the ``visible_points`` of ``context``."""
         points = visible_points(context)
         return CountResult(float(len(points)), points=points, context=context or {})
 
 
-def visible_points(context: Mapping[str, Any] | None) -> np.ndarray:
+def visible_points(context: Context) -> np.ndarray:
     """Return the ``visible_points`` (N, 2) of a context, or raise `InputError`."""
     points = (context or {}).get("visible_points")
     if points is None:

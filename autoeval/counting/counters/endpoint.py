@@ -146,7 +146,11 @@ class JsonPoster:
             try:
                 return _read_object(self._send(data))
             except urllib.error.HTTPError as error:
-                reason = f"HTTP {error.code}: {self.clean(_body_of(error))}"
+                try:
+                    said = error.read(300).decode(errors="replace")
+                except (OSError, http.client.HTTPException):
+                    said = error.reason
+                reason = f"HTTP {error.code}: {self.clean(said)}"
                 pause = self._pause(error, attempt, reason)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 reason = self.clean(f"{type(error).__name__}: {error}")
@@ -216,13 +220,6 @@ def _read_object(content: bytes) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise ValueError(f"the answer is no JSON object: {content[:80]!r}")
     return answer
-
-
-def _body_of(error: urllib.error.HTTPError) -> str:
-    try:
-        return error.read(300).decode(errors="replace")
-    except (OSError, http.client.HTTPException):
-        return error.reason
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from autoeval.boxes import box_iou
-from autoeval.counting.counters import COUNT, POINTS, CountResult
+from autoeval.counting.counters import COUNT, POINTS, Context, CountResult
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 
@@ -93,14 +93,12 @@ class DetectorCounter:
         self.name = name
         self.max_per_img = box_limit(detector.settings)
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
         return self.count_prompts(image, [prompt], context)[0]
 
     def count_prompts(
-        self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
+        self, image: np.ndarray, prompts: Sequence[str], context: Context = None
     ) -> list[CountResult]:
         """Count what each prompt names, or raise `InputError` if it is no category."""
         return self.count_batch([image], [prompts], [context or {}])[0]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from mmengine.config import Config
 
-from autoeval.counting.counters import COUNT, POINTS, CountResult
+from autoeval.counting.counters import COUNT, POINTS, Context, CountResult
 from autoeval.counting.counters.mmdet import result_of_boxes
 from autoeval.detections import Detections
 from autoeval.errors import InputError
@@ -58,15 +58,13 @@ class OpenVocabularyCounter:
 
         return fingerprint(describe(self.model, self.config, ()))
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
         return self.count_prompts(image, [prompt], context)[0]
 
     @torch.inference_mode()
     def count_prompts(
-        self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
+        self, image: np.ndarray, prompts: Sequence[str], context: Context = None
     ) -> list[CountResult]:
         """Count what each prompt names."""
         from autoeval.detectors.preprocessing import collate

@@ -72,14 +72,13 @@ class CountingSet:
         """What mosaics draw from: `mosaic_pool`, or else all images."""
         if self.mosaic_pool is not None:
             return self.mosaic_pool
-        images = tuple(PoolImage(i.image_id, i.category, i.path) for i in self.images)
-        return MosaicPool(images, images)
+        own = {image.image_id: image.category for image in self.images}
+        return MosaicPool(own, own)
 
     @property
     def paths(self) -> dict[str, Path]:
         """File of every image that may be in a mosaic, by its id."""
-        pool = {} if self.mosaic_pool is None else {i.image_id: i.path for i in self.pool.lower}
-        return {**pool, **{image.image_id: image.path for image in self.images}}
+        return {**self.pool.paths, **{image.image_id: image.path for image in self.images}}
 
     def truth(self) -> pd.DataFrame:
         """Return ``category`` and ``count`` of the measured images, indexed by ``image_id``."""
@@ -145,33 +144,20 @@ def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class PoolImage:
-    """An image of one class that need not be measured."""
-
-    image_id: str
-    category: str
-    path: Path
-
-
-@dataclass(frozen=True)
 class MosaicPool:
-    """The two halves of the draws, in their order.
+    """The two halves of the draws, in their order: the class of each image by its id.
 
     Images that are not measured take part, or their absence would change all later draws; FSC-147's
     class file holds images of no split, which the authors' code draws all the same.
     """
 
-    upper: tuple[PoolImage, ...]
-    lower: tuple[PoolImage, ...]
+    upper: Mapping[str, str]
+    lower: Mapping[str, str]
+    paths: Mapping[str, Path] = field(default_factory=dict)
 
     def by_class(self) -> dict[str, list[str]]:
         """Return the ids to draw from for each class, in their order."""
         pools: dict[str, list[str]] = {}
-        for image in self.lower:
-            pools.setdefault(image.category, []).append(image.image_id)
+        for image_id, category in self.lower.items():
+            pools.setdefault(category, []).append(image_id)
         return pools
-
-    @property
-    def class_of(self) -> dict[str, str]:
-        """Class of each image by its id."""
-        return {image.image_id: image.category for image in (*self.lower, *self.upper)}

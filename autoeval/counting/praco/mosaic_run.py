@@ -65,20 +65,17 @@ def draw_pairs(
     pools = pool.by_class()
     measured = {image.image_id for image in counting_set.kept}
     recipes = []
-    for image in pool.upper:
+    for image_id, category in pool.upper.items():
         for name in counting_set.classes:
-            if name == image.category or name not in pools:
+            if name == category or name not in pools:
                 continue
             candidates = pools[name]
             if n_negatives == 1:
                 drawn = [rng.choice(candidates)]
             else:
                 drawn = rng.sample(candidates, min(n_negatives, len(candidates)))
-            if image.image_id in measured:
-                recipes += [
-                    MosaicRecipe(image.image_id, image.category, below, name, layout)
-                    for below in drawn
-                ]
+            if image_id in measured:
+                recipes += [MosaicRecipe(image_id, category, b, name, layout) for b in drawn]
     return recipes
 
 
@@ -105,7 +102,7 @@ def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[
         recipes = [MosaicRecipe(**row) for row in table.to_dict("records")]
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"Cannot read the mosaic pairs {path}: {error}.") from None
-    classes = counting_set.pool.class_of
+    classes = {**counting_set.pool.lower, **counting_set.pool.upper}
     wrong = [
         name
         for recipe in recipes

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, PoolImage
+from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool
 from autoeval.counting.true_counts import GroundTruth, truth_of_json
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
@@ -60,9 +60,9 @@ def load_fsc147(
     classes = _classes(
         root / SPLIT_CLASSES, split, [kind for name, kind in class_of.items() if name in members]
     )
-    upper = [PoolImage(name, class_of[name], folder / name) for name in names if name in class_of]
-    lower = [PoolImage(n, kind, folder / n) for n, kind in class_of.items() if kind in classes]
-    pool = MosaicPool(tuple(upper), tuple(lower))
+    upper = {name: class_of[name] for name in names if name in class_of}
+    lower = {name: kind for name, kind in class_of.items() if kind in classes}
+    pool = MosaicPool(upper, lower, {name: folder / name for name in lower})
     return CountingSet(split, classes, images, warnings=warnings, mosaic_pool=pool)
 
 

@@ -10,12 +10,13 @@ from functools import partial
 from itertools import zip_longest
 from math import ceil, floor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from autoeval.counting.binning.paper import PUBLISHED, published_bins, released_bins
+from autoeval.counting.evaluation.evaluation_report import plot_tper
 from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
 from autoeval.counting.measures.game import GameScore, read_density
 from autoeval.counting.measures.tper import TperCurve, tper_curve
@@ -33,9 +34,6 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PathLike = str | os.PathLike[str]
 SCHEMES = {"rs": "RS", "rr": "RR", "unbinned": "no binning"}
@@ -171,7 +169,7 @@ def tper_figure(
         entry["title"],
         entry["words"],
         _tables(f"figure_{name}", curves) if curves else (),
-        partial(_draw, curves, UNITS[mode]),
+        partial(plot_tper, [*curves.items()], unit=f"θ, {UNITS[mode]}", scale=1),
         about=f"Share of images whose error is at least θ, in {UNITS[mode]}.",
         notes=warnings,
     )
@@ -192,12 +190,6 @@ def _tables(name: str, curves: Mapping[str, TperCurve]) -> list[Part]:
         Part(name, pd.DataFrame(rows), formats=FORMATS),
         Part(f"{name}_curves", pd.concat(points, ignore_index=True)),
     ]
-
-
-def _draw(curves: Mapping[str, TperCurve], unit: str) -> Figure:
-    from autoeval.counting.evaluation.evaluation_report import plot_tper
-
-    return plot_tper(list(curves.items()), unit=f"θ, {unit}", scale=1)
 
 
 LEVELS = (1, 2, 3)

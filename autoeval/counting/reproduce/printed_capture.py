@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from autoeval.counting.capture.capture_measures import measure
 from autoeval.counting.capture.real import with_points
@@ -31,9 +32,6 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PathLike = str | os.PathLike[str]
 REAL, SYNTHETIC = "real", "synthetic"
@@ -146,8 +144,6 @@ def _bars(values: np.ndarray, step: int, last: int, name: str) -> pd.DataFrame:
 
 
 def _draw(table: pd.DataFrame, name: str) -> Figure:
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     axes = figure.subplots()
     axes.bar(range(len(table)), table["images"])

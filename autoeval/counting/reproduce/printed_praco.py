@@ -7,14 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from autoeval.counting.praco.both_tests import evaluate_files
 from autoeval.counting.praco.data import single_class
 from autoeval.counting.praco.data_kind import load_counting_set
+from autoeval.counting.praco.praco_charts import drift_chart
 from autoeval.counting.praco.praco_measures import drift
 from autoeval.counting.praco.released_csv import NEGATIVE, file_name, find_released
 from autoeval.counting.praco.result import PracoResult
@@ -27,9 +29,6 @@ from autoeval.counting.reproduce.printed_grid import (
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PathLike = str | os.PathLike[str]
 _FORMATS = dict.fromkeys(("mean", "median", "largest"), "{:.3f}")
@@ -137,7 +136,7 @@ def drift_figure(
         entry["title"],
         entry["words"],
         tables,
-        partial(_draw_drift, values),
+        partial(drift_chart, values),
         about=about,
     )
 
@@ -170,15 +169,7 @@ def _by_class(result: PracoResult, classes: list[str]) -> dict[str, float]:
     return found
 
 
-def _draw_drift(values: Mapping[str, np.ndarray]) -> Figure:
-    from autoeval.counting.praco.praco_charts import drift_chart
-
-    return drift_chart(values)
-
-
 def _draw_classes(table: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure
-
     wide = table.set_index("model")
     figure = Figure(figsize=(9, 4), layout="constrained")
     axes = figure.subplots()

@@ -19,8 +19,7 @@ def test_fsc147_with_and_without_the_order_of_classes(fsc147):
     found = load_fsc147(fsc147, "test")
     assert [image.image_id for image in found.images] == ["1.jpg", "2.jpg", "3.jpg", "4.jpg"]
     assert found.classes == ("a", "b", "c")
-    pool = [image.image_id for image in found.pool.lower]
-    assert pool == ["3.jpg", "1.jpg", "2.jpg", "4.jpg"], "as in the class file"
+    assert list(found.pool.lower) == ["3.jpg", "1.jpg", "2.jpg", "4.jpg"], "as in the class file"
     assert found.truth()["count"].tolist() == [10, 4, 5, 2]
     assert found.truth()["category"].tolist() == ["a", "b", "c", "a"]
     assert found.images[1].points["b"][3].tolist() == [3.5, 1.0]
