@@ -156,22 +156,9 @@ def estimate_with_labels(
 ) -> LabelledEstimate:
     """Estimate the accuracy on the pool of a plan from the labels of some of its images.
 
-    Parameters
-    ----------
-    plan : LabelPlan
-    labels : LabelSet
-    words : mapping of str to str, optional
-        See `match_labels`.
-    planned : bool
-        Whether the labelled images were drawn by the plan. Otherwise they are all used, and taken
-        as a simple random draw.
-    score_thr : float, optional
-        Threshold at which precision, recall and F1 are estimated, too; by default that of the plan.
-
-    Raises
-    ------
-    InputError
-        See `match_labels` and `LabelPlan.predicted`.
+    For `words` see `match_labels`. Images that the plan did not draw are left out, unless they are
+    not `planned`: all are then used, and taken as a simple random draw. `score_thr` is by default
+    that of the plan. Raises as `match_labels` and `LabelPlan.predicted`.
     """
     score_thr = plan.score_thr if score_thr is None else score_thr
     points = () if score_thr is None else points_at(score_thr, plan.iou)

@@ -4,10 +4,15 @@ import json
 import shutil
 from dataclasses import replace
 
-import cv2
 import numpy as np
 import pytest
-from labelled_colours import labels_of, write_colours, write_detector, write_task
+from labelled_colours import (
+    labels_of,
+    write_colours,
+    write_detector,
+    write_predictions,
+    write_task,
+)
 
 from autoeval import AccuracyEstimator, estimate_with_labels, plan_labels
 from autoeval.cli import main
@@ -142,20 +147,13 @@ def evaluated(world):
     from pycocotools.cocoeval import COCOeval
 
     files, detector = world / "new", load_black_box(f"{world / 'mine.py'}:detector")
-    truth = COCO(files / "annotations.json")
-    found = []
-    for number, image in truth.imgs.items():
-        pixels = cv2.imread(str(files / "images" / image["file_name"]))
-        for boxes in [one.clean for one in detector.observe([pixels], [str(number)])]:
-            columns = (of.tolist() for of in (boxes.boxes, boxes.scores, boxes.labels))
-            for (x, y, x2, y2), score, label in zip(*columns, strict=True):
-                box = {"bbox": [x, y, x2 - x, y2 - y], "score": score}
-                found.append({"image_id": number, "category_id": 1 + label, **box})
-    judged = COCOeval(truth, truth.loadRes(found), "bbox")
-    judged.evaluate()
-    judged.accumulate()
-    judged.summarize()
-    return dict(zip(("mAP", "mAP50", "mAP75"), judged.stats[:3].tolist(), strict=True))
+    truth, numbers = COCO(files / "annotations.json"), {"car": 1, "bus": 2}
+    boxes = json.loads(write_predictions(detector, files)[0].read_text())
+    found = truth.loadRes([{**box, "category_id": numbers[box["category"]]} for box in boxes])
+    evaluation = COCOeval(truth, found, "bbox")
+    for step in (evaluation.evaluate, evaluation.accumulate, evaluation.summarize):
+        step()
+    return dict(zip(("mAP", "mAP50", "mAP75"), evaluation.stats[:3].tolist(), strict=True))
 
 
 def test_labels_that_no_plan_drew(world, tmp_path, capsys):
@@ -182,7 +180,7 @@ def test_python_says_what_the_commands_say(world, plan, tmp_path):
     estimator = AccuracyEstimator.load(world / "work" / "estimator.parquet")
     detector = load_black_box(f"{world / 'mine.py'}:detector")
     pool, folder = world / "new" / "images", tmp_path / "python"
-    plan_labels(estimator, images=pool, detector=detector, n=4, folder=folder)
+    plan_labels(world / "work" / "estimator.parquet", images=pool, n=4, folder=folder)
     made = plan_labels(estimator, images=pool, detector=detector, n=12, folder=folder)
     assert [made.found.images[k].image_id for k in made.drawn] == drawn(tmp_path)
     found = estimate_with_labels(made, labels)
@@ -231,27 +229,20 @@ def test_an_estimator_with_a_teacher_asks_it_about_the_pool(world, plan, tmp_pat
     assert estimate(tmp_path, labels) == 0
     unplanned = [*pool[:4], "--labels", str(labels), "--work-dir", str(tmp_path / "unplanned")]
     assert main(["label", "estimate", *unplanned]) == 0
-    unplanned[-2] = "--work-dir"
     assert main(["estimate-map", *unplanned]) == 0
 
 
 def found_by_another(folder, stem):
     """Write the labels of a data set as what a second detector has found."""
-    content = json.loads((folder / "annotations.json").read_text())
-    files = {image["id"]: image["file_name"] for image in content["images"]}
-    words = {category["id"]: category["name"].upper() for category in content["categories"]}
+    content, path = read_coco(folder / "annotations.json"), stem.with_suffix(".json")
+    files = {image.image_id: image.file_name for image in content.images}
     found = [
-        {
-            "image_id": box["image_id"],
-            "file_name": files[box["image_id"]],
-            "category": words[box["category_id"]],
-            "bbox": box["bbox"],
-            "score": 0.9,
-        }
-        for box in content["annotations"]
+        {"image_id": int(of.image_id), "file_name": files[of.image_id], "score": 0.9}
+        | {"category": of.category.upper(), "bbox": of.xywh}
+        for of in content.boxes
     ]
-    stem.with_suffix(".json").write_text(json.dumps(found))
-    return stem.with_suffix(".json")
+    path.write_text(json.dumps(found))
+    return path
 
 
 def influence(tmp_path, world):

@@ -76,9 +76,9 @@ def both(tmp_path):
         for size in ("clean", "half_size"):
             (tmp_path / size).mkdir(exist_ok=True)
             (tmp_path / size / f"{name}.json").write_text(json.dumps(results(records, size)))
-        sizes = dict(zip(("height", "width"), records[0].size, strict=True))
+        height, width = records[0].size
         listed = [
-            {"id": k, "file_name": of.file_name.split("/")[1], **sizes}
+            {"id": k, "file_name": of.file_name.split("/")[1], "height": height, "width": width}
             for k, of in enumerate(records)
         ]
         (tmp_path / "lists").mkdir(exist_ok=True)
