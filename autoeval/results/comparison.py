@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from autoeval.comparison.common_objects import different_boxes
 from autoeval.comparison.comparison import ALL, Comparison, distinguishable
-from autoeval.comparison.disagreement import different_boxes
 from autoeval.data.images import UnreadableImageError
 from autoeval.detections import Detections
 from autoeval.estimation.site import Site
