@@ -25,27 +25,11 @@ def read_found(
     image_ids: Sequence[str],
     categories: Sequence[str],
 ) -> tuple[list[Detections], int]:
-    """Turn boxes, scores and labels of several images into detections.
+    """Turn the three lists of a `BlackBoxDetector` into detections, clipped to their images.
 
-    Parameters
-    ----------
-    answers : tuple of three sequences
-        See `autoeval.detectors.black_box.BlackBoxDetector`.
-    sizes : sequence of tuple of int
-        Height and width of each image.
-    image_ids, categories : sequence of str
-
-    Returns
-    -------
-    found : list of Detections
-        Clipped to their images.
-    n_outside : int
-        Boxes without area in their image, left out.
-
-    Raises
-    ------
-    InputError
-        If it is not that, or holds NaN, scores outside [0, 1] or unknown categories.
+    `sizes` are heights and widths. Also returned is the number of boxes without area in their
+    image, which are left out. Raises `InputError` if the lists are malformed, or hold NaN, scores
+    outside [0, 1] or unknown categories.
     """
     boxes, scores, labels = _three(answers)
     lengths = [len(part) for part in (boxes, scores, labels)]

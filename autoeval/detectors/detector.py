@@ -36,28 +36,12 @@ WANTS = (*CAPTURED, "views", "half_size", "reweighted")
 class Detector:
     """An mmdet model together with all that is needed to run it on decoded images.
 
-    Parameters
-    ----------
-    model : BaseDetector
-        A model of mmdet with its weights, on its device. It is switched to eval mode.
-    config : Config
-        Its configuration.
-    categories : sequence of str
-        What its labels stand for.
-    stages : sequence of str
-        Modules of the backbone to take as its stages; see `choose_passes`.
-
-    Attributes
-    ----------
-    categories : tuple of str
-    halving : Halving
-        Finds boxes at half the size.
-    max_batch : int
-        Samples that go through the network together: 1 on a CPU, where more brings nothing and
-        rounds differently, and for a model that asks for its words in parts; `ACCELERATOR_BATCH`
-        elsewhere. The numbers of a CPU therefore do not
-        depend on how images are grouped, to the last bit; those of an accelerator agree to
-        rounding.
+    The model, with its weights and on its device, is switched to eval mode. For `stages` see
+    `choose_passes`. `halving` finds boxes at half the size. `max_batch` samples go through the
+    network together: 1 on a CPU, where more brings nothing and rounds differently, and for a model
+    that asks for its words in parts; `ACCELERATOR_BATCH` elsewhere. The numbers of a CPU therefore
+    do not depend on how images are grouped, to the last bit; those of an accelerator agree to
+    rounding.
     """
 
     def __init__(
@@ -130,40 +114,17 @@ class Detector:
     ) -> list[Evidence]:
         """Run the detector once on each image, and ``repeats`` times more with feature dropout.
 
-        Parameters
-        ----------
-        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
-            Sizes may differ; only images that are preprocessed to the same size share a batch.
-        image_ids : sequence of str
-            Names of the images, from which the dropout masks derive.
-        dropout : DropoutSpec, optional
-            What to drop; needed where ``repeats`` is positive.
-        repeats : int
-            Number of perturbed passes, K.
-        seed : int
-            Together with the image's name and the number of the repeat, fixes all masks.
-        wants : collection of str
-            Further fields of `Evidence` to fill: ``candidates``, ``logits``, ``features`` and
-            ``prototypes`` are by-products of the clean pass,
-            ``views`` are one more clean pass for each of
-            `autoeval.detectors.altered_images.VIEWS`,
-            ``half_size`` is a clean pass at half the input size (see
-            `autoeval.detectors.preprocessing.Halving`), and ``reweighted`` one with perturbed
-            weights, the same ones for a seed, which adds ``logits``. What the detector does not
-            give is missing from the evidence, with the reason.
+        Images are (H, W, 3), uint8, BGR; their sizes may differ. The dropout masks derive from the
+        name of the image, `seed` and the number of the repeat. `wants` names further fields of
+        `Evidence`: ``candidates``, ``logits``, ``features`` and ``prototypes`` are by-products of
+        the clean pass, ``views`` are one more clean pass for each of `VIEWS`, ``half_size`` is a
+        clean pass at half the input size (see `Halving`), and ``reweighted`` one with perturbed
+        weights, the same ones for a seed, which adds ``logits``. What the detector does not give is
+        missing from the evidence, with the reason.
 
-        Returns
-        -------
-        list of Evidence
-            In the order of ``images``, boxes in pixels of the image as given.
-
-        Raises
-        ------
-        ValueError
-            If the lengths differ, an image is of another type, ``repeats`` comes without
-            ``dropout``, or ``wants`` holds an unknown name.
-        InputError
-            If the backbone lacks a stage that ``dropout`` names.
+        Returns evidence in the order of ``images``, boxes in pixels of the image as given. Raises
+        ValueError for arguments that do not fit together, and `InputError` if the backbone lacks a
+        stage that ``dropout`` names.
         """
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
@@ -192,25 +153,6 @@ class Detector:
         They share the clean pass, the random draws, and, where they have the same rate, the stages
         up to the first dropout in which they differ. On a CPU the boxes are those of `observe` with
         each dropout alone, to the last bit.
-
-        Parameters
-        ----------
-        images, image_ids, repeats, seed
-            As in `observe`.
-        dropouts : sequence of DropoutSpec
-            Different ones.
-
-        Returns
-        -------
-        list of dict of DropoutSpec to Evidence
-            For each image, in the order of ``dropouts``.
-
-        Raises
-        ------
-        ValueError
-            As `observe` does, and if no dropout is given or one is given twice.
-        InputError
-            If the backbone lacks a stage that one of them names.
         """
         if not dropouts or len(set(dropouts)) < len(dropouts):
             raise ValueError(f"Expected different `dropouts`, at least one, got {dropouts}.")
@@ -218,17 +160,7 @@ class Detector:
         return [{spec: each.evidence(spec) for spec in dropouts} for each in passes]
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
-        """Say how the cost of a pass is shared among the parts of the network.
-
-        Parameters
-        ----------
-        image : ndarray of shape (H, W, 3), uint8, BGR
-
-        Returns
-        -------
-        tuple of float
-            See `autoeval.detectors.forward.passes.part_costs`.
-        """
+        """Say how the cost of a pass is shared among the parts of the network; see `part_costs`."""
         from autoeval.detectors.forward.passes import part_costs
 
         return part_costs(self._passes, Batch(*collate(self.model, [self._preprocess(image)])))

@@ -104,11 +104,8 @@ HEIGHT, WIDTH, BLOCK = 480, 640, 40
 def try_once(detector: Detector) -> None:
     """Run a detector on an image of coloured blocks.
 
-    Raises
-    ------
-    InputError
-        If it fails, as with a pipeline that does not pack images or ``test_cfg`` without what the
-        head asks of it, or if memory runs out.
+    Raises `InputError` if it fails, as with a pipeline that does not pack images or ``test_cfg``
+    without what the head asks of it, or if memory runs out.
     """
     try:
         detector.observe([blocks()], ["trial"])

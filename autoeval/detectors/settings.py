@@ -20,11 +20,8 @@ LEFT_OUT = {"_scope_", "init_cfg", "pretrained", "train_cfg", "test_cfg", "data_
 def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dict[str, Any]:
     """List what the boxes of a detector depend on, one field for each thing that can differ.
 
-    Returns
-    -------
-    dict
-        JSON-able and flat: ``weights`` and ``model`` (hashes), ``categories``, and dotted names
-        under ``test_cfg``, ``data_preprocessor`` and ``test_pipeline``.
+    It is JSON-able and flat: ``weights`` and ``model`` (hashes), ``categories``, and dotted names
+    under ``test_cfg``, ``data_preprocessor`` and ``test_pipeline``.
     """
     described: dict[str, Any] = {
         "weights": hash_weights(model),

@@ -30,26 +30,11 @@ def find_categories(
 ) -> tuple[str, ...]:
     """Find the categories of a detector.
 
-    Those given come first, then the checkpoint's own list, then the one in the ``metainfo`` of the
-    config's test data set, then those of that data set's type (VOC, Cityscapes, ...) and COCO's,
-    where they are as many as the head has classes. A detector that takes words finds what it is
-    told, however many.
-
-    Parameters
-    ----------
-    model : Module
-        The detector.
-    config : Config
-        Its configuration.
-    meta : mapping
-        ``meta`` of the checkpoint.
-    given : sequence of str
-        What the user says they are.
-
-    Raises
-    ------
-    InputError
-        If there is no list, or its length is not the number of classes of the head.
+    Those given come first, then the list in `meta` of the checkpoint, then the one in the
+    ``metainfo`` of the config's test data set, then those of that data set's type (VOC, Cityscapes,
+    ...) and COCO's, where they are as many as the head has classes. A detector that takes words
+    finds what it is given, however many. Raises `InputError` if there is no list, or its length is
+    not the number of classes of the head.
     """
     found = tuple(given) or _from_checkpoint(meta) or _from_config(config)
     if takes_words(model):
@@ -69,13 +54,7 @@ def find_categories(
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Read categories from a text file, one in a line.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, holds none, or the same one twice.
-    """
+    """Read categories from a text file, one in a line; `InputError` if none, or one twice."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -145,10 +124,7 @@ def takes_words(model: object) -> bool:
 def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
     """Return what data samples carry for a model that takes words, nothing for others.
 
-    Raises
-    ------
-    InputError
-        If the categories make a longer text than the model reads at once.
+    Raises `InputError` if the categories make a longer text than the model reads at once.
     """
     if not takes_words(model):
         return {}

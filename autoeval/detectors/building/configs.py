@@ -30,22 +30,13 @@ PANOPTIC = ("semantic_head", "panoptic_fusion_head")
 
 
 def unwrap(config: Config) -> None:
-    """Replace a config's model by the detector within, where it is a wrapper.
+    """Replace a config's model, in place, by the detector within, where it is a wrapper.
 
     The student of a knowledge distillation (`LD`, `LAD`) is left as the detector of one stage that
     it is; of a panoptic one stays what finds the instances. Of a semi-supervised pair
     (`SoftTeacher`) stays the one that mmdet tests, and ``config.weights_prefix`` says where a
-    checkpoint of the pair has its weights.
-
-    Parameters
-    ----------
-    config : Config
-        Changed in place.
-
-    Raises
-    ------
-    InputError
-        If it tracks objects through a video: a tracker has test images and weights of its own.
+    checkpoint of the pair has its weights. Raises `InputError` if it tracks objects through a
+    video: a tracker has test images and weights of its own.
     """
     model = config.model
     inner, is_pair = model.get("detector"), "semi_test_cfg" in model
@@ -101,24 +92,10 @@ def read_config(
 ) -> Config:
     """Read a detector's config, with changes, and reduce it to the detector that is deployed.
 
-    Parameters
-    ----------
-    name_or_config : str or path-like
-        A known name, the path of a config file, or that of one of the installed mmdet's, such as
-        ``mmdet::retinanet/retinanet_r50_fpn_1x_coco.py`` or ``configs/retinanet/...``.
-    cfg_options : mapping, optional
-        Changes, for example ``{"model.test_cfg.score_thr": 0.01}``.
-
-    Returns
-    -------
-    Config
-        Whose ``model`` asks for no weights beside those of the checkpoint, and is unwrapped; see
-        `autoeval.detectors.building.configs.unwrap`.
-
-    Raises
-    ------
-    InputError
-        If it is missing, cannot be run, or has no model with a backbone.
+    It is a known name, the path of a config file, or that of one of the installed mmdet's, such as
+    ``mmdet::retinanet/retinanet_r50_fpn_1x_coco.py`` or ``configs/retinanet/...``. Its model asks
+    for no weights beside those of the checkpoint, and is unwrapped; see `unwrap`. Raises
+    `InputError` if it is missing, cannot be run, or has no model.
     """
     ops.register()  # before what the config imports
     path = find_config_file(str(name_or_config))
@@ -136,13 +113,7 @@ def read_config(
 
 
 def find_config_file(name: str) -> Path:
-    """Return the file that a name or path stands for.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Return the file that a name or path stands for, or raise `InputError`."""
     prefix = next((prefix for prefix in OF_MMDET if name.startswith(prefix)), None)
     if prefix is None or Path(name).is_file():
         return find_config(name)

@@ -35,10 +35,8 @@ LOCAL_ENCODER = (
 def build_model(config: Config) -> BaseDetector:
     """Build the model of a config with random weights.
 
-    Raises
-    ------
-    InputError
-        If mmdet cannot build it, it has no backbone, or it needs an operator that is not there.
+    Raises `InputError` if mmdet cannot, it has no backbone, or it needs an operator that is not
+    there.
     """
     ops.register()
     import mmdet.models  # noqa: F401  (fills the registry)
@@ -58,13 +56,7 @@ def build_model(config: Config) -> BaseDetector:
 
 
 def explained(error: BaseException) -> str:
-    """Put an error of a config or a constructor in words, with what to do about it.
-
-    Parameters
-    ----------
-    error : BaseException
-        Of importing a package, finding a file, downloading, looking a class up or calling it.
-    """
+    """Put an error of a config or a constructor in words, with what to do about it."""
     message = first_line(_first_import_error(error))
     extra = _missing_package(message)
     if extra:

@@ -31,13 +31,6 @@ def attached_logits(model: BaseDetector, failures: CaptureFailures) -> Iterator[
     ``_predict_by_feat_single``, such as ATSS, FCOS and RTMDet); the boxes of other heads have no
     such field, nor have those of a head that calls these methods in a way of its own, which
     ``failures`` then say. Of a cascade it is the last head that gives the boxes.
-
-    Parameters
-    ----------
-    model : BaseDetector
-        A model of mmdet.
-    failures : CaptureFailures
-        Receives what went wrong with following a head; its boxes come all the same.
     """
     with ExitStack() as stack:
         with failures.around():

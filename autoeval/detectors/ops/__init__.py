@@ -58,15 +58,10 @@ class StandIn(ModuleType):
 
 
 def register() -> bool:
-    """Put the stand-in where ``mmcv._ext`` belongs, unless a compiled one is there.
+    """Put the stand-in where ``mmcv._ext`` belongs; False where a compiled one is, or no mmcv.
 
     Call it before anything imports ``mmcv.ops``, ``mmdet.apis`` or ``mmdet.models``; a second call
     changes nothing.
-
-    Returns
-    -------
-    bool
-        True when the stand-in is in use, False when mmcv is compiled or absent.
     """
     if NAME in sys.modules:
         return isinstance(sys.modules[NAME], StandIn)

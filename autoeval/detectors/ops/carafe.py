@@ -16,23 +16,10 @@ from autoeval.detectors.ops.support import at_least_float, gradients
 def reassemble(
     features: Tensor, masks: Tensor, *, kernel_size: int, group_size: int, scale_factor: int
 ) -> Tensor:
-    """Mix the k x k pixels around each source pixel; outside the map they are 0.
+    """Mix the k x k pixels around each source pixel (N, C, H, W); outside the map they are 0.
 
-    Parameters
-    ----------
-    features : Tensor of shape (N, C, H, W)
-    masks : Tensor of shape (N, G * k * k, sH, sW)
-        Weights for each output pixel, row by row of the neighbourhood, group by group of channels.
-    kernel_size : int
-        k, odd.
-    group_size : int
-        G.
-    scale_factor : int
-        s.
-
-    Returns
-    -------
-    Tensor of shape (N, C, sH, sW)
+    `masks` (N, G k k, sH, sW) are weights for each output pixel, row by row of the neighbourhood,
+    group by group of channels; `kernel_size` is k, odd, `group_size` G, `scale_factor` s.
     """
     n, channels, height, width = features.shape
     grouped = features.reshape(n, group_size, channels // group_size, height, width)
@@ -108,24 +95,12 @@ def ms_deform_attn_forward(
     *,
     im2col_step: int,
 ) -> Tensor:
-    """Attend to a few sampled places of each level.
+    """Attend to a few sampled places of each level, (N, queries, heads * channels).
 
-    Parameters
-    ----------
-    value : Tensor of shape (N, keys, heads, channels)
-    spatial_shapes : Tensor of shape (levels, 2), int64
-        Height and width of each level.
-    level_start_index : Tensor of shape (levels,)
-        Not needed: it follows from the shapes.
-    sampling_locations : Tensor of shape (N, queries, heads, levels, points, 2)
-        As fractions of width and height.
-    attention_weights : Tensor of shape (N, queries, heads, levels, points)
-    im2col_step : int
-        Not needed: all samples are computed together.
-
-    Returns
-    -------
-    Tensor of shape (N, queries, heads * channels)
+    `value` is (N, keys, heads, channels), `spatial_shapes` (levels, 2) heights and widths;
+    `sampling_locations` (N, queries, heads, levels, points, 2) are fractions of width and height,
+    with weights of that shape without the last axis. The other arguments are not needed: the start
+    of each level follows from the shapes, and all samples are computed together.
     """
     return _attend(spatial_shapes, value, sampling_locations, attention_weights)
 

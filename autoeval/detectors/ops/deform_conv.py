@@ -23,13 +23,8 @@ from autoeval.detectors.ops.support import at_least_float, gradients, sample
 class Shape:
     """How a deformable convolution moves, all pairs as (vertical, horizontal).
 
-    Parameters
-    ----------
-    kernel, stride, padding, dilation : tuple of int
-    groups : int
-        Parts of the channels that are convolved each on its own.
-    deform_groups : int
-        Parts of the input channels that have offsets of their own.
+    `groups` parts of the channels are convolved each on its own; `deform_groups` parts of the input
+    channels have offsets of their own.
     """
 
     kernel: tuple[int, int]
@@ -55,21 +50,11 @@ class Shape:
 def deform_conv(
     input: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, shape: Shape
 ) -> Tensor:
-    """Convolve with shifted places.
+    """Convolve (N, C, H, W) with shifted places into (N, O, P, Q).
 
-    Parameters
-    ----------
-    input : Tensor of shape (N, C, H, W)
-    offset : Tensor of shape (N, 2 * G * K, P, Q)
-        Shifts in pixels of the input, y before x for each of the K places of the G groups.
-    weight : Tensor of shape (O, C / groups, kernel height, kernel width)
-    mask : Tensor of shape (N, G * K, P, Q), optional
-        What each place counts.
-    shape : Shape
-
-    Returns
-    -------
-    Tensor of shape (N, O, P, Q)
+    `offset` (N, 2 G K, P, Q) are shifts in pixels of the input, y before x for each of the K places
+    of the G groups; `weight` is (O, C / groups, kernel height, kernel width); `mask` (N, G K, P, Q)
+    is what each place counts.
     """
     n, channels = input.shape[:2]
     rows, columns = offset.shape[2:]
@@ -255,16 +240,10 @@ def masked_im2col_forward(
     pad_h: int,
     pad_w: int,
 ) -> None:
-    """Write what the kernel reads at M places into ``data_col``.
+    """Write what the kernel of a convolution with stride 1 reads at M places into ``data_col``.
 
-    Parameters
-    ----------
-    features : Tensor of shape (1, C, H, W)
-    mask_h_idx, mask_w_idx : Tensor of shape (M,), int64
-        Row and column of each place in the output.
-    data_col : Tensor of shape (C * kernel_h * kernel_w, M)
-    kernel_h, kernel_w, pad_h, pad_w : int
-        Of a convolution with stride 1.
+    `features` are (1, C, H, W), `mask_h_idx` and `mask_w_idx` (M,) row and column of each place in
+    the output, `data_col` (C kernel_h kernel_w, M).
     """
     width = features.shape[3] + 2 * pad_w - kernel_w + 1
     columns = unfold(features, (kernel_h, kernel_w), padding=(pad_h, pad_w))[0]

@@ -39,36 +39,14 @@ def roi_align_forward(
     pool_mode: int,
     aligned: bool,
 ) -> None:
-    """Pool each region of a feature map into P x Q bins, written into ``output``.
+    """Pool each region of a feature map into P x Q bins, written into ``output`` (R, C, P, Q).
 
-    Parameters
-    ----------
-    input : Tensor of shape (B, C, H, W)
-        Feature maps.
-    rois : Tensor of shape (R, 5)
-        Regions as (batch index, x1, y1, x2, y2), pixels of the image.
-    output : Tensor of shape (R, C, P, Q)
-        Receives the pooled features.
-    argmax_y, argmax_x : Tensor
-        Used by maximum pooling alone, so not here.
-    aligned_height, aligned_width : int
-        P and Q.
-    spatial_scale : float
-        Feature map pixels for one image pixel.
-    sampling_ratio : int
-        Samples a bin along each axis; 0 takes one for each feature map pixel, rounded up.
-    pool_mode : int
-        1, the average; 0, the maximum, is refused.
-    aligned : bool
-        Whether pixel centres lie at .5; if not, regions are also at least one pixel wide.
+    `rois` (R, 5) are (batch index, x1, y1, x2, y2), pixels of the image, of which `spatial_scale`
+    give the feature map's. There are `sampling_ratio` samples a bin along each axis; 0 takes one
+    for each feature map pixel, rounded up. `aligned` says whether pixel centres lie at .5; if not,
+    regions are also at least one pixel wide. Raises `MissingOperator` for maximum pooling,
+    `pool_mode` 0, which alone uses the argmax.
 
-    Raises
-    ------
-    MissingOperator
-        If ``pool_mode`` is 0.
-
-    References
-    ----------
     He et al., "Mask R-CNN", 2017, section 3.
     """
     _refuse_max_pooling(pool_mode)
@@ -163,14 +141,10 @@ def _corners(rois: Tensor, scale: float, aligned: bool) -> tuple[Tensor, Tensor]
 def _weights(
     low: Tensor, high: Tensor, bins: int, sampling_ratio: int, length: int
 ) -> tuple[Tensor, list[int], list[int]]:
-    """Work out what each bin takes from each pixel along one axis.
+    """Work out what each bin takes from each pixel along one axis, (R, bins, length).
 
-    Returns
-    -------
-    Tensor of shape (R, bins, length)
-        Weights; a sample more than one pixel outside counts as zero.
-    list of int, list of int
-        First pixel read and one past the last, for each region; equal where it reads none.
+    A sample more than one pixel outside counts as zero. Also returned are the first pixel read and
+    one past the last, for each region; equal where it reads none.
     """
     size = (high - low) / bins
     count = torch.full_like(size, sampling_ratio) if sampling_ratio > 0 else size.ceil()
@@ -202,26 +176,10 @@ def pool_moved(
     sampling_ratio: int,
     gamma: float,
 ) -> Tensor:
-    """Average bilinear samples on a grid in each moved bin.
+    """Average bilinear samples on a grid in each moved bin, (R, C, P, Q).
 
-    Parameters
-    ----------
-    input : Tensor of shape (B, C, H, W)
-    offset : Tensor of shape (R, 2, P, Q) or (0,)
-        Shifts of the bins along x and y, as multiples of ``gamma`` times the region's size.
-    rois : Tensor of shape (R, 5)
-        Regions as (batch index, x1, y1, x2, y2), pixels of the image.
-    pooled_height, pooled_width : int
-        P and Q.
-    spatial_scale : float
-        Feature map pixels for one image pixel.
-    sampling_ratio : int
-        Samples a bin along each axis; 0 takes one for each feature map pixel, rounded up.
-    gamma : float
-
-    Returns
-    -------
-    Tensor of shape (R, C, P, Q)
+    `offset` (R, 2, P, Q) or (0,) are shifts of the bins along x and y, as multiples of ``gamma``
+    times the region's size; for the others see `roi_align_forward`.
     """
     bins = (pooled_width, pooled_height)
     pooled = [input.new_zeros(0, input.shape[1], pooled_height, pooled_width)]

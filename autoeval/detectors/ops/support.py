@@ -21,14 +21,7 @@ class MissingOperator(InputError):
 
 
 def check_needs(model: nn.Module, supplied: Collection[str]) -> None:
-    """Raise `MissingOperator` if a module of a model calls an operator that is not supplied.
-
-    Parameters
-    ----------
-    model : Module
-    supplied : collection of str
-        Names of operators, as in ``mmcv._ext``.
-    """
+    """Raise `MissingOperator` if a module of a model calls an operator that is not supplied."""
     for name, module in model.named_modules():
         lacking = sorted(operators_of(type(module)) - set(supplied))
         if lacking:
@@ -52,14 +45,6 @@ def gradients(
     """Return the gradient of each input of a formula, zeros where it does not depend on one.
 
     The formula is run again, so nothing has to be kept since it was run first.
-
-    Parameters
-    ----------
-    formula : callable
-        Takes the inputs and returns a tensor, by differentiable steps.
-    inputs : sequence of Tensor
-    grad_output : Tensor
-        Of the shape that the formula returns.
     """
     with torch.enable_grad():
         leaves = [each.detach().requires_grad_() for each in inputs]
@@ -93,23 +78,12 @@ def torchvision_ops(device_type: str) -> Any | None:
 
 
 def sample(maps: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Interpolate between the four nearest pixels, whose centres lie at whole numbers.
+    """Interpolate maps (N, C, H, W) at x, y (N, P, Q) in their pixels, (N, C, P, Q).
 
-    Beyond its edges a map is 0. At whole numbers the derivative by the place is the one to the
-    right, and 0 at -1, as in mmcv. torch wants places as fractions of the map, and rounding on the
-    way there and back could step over a whole number: maps whose sides are powers of two round
-    nothing.
-
-    Parameters
-    ----------
-    maps : Tensor of shape (N, C, H, W)
-        Feature maps.
-    x, y : Tensor of shape (N, P, Q)
-        Places in pixels of the maps.
-
-    Returns
-    -------
-    Tensor of shape (N, C, P, Q)
+    The centres of pixels lie at whole numbers, and beyond its edges a map is 0. At whole numbers
+    the derivative by the place is the one to the right, and 0 at -1, as in mmcv. torch wants places
+    as fractions of the map, and rounding on the way there and back could step over a whole number:
+    maps whose sides are powers of two round nothing.
     """
     height, width = (_power_of_two(side) for side in maps.shape[2:])
     grid = torch.stack([(2 * x + 1) / width - 1, (2 * y + 1) / height - 1], dim=-1)
