@@ -36,8 +36,7 @@ def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
 
     The source is a text file with a path on each line (those that begin with # are comments),
     relative to the file's folder or else to the current one; ``-`` for the same on standard input;
-    or a pattern such as ``site/**/*.jpg``. Raises `InputError` if the file is no text, or nothing
-    is listed.
+    or a pattern such as ``site/**/*.jpg``.
     """
     if os.fspath(source) == STANDARD_INPUT:
         paths = [Path(line) for line in _lines(sys.stdin)]
@@ -96,8 +95,7 @@ def find_images(
     `load_image_folder`); an image; a video; a text file with a path on each line (``.txt`` or
     ``.lst``), or ``-`` for one on standard input; or a pattern such as ``site/**/*.jpg``. `every`
     says which frames of videos are taken: ``"2s"``, or ``"10"`` for every tenth; without it the
-    videos of a folder are passed over. Raises `InputError` if there is no image, or `every` is
-    malformed, or missing for a video.
+    videos of a folder are passed over.
     """
     if os.fspath(source) == STANDARD_INPUT or is_pattern(source):
         return _of_paths(listed_paths(source), every)
@@ -120,10 +118,12 @@ def _in_folder(folder: Path, every: str | None) -> FoundImages:
     hidden = [name for name in names if re.search(r"(^|/)\.", name)]
     kept = [name for name in names if name not in set(hidden)]
     taken = SUFFIXES | VIDEOS if every else SUFFIXES
-    images: list[ImageFile | VideoFrame] = []
-    for name in kept:
-        if _suffix(name) in taken:
-            images += _images(folder / name, printable(name), every)
+    images = [
+        image
+        for name in kept
+        if _suffix(name) in taken
+        for image in _images(folder / name, printable(name), every)
+    ]
     rest = [name for name in kept if _suffix(name) not in taken]
     if not images:
         load_image_folder(folder)  # says what was expected
@@ -148,7 +148,7 @@ def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
             f"None of the {len(paths)} paths (such as {printable(paths[0])}) is an image or a "
             "video."
         )
-    skipped = [*_skipped(rest, [])]
+    skipped = _skipped(rest, [])
     if again:
         skipped.append(f"paths listed more than once, taken once: {len(again)} ({listed(again)})")
     return FoundImages(tuple(images), tuple(skipped))
@@ -214,8 +214,7 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     (H, W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and the frames of
     a video (``find_images("video.mp4", every="2s").images``). Paths are named relative to the
     deepest folder that holds them all, as those of a folder are; arrays by their positions. Warns
-    of what was passed over in a folder. Raises `InputError` if there is no image, one is of another
-    kind, or kinds are mixed.
+    of what was passed over in a folder.
 
     Examples
     --------

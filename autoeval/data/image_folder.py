@@ -72,7 +72,7 @@ def walk(folder: Path) -> Iterator[str]:
 
     Linked subfolders are entered as others are, each folder once: a link to a folder further up
     does not loop. Links that lead nowhere or around in a circle are yielded as the files that they
-    stand for, and reading them says what is wrong. Raises `InputError` if a folder cannot be read.
+    stand for, and reading them says what is wrong.
     """
     entered = {os.path.realpath(folder)}
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
@@ -137,8 +137,7 @@ def load_image_folder(
     before ``10.jpg``). Of a COCO JSON file the annotations, if any, are not used; its file names
     are relative to `img_dir`, by default ``images`` beside the file where there is one, else its
     own folder; files missing on disk stay in the list, and reading them says so. `problems` takes
-    which of its entries are malformed and left out; without it they are refused. Raises
-    `InputError` if the path does not exist, holds no image, or a file name leaves its folder.
+    which of its entries are malformed and left out; without it they are refused.
     """
     path = Path(path)
     if path.is_dir():

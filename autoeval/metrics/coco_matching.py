@@ -130,47 +130,36 @@ def _best_offers(worth: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.nda
     return level, last[level, place]
 
 
-class BoxColumns(Protocol):
-    """N boxes of many images as columns, such as `Predictions` and `Truth`."""
+class _Boxes(Protocol):
+    """N boxes of many images as columns, such as `Predictions` and `Truth`.
+
+    `image` and `label` (N,) index into `images`, which may be without a box, and `categories`;
+    `boxes` (N, 4) are xyxy, pixels.
+    """
 
     @property
-    def images(self) -> Sized:
-        """All images, also those without a box."""
-
+    def images(self) -> Sized: ...
     @property
-    def categories(self) -> Sized:
-        """All categories."""
-
+    def categories(self) -> Sized: ...
     @property
-    def image(self) -> np.ndarray:
-        """Index into `images`, (N,)."""
-
+    def image(self) -> np.ndarray: ...
     @property
-    def label(self) -> np.ndarray:
-        """Index into `categories`, (N,)."""
-
+    def label(self) -> np.ndarray: ...
     @property
-    def boxes(self) -> np.ndarray:
-        """As xyxy, pixels, (N, 4)."""
+    def boxes(self) -> np.ndarray: ...
 
 
-class ScoredBoxes(BoxColumns, Protocol):
-    """Detections."""
-
+class _Scored(_Boxes, Protocol):
     @property
-    def scores(self) -> np.ndarray:
-        """Confidence, (N,)."""
+    def scores(self) -> np.ndarray: ...
 
 
-class LabelledBoxes(BoxColumns, Protocol):
-    """Labelled boxes."""
-
+class _Labelled(_Boxes, Protocol):
     @property
-    def crowd(self) -> np.ndarray:
-        """True for a region in which detections are ignored, (N,) bool."""
+    def crowd(self) -> np.ndarray: ...
 
 
-def match_categories(found: ScoredBoxes, truth: LabelledBoxes) -> tuple[np.ndarray, np.ndarray]:
+def match_categories(found: _Scored, truth: _Labelled) -> tuple[np.ndarray, np.ndarray]:
     """Match the 100 best detections of each image and category to labelled boxes of the same.
 
     Returns two masks (10, N), see `match_detections`; detections beyond the 100 are ignored.
@@ -187,7 +176,7 @@ def match_categories(found: ScoredBoxes, truth: LabelledBoxes) -> tuple[np.ndarr
 
 
 def rank_categories(
-    found: ScoredBoxes, truth: LabelledBoxes, matches: tuple[np.ndarray, np.ndarray] | None = None
+    found: _Scored, truth: _Labelled, matches: tuple[np.ndarray, np.ndarray] | None = None
 ) -> list[RankedDetections]:
     """Match detections to labelled boxes and rank those of each category by their scores.
 

@@ -41,8 +41,7 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     exporters do, and says so. The path is a folder with ``Annotations``, with another folder of all
     XML files, or with the files themselves; `img_dir` is by default ``JPEGImages`` or ``images``
     beside them, or the same folder. With `split` only the images listed in
-    ``ImageSets/Main/SPLIT.txt`` are read. Raises `InputError` if most files or objects are
-    malformed (a few are left out), or there is no such split.
+    ``ImageSets/Main/SPLIT.txt`` are read.
     """
     labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", others=frozenset())

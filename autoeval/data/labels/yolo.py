@@ -91,8 +91,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     ``class x_centre y_centre width height``, in shares of the image as it is shown (turned by its
     EXIF orientation); a class with a polygon or a rotated box is read as the box around it. Where
     no file names the classes, their names are their numbers. `img_dir` is by default the folder
-    whose path has ``images`` in place of ``labels``. Raises `InputError` if most lines or files are
-    malformed, naming file and line; a few are left out.
+    whose path has ``images`` in place of ``labels``.
     """
     labels = path.parent if path.is_file() else path
     names = find_names(labels)

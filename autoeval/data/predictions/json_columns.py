@@ -59,10 +59,6 @@ class _Fields:
         table = _parse(piece, pa.schema(list(self.struct)))
         return None if table is None else self._columns(table.to_struct_array().combine_chunks())
 
-    def parse_objects(self, rows: list[Any]) -> RawColumns:
-        """Take the columns out of decoded entries."""
-        return columns_of_objects(rows, self.word)
-
     def _columns(self, entries: pa.StructArray) -> RawColumns:
         *coded, boxes, scores = entries.flatten()
         image_id, file_name, category_id, word = map(code_array, coded)
@@ -83,7 +79,7 @@ def read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
         columns = fields.parse_list(piece) if piece.strip() else None
         if columns is None:
             rows, after = _decode(path, buffer, done, at_end=not data)
-            columns = fields.parse_objects(rows)
+            columns = columns_of_objects(rows, fields.word)
         if len(columns):
             yield columns
         if not data:
@@ -110,9 +106,9 @@ def read_lines(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
 
 def columns_of_list(rows: list[Any]) -> Iterator[RawColumns]:
     """Take the columns out of a list that was decoded whole."""
-    fields = _Fields(rows)
+    word = used_word(rows[:LOOKED_AT])
     for start in range(0, len(rows), AT_ONCE):
-        yield fields.parse_objects(rows[start : start + AT_ONCE])
+        yield columns_of_objects(rows[start : start + AT_ONCE], word)
 
 
 def _type(rows: list[Any], name: str) -> pa.DataType:
@@ -211,7 +207,7 @@ def _skip(text: str, position: int) -> int:
 def _of_lines(path: Path, piece: bytes, fields: _Fields, n_before: int) -> RawColumns:
     columns = fields.parse_lines(piece)
     if columns is None:
-        columns = fields.parse_objects(_lines(path, piece, n_before))
+        columns = columns_of_objects(_lines(path, piece, n_before), fields.word)
     return columns
 
 

@@ -138,12 +138,3 @@ def test_eurocity(write):
         ("rider", box, True),
         ("pedestrian", box, True),
     ]
-
-
-def test_pascal_voc_is_read_by_name_too(write):
-    thing = "<object><name>person</name><bndbox><xmin>1</xmin><ymin>1</ymin>"
-    thing += "<xmax>5</xmax><ymax>9</ymax></bndbox></object>"
-    folder = write(
-        {"JPEGImages/a.jpg": IMAGE, "Annotations/a.xml": f"<annotation>{thing}</annotation>"}
-    )
-    assert boxes_of(load_labels(folder, layout="voc")) == [("person", (0, 0, 5, 9), False)]

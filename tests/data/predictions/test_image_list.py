@@ -13,9 +13,16 @@ from autoeval.data.predictions.category_words import find_words, numbering_confl
 from autoeval.errors import InputError
 
 
-def test_text(tmp_path):
-    (tmp_path / "all.txt").write_text("site/1.jpg\n\n 2.jpg \n")
-    assert [i.file_name for i in read_image_list(tmp_path / "all.txt")] == ["site/1.jpg", "2.jpg"]
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("site/1.jpg\n\n 2.jpg \n", ["site/1.jpg", "2.jpg"]),
+        ("# two images\na.jpg\n#b.jpg\nc#.jpg\n", ["a.jpg", "c#.jpg"]),  # comments are no images
+    ],
+)
+def test_text(tmp_path, text, names):
+    (tmp_path / "all.txt").write_text(text)
+    assert [image.file_name for image in read_image_list(tmp_path / "all.txt")] == names
 
 
 def test_coco(tmp_path):
@@ -41,12 +48,6 @@ def test_bad_lists(tmp_path, text, told):
         read_image_list(tmp_path / "none.txt")
 
 
-def test_comments_are_no_images(tmp_path):
-    path = tmp_path / "list.txt"
-    path.write_text("# two images\na.jpg\n#b.jpg\nc#.jpg\n")
-    assert [image.file_name for image in read_image_list(path)] == ["a.jpg", "c#.jpg"]
-
-
 FILE = Path("predictions.json")
 COCO = {"1": "person", "3": "car", "8": "truck"}
 
@@ -55,9 +56,6 @@ def test_words_of_the_file_go_before_numbers():
     words = find_words(FILE, [(1, "lorry"), (3, "car"), (1, "lorry")], COCO)
     assert [words.categories[k] for k in words.label] == ["lorry", "car", "lorry"]
     assert words.numbers == {"1": "lorry", "3": "car"}
-
-
-def test_words_without_numbers_have_none():
     assert find_words(FILE, [(None, "lorry")], COCO).numbers == {}
 
 
@@ -82,13 +80,14 @@ def test_numbers_that_count_from_zero_or_one(first):
     assert words.numbers[str(first)] == "person"
 
 
-def test_numbers_that_may_count_from_either_are_refused():
-    with pytest.raises(InputError, match="have no word: 2"):
-        find_words(FILE, [(1, None), (2, None)], COCO)
-
-
-def test_numbers_that_fit_no_name():
-    with pytest.raises(InputError, match=r"have no word: 90. Known are 1 person, 3 car, 8 truck."):
-        find_words(FILE, [(1, None), (90, None)], COCO)
-    with pytest.raises(InputError, match="--names FILE"):
-        find_words(FILE, [(0, None)], {})
+@pytest.mark.parametrize(
+    ("used", "numbers", "message"),
+    [
+        ([1, 2], COCO, "have no word: 2"),  # they may count from either
+        ([1, 90], COCO, r"have no word: 90. Known are 1 person, 3 car, 8 truck."),
+        ([0], {}, "--names FILE"),
+    ],
+)
+def test_numbers_that_fit_no_name(used, numbers, message):
+    with pytest.raises(InputError, match=message):
+        find_words(FILE, [(number, None) for number in used], numbers)

@@ -43,9 +43,7 @@ def known(*pairs):
         # and its addresses of local files
         (
             [(None, "b 1.jpg"), (None, "a.jpg")],
-            known(
-                ("0", "/data/local-files/?d=x/a.jpg"), ("1", "/data/local-files/?d=x%2Fb%201.jpg")
-            ),
+            known(("0", f"{LOCAL}x/a.jpg"), ("1", f"{LOCAL}x%2Fb%201.jpg")),
         ),
         # names of the same form that nobody has changed
         (
