@@ -16,8 +16,6 @@ from autoeval.detectors.altered_images import VIEWS, alter, on_half, shrink
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.errors import FailedOnImagesError, InputError
 
-PARTS = ("boxes", "scores", "labels")
-
 
 def read_found(
     answers: Any,
@@ -28,33 +26,23 @@ def read_found(
     """Turn the three lists of a `BlackBoxDetector` into detections, clipped to their images.
 
     `sizes` are heights and widths. Also returned is the number of boxes without area in their
-    image, which are left out. Raises `InputError` if the lists are malformed, or hold NaN, scores
-    outside [0, 1] or unknown categories.
+    image, which are left out.
     """
-    boxes, scores, labels = _three(answers)
-    lengths = [len(part) for part in (boxes, scores, labels)]
+    if not isinstance(answers, list | tuple) or len(answers) != 3:
+        raise InputError(
+            "Expected three lists, of boxes, scores and labels, with one array for each image, "
+            f"but got {type(answers).__name__}."
+        )
+    boxes, scores, labels = answers
+    lengths = [len(part) for part in answers]
     if set(lengths) != {len(sizes)}:
         raise InputError(
             f"Expected boxes, scores and labels of {len(sizes)} images, one array each, "
             f"but got {lengths[0]}, {lengths[1]} and {lengths[2]}."
         )
-    found = [
-        _one(*answer, categories) for answer in zip(boxes, scores, labels, image_ids, strict=True)
-    ]
-    clipped = [
-        _clip(each, size, image_id)
-        for each, size, image_id in zip(found, sizes, image_ids, strict=True)
-    ]
+    found = [_one(*each, categories) for each in zip(boxes, scores, labels, image_ids, strict=True)]
+    clipped = [_clip(*each) for each in zip(found, sizes, image_ids, strict=True)]
     return clipped, sum(map(len, found)) - sum(map(len, clipped))
-
-
-def _three(answers: Any) -> tuple[Sequence, Sequence, Sequence]:
-    if not isinstance(answers, list | tuple) or len(answers) != len(PARTS):
-        raise InputError(
-            "Expected three lists, of boxes, scores and labels, with one array for each image, "
-            f"but got {type(answers).__name__}."
-        )
-    return tuple(answers)  # type: ignore[return-value]
 
 
 def _one(

@@ -20,7 +20,13 @@ from autoeval.detectors.capturing.wrapping import QuickPooling
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.forward.dropout import sample_seed
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.detectors.forward.passes import Batch, StagedPasses, choose_passes, stage_names
+from autoeval.detectors.forward.passes import (
+    Batch,
+    StagedPasses,
+    choose_passes,
+    part_costs,
+    stage_names,
+)
 from autoeval.detectors.forward.reweighting import classified, perturbed_weights
 from autoeval.detectors.preprocessing import Halving, Preprocessor, collate
 from autoeval.detectors.settings import describe
@@ -161,8 +167,6 @@ class Detector:
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
         """Say how the cost of a pass is shared among the parts of the network; see `part_costs`."""
-        from autoeval.detectors.forward.passes import part_costs
-
         return part_costs(self._passes, Batch(*collate(self.model, [self._preprocess(image)])))
 
     def _all_passes(

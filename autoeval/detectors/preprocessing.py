@@ -121,8 +121,7 @@ class Preprocessor:
 
     The step that reads a file is replaced by one that takes an array, as mmdet's
     ``inference_detector`` does, and the steps that read annotations are left out. `metainfo` is
-    what the data samples carry besides sizes, such as words to look for. Raises `InputError`
-    without a test pipeline that can be built and begins by reading an image.
+    what the data samples carry besides sizes, such as words to look for.
     """
 
     def __init__(

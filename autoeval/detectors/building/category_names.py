@@ -33,15 +33,15 @@ def find_categories(
     Those given come first, then the list in `meta` of the checkpoint, then the one in the
     ``metainfo`` of the config's test data set, then those of that data set's type (VOC, Cityscapes,
     ...) and COCO's, where they are as many as the head has classes. A detector that takes words
-    finds what it is given, however many. Raises `InputError` if there is no list, or its length is
-    not the number of classes of the head.
+    finds what it is given, however many.
     """
     found = tuple(given) or _from_checkpoint(meta) or _from_config(config)
     if takes_words(model):
         return found or _of_type(config) or coco_categories()
     n_classes = count_classes(model)
     if not found:
-        usual = (_of_type(config), coco_categories(), _of_proposals(model))
+        proposals = ("object",) if type(model).__name__ == "RPN" else ()
+        usual = (_of_type(config), coco_categories(), proposals)
         found = next((names for names in usual if len(names) == n_classes), ())
     if not found or (n_classes is not None and len(found) != n_classes):
         where = "--classes" if given else "its checkpoint or config"
@@ -98,11 +98,6 @@ def _of_type(config: Config) -> tuple[str, ...]:
     return _names(getattr(known, "METAINFO", {}).get("classes"))
 
 
-def _of_proposals(model: nn.Module) -> tuple[str, ...]:
-    """Return what a region proposal network proposes."""
-    return ("object",) if type(model).__name__ == "RPN" else ()
-
-
 def _dataset(config: Config) -> Mapping[str, Any]:
     """Return the settings of the test data set, of the first one where there are several."""
     dataset = (config.get("test_dataloader") or {}).get("dataset") or {}
@@ -129,22 +124,18 @@ def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
     if not takes_words(model):
         return {}
     if not takes_words_in_parts(model):
-        _check_length(model, categories)
+        text = ". ".join(categories) + "."
+        n_tokens = len(model.language_model.tokenizer(text)["input_ids"])
+        limit = model.language_model.max_tokens
+        if n_tokens > limit:
+            raise InputError(
+                f"{type(model).__name__} reads {limit} tokens at once, but its {len(categories)} "
+                f"categories make {n_tokens}: name fewer with --classes FILE, or let it ask for "
+                "some at a time with --cfg-options model.test_cfg.chunked_size=40."
+            )
     return {"text": tuple(categories), "custom_entities": True}
 
 
 def takes_words_in_parts(model: BaseDetector) -> bool:
     """Say whether a model asks for some of its words at a time, which it does image by image."""
     return takes_words(model) and model.test_cfg.get("chunked_size", -1) > 0
-
-
-def _check_length(model: BaseDetector, categories: Sequence[str]) -> None:
-    text = ". ".join(categories) + "."
-    n_tokens = len(model.language_model.tokenizer(text)["input_ids"])
-    limit = model.language_model.max_tokens
-    if n_tokens > limit:
-        raise InputError(
-            f"{type(model).__name__} reads {limit} tokens at once, but its {len(categories)} "
-            f"categories make {n_tokens}: name fewer with --classes FILE, or let it ask for some "
-            "at a time with --cfg-options model.test_cfg.chunked_size=40."
-        )

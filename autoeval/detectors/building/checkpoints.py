@@ -25,7 +25,7 @@ def find_checkpoint(source: str) -> Path:
     """Return the local file of a checkpoint, downloading it when ``source`` is an address.
 
     Downloads go to torch's hub cache, where mmengine looks for them and leaves them too, and are
-    checked against the hash in the file's name. Raises `InputError` without such a file.
+    checked against the hash in the file's name.
     """
     if re.match(r"https?://", source):
         return _download(source)
@@ -58,8 +58,7 @@ def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
     """Read ``state_dict`` and ``meta`` of a file written by ``torch.save``.
 
     Unless `trust`, which unpickles whatever it holds and can run any code, only tensors and the
-    plain objects that OpenMMLab's checkpoints carry are accepted. Raises `InputError` if the file
-    is damaged, holds other objects, or has no weights.
+    plain objects that OpenMMLab's checkpoints carry are accepted.
     """
     try:
         with torch.serialization.safe_globals(harmless_types()):
@@ -121,8 +120,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) ->
     """Fill a model with weights by name, a leading ``module.`` left out.
 
     Weights that the model has no place for, such as those of a mask head, are reported in a
-    warning. Raises `InputError`, with the `path` of the checkpoint, if weights are missing or of
-    another shape.
+    warning.
     """
     given = {re.sub(r"^module\.", "", name): value for name, value in weights.items()}
     own = model.state_dict()

@@ -61,8 +61,7 @@ def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
 def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int]) -> Iterator[None]:
     """Switch feature dropout on in a model's own forward pass while the body runs.
 
-    There is one seed for each sample of the batch that the body runs. Raises `InputError` if the
-    backbone lacks one of the stages, or the body did not run it.
+    There is one seed for each sample of the batch that the body runs.
     """
     points.check(spec)
     dropped: set[int] = set()

@@ -22,8 +22,7 @@ class DropoutSpec:
     `position` "after" drops elements of a stage's output, which both the next stage and the neck
     read; "before" those of its input alone: the neck still sees the previous stage whole. `stages`
     are numbers of the four backbone stages, from 0, kept sorted; `rate` is the probability of
-    zeroing an element, 0 <= rate < 1, and the rest is divided by 1 - rate. Raises `InputError`
-    otherwise.
+    zeroing an element, 0 <= rate < 1, and the rest is divided by 1 - rate.
 
     Examples
     --------

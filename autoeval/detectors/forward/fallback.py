@@ -164,7 +164,7 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
     A trial run shows which module ends the work at each of the strides 4, 8, 16 and 32; of nested
     ones it is the outermost, of several the last whose output goes on within the backbone. Where
     fewer than three strides are found, the last four modules of a list of stages are taken, if
-    there are more of those. Raises `InputError` if neither finds anything.
+    there are more of those.
     """
     found = by_resolution(backbone)
     if found is None or len(found.exits) < ENOUGH:

@@ -189,7 +189,7 @@ def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPass
     """Choose the passes that a model's backbone allows, with a warning where they take longer.
 
     `stages` are modules of the backbone to take as its stages; by default those of its family, and
-    for an unknown one what `guess_hook_points` finds. Raises `InputError` if it lacks one of them.
+    for an unknown one what `guess_hook_points` finds.
     """
     if stages:
         return HookedPasses(model, named_hook_points(model.backbone, stages))
@@ -198,11 +198,21 @@ def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPass
     staged = split_backbone(model.backbone)
     if staged is not None:
         return StagedPasses(model, staged)
-    passes = HookedPasses(model, _guess(model.backbone))
+    points: HookPoints | str
+    try:
+        points = guess_hook_points(model.backbone)
+    except InputError as error:
+        points = str(error)
+    passes = HookedPasses(model, points)
+    names = ", ".join(stage_names(passes))
+    where = (
+        f"Features are dropped at {names}; --stages chooses others."
+        if names
+        else "No stages were found in it, so features cannot be dropped."
+    )
     warnings.warn(
         f"The backbone {type(model.backbone).__name__} is of a family that cannot be split into "
-        "stages: each perturbed pass runs the whole model, which takes longer. "
-        f"{_named(stage_names(passes))}",
+        f"stages: each perturbed pass runs the whole model, which takes longer. {where}",
         stacklevel=3,
     )
     return passes
@@ -216,19 +226,6 @@ def stage_names(passes: StagedPasses | HookedPasses) -> tuple[str, ...]:
     except InputError:
         return ()
     return tuple(names[module] for module in points.exits)
-
-
-def _guess(backbone: nn.Module) -> HookPoints | str:
-    try:
-        return guess_hook_points(backbone)
-    except InputError as error:
-        return str(error)
-
-
-def _named(names: Sequence[str]) -> str:
-    if not names:
-        return "No stages were found in it, so features cannot be dropped."
-    return f"Features are dropped at {', '.join(names)}; --stages chooses others."
 
 
 def predict(model: BaseDetector, batch: Batch) -> list[Detections]:

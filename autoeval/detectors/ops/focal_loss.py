@@ -61,17 +61,9 @@ def softmax_focal_loss_forward(
     output.copy_(-alpha * (1 - p) ** gamma * _log(p) * _factor(target, weight, p))
 
 
-def softmax_focal_loss_backward(
-    softmax: Tensor,
-    target: Tensor,
-    weight: Tensor,
-    buff: Tensor,
-    grad_input: Tensor,
-    *,
-    gamma: float,
-    alpha: float,
-) -> None:
-    """Write the derivative of every loss by the logits of its row into ``grad_input`` (N, C)."""
+def softmax_focal_loss_backward(*tensors: Tensor, gamma: float, alpha: float) -> None:
+    """Write the derivative of every loss by the logits of its row into the last (N, C)."""
+    softmax, target, weight, buff, grad_input = tensors
     p = _of_target(softmax, target)
     steep = gamma * p * (1 - p) ** (gamma - 1) * _log(p) - (1 - p) ** gamma
     buff.copy_(alpha * steep * _factor(target, weight, p))

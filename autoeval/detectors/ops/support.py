@@ -48,11 +48,24 @@ def gradients(
     """
     with torch.enable_grad():
         leaves = [each.detach().requires_grad_() for each in inputs]
-        found = torch.autograd.grad(formula(*leaves), leaves, grad_output, allow_unused=True)
+        output = formula(*leaves)
+        grad_output = grad_output.to(output.dtype)
+        found = torch.autograd.grad(output, leaves, grad_output, allow_unused=True)
     return tuple(
         torch.zeros_like(each) if grad is None else grad
         for each, grad in zip(inputs, found, strict=True)
     )
+
+
+def write_gradients(
+    formula: Callable[..., Tensor],
+    inputs: Sequence[Tensor],
+    grad_output: Tensor,
+    wanted: Sequence[Tensor],
+) -> None:
+    """Write the gradients of the inputs of a formula into tensors of their shapes."""
+    for place, grad in zip(wanted, gradients(formula, inputs, grad_output), strict=True):
+        place.copy_(grad)
 
 
 def at_least_float(tensor: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """CARAFE against a slow loop and numeric gradients."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,13 +14,11 @@ def slow(features, masks, kernel, groups, scale):
     """The definition, one output number at a time."""
     n, channels, height, width = features.shape
     out = torch.zeros(n, channels, height * scale, width * scale, dtype=features.dtype)
-    for b, c, p, q in torch.cartesian_prod(*map(torch.arange, out.shape)).tolist():
-        for i in range(kernel):
-            for j in range(kernel):
-                y, x = p // scale + i - kernel // 2, q // scale + j - kernel // 2
-                if 0 <= y < height and 0 <= x < width:
-                    place = (c // (channels // groups) * kernel + i) * kernel + j
-                    out[b, c, p, q] += features[b, c, y, x] * masks[b, place, p, q]
+    for b, c, p, q, i, j in np.ndindex(*out.shape, kernel, kernel):
+        y, x = p // scale + i - kernel // 2, q // scale + j - kernel // 2
+        if 0 <= y < height and 0 <= x < width:
+            place = (c // (channels // groups) * kernel + i) * kernel + j
+            out[b, c, p, q] += features[b, c, y, x] * masks[b, place, p, q]
     return out
 
 
