@@ -17,6 +17,7 @@ BAD = "x"  # in the place of a number
 BDD = '[{{"name": "1.png"}}, {{"name": "2.png"}}, {{"name": "3.png", "labels": [{}]}}]'
 VBB = '{"set06": {"V": {"nFrame": 3, "frames": {"1": [{"lbl": "person", "pos": [1, 2, "x", 4]}]}}}}'
 DETRAC = "".join(f'<frame num="{n}"></frame>' for n in (1, 2, BAD))
+ODGT = '{{"ID": "{}", "gtboxes": []}}\n'
 VOC = "<annotation><size><width>40</width><height>20</height></size>{}</annotation>"
 PERSON = {"label": "pedestrian", "bbox": [1, 2, 3, 4], "bboxVis": [1, 2, 3, 4]}
 
@@ -37,11 +38,7 @@ CASES = {
     "exdark": (of_each("Annno/{}.png.txt", "", "Car 1 2 x 4"), "Annno", "ExDark/{}.png"),
     "bdd100k": ({"val.json": BDD.format('{"box2d": {"x1": "a"}}')}, "val.json", "img/{}.png"),
     "caltech": ({"a.json": VBB}, "a.json", "img/set06_V_{}.png"),
-    "crowdhuman": (
-        {"a.odgt": "\n".join(['{"ID": "1", "gtboxes": []}', '{"ID": "2", "gtboxes": []}', "{"])},
-        "a.odgt",
-        "Images/{}.jpg",
-    ),
+    "crowdhuman": ({"a.odgt": ODGT.format(1) + ODGT.format(2) + "{"}, "a.odgt", "Images/{}.jpg"),
     "box_csv": (
         {"a.csv": "frame,class,xmin,ymin,xmax,ymax\n1.png,a,1,2,3,4\n2.png,a,1,2,3,4\n3.png,a,x"},
         "a.csv",
