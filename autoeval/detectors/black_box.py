@@ -227,15 +227,23 @@ class BlackBoxDetector:
                 f"{MISSING['perturbed']}."
             )
         clean = self._detect(images, image_ids)
-        half = self._half_size(images, image_ids) if "half_size" in wants else None
-        views = self._views(images, image_ids) if "views" in wants else []
+        half: list[Detections | None] = [None] * len(images)
+        if "half_size" in wants:
+            shrunk = self._detect([shrink(image) for image in images], image_ids)
+            half = [
+                on_half(found, image.shape) for found, image in zip(shrunk, images, strict=True)
+            ]
+        views = [
+            self._detect([alter(image, view) for image in images], image_ids)
+            for view in (VIEWS if "views" in wants else ())
+        ]
         return [
             Evidence(
                 image_id,
                 (image.shape[0], image.shape[1]),
                 clean[i],
                 views=tuple(view[i] for view in views),
-                half_size=half[i] if half else None,
+                half_size=half[i],
                 missing=MISSING,
             )
             for i, (image, image_id) in enumerate(zip(images, image_ids, strict=True))
@@ -253,17 +261,6 @@ class BlackBoxDetector:
         found, n_outside = read_found(answers, sizes, image_ids, self.categories)
         self.n_outside += n_outside
         return found
-
-    def _half_size(
-        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
-    ) -> list[Detections]:
-        found = self._detect([shrink(image) for image in images], image_ids)
-        return [on_half(boxes, image.shape) for boxes, image in zip(found, images, strict=True)]
-
-    def _views(
-        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
-    ) -> list[list[Detections]]:
-        return [self._detect([alter(image, view) for image in images], image_ids) for view in VIEWS]
 
 
 def _digest(file: Path) -> str:

@@ -137,9 +137,12 @@ class Detector:
         specs = [dropout] if dropout and repeats else []
         wants = {*wants, "logits"} if "reweighted" in wants else wants
         passes = self._all_passes(images, image_ids, specs, repeats, seed, wants)
-        views = self._views(images, image_ids) if "views" in wants else []
+        views = [
+            self._clean([alter(image, view) for image in images], image_ids)
+            for view in (VIEWS if "views" in wants else ())
+        ]
         found = [
-            each.evidence(dropout, views=tuple(view[i].clean for view in views))
+            each.evidence(dropout, views=tuple(view[i] for view in views))
             for i, each in enumerate(passes)
         ]
         found = self._half_size(images, found) if "half_size" in wants else found
@@ -180,8 +183,7 @@ class Detector:
         preprocess: Preprocessor | None = None,
     ) -> list[_Passes]:
         """Run the passes of all images, those of one size together."""
-        _check(images, image_ids, repeats)
-        _check_wants(wants)
+        _check(images, image_ids, repeats, wants)
         prepared = [(preprocess or self._preprocess)(image) for image in images]
         passes: dict[int, _Passes] = {}
         for rows in self._groups(prepared):
@@ -201,12 +203,6 @@ class Detector:
         for rows in by_size.values():
             for start in range(0, len(rows), self.max_batch):
                 yield rows[start : start + self.max_batch]
-
-    def _views(
-        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
-    ) -> list[list[Evidence]]:
-        """Observe each view of all images."""
-        return [self.observe([alter(image, v) for image in images], image_ids) for v in VIEWS]
 
     def _half_size(self, images: Sequence[np.ndarray], found: Sequence[Evidence]) -> list[Evidence]:
         """Add what is found at half the input size, or the reason why nothing is."""
@@ -239,7 +235,7 @@ class Detector:
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        preprocess: Preprocessor | None,
+        preprocess: Preprocessor | None = None,
     ) -> list[Detections]:
         """Return the boxes of a clean pass."""
         passes = self._all_passes(images, image_ids, [], 0, 0, preprocess=preprocess)
@@ -290,13 +286,12 @@ class _Passes:
         )
 
 
-def _check_wants(wants: Collection[str]) -> None:
+def _check(
+    images: Sequence[np.ndarray], image_ids: Sequence[str], repeats: int, wants: Collection[str]
+) -> None:
     unknown = sorted(set(wants) - set(WANTS))
     if unknown:
         raise ValueError(f"Expected `wants` among {', '.join(WANTS)}, got {', '.join(unknown)}.")
-
-
-def _check(images: Sequence[np.ndarray], image_ids: Sequence[str], repeats: int) -> None:
     if len(images) != len(image_ids):
         raise ValueError(f"Expected one id for each image, got {len(image_ids)} for {len(images)}.")
     if repeats < 0:
