@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 import sys
 import warnings
 from collections import Counter
@@ -19,9 +18,9 @@ from autoeval.data.image_folder import (
     SUFFIXES,
     ImageFile,
     load_image_folder,
-    natural_order,
     refuse_archive,
-    walk,
+    sorted_files,
+    suffix_of,
 )
 from autoeval.data.video import VIDEOS, VideoFrame, video_frames
 from autoeval.data.wording import listed, printable
@@ -114,17 +113,15 @@ def find_images(
 
 
 def _in_folder(folder: Path, every: str | None) -> FoundImages:
-    names = sorted(walk(folder), key=natural_order)
-    hidden = [name for name in names if re.search(r"(^|/)\.", name)]
-    kept = [name for name in names if name not in set(hidden)]
+    kept, hidden = sorted_files(folder)
     taken = SUFFIXES | VIDEOS if every else SUFFIXES
     images = [
         image
         for name in kept
-        if _suffix(name) in taken
+        if suffix_of(name) in taken
         for image in _images(folder / name, printable(name), every)
     ]
-    rest = [name for name in kept if _suffix(name) not in taken]
+    rest = [name for name in kept if suffix_of(name) not in taken]
     if not images:
         load_image_folder(folder)  # says what was expected
     return FoundImages(tuple(images), tuple(_skipped(rest, hidden)))
@@ -139,7 +136,7 @@ def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
     rest = []
     for path in files:
         name = Path(os.path.abspath(path)).relative_to(root).as_posix()
-        if _suffix(name) in SUFFIXES | VIDEOS:
+        if suffix_of(name) in SUFFIXES | VIDEOS:
             images += _images(path, printable(name), every)
         else:
             rest.append(name)
@@ -155,7 +152,7 @@ def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
 
 
 def _images(path: Path, name: str, every: str | None) -> Sequence[ImageFile | VideoFrame]:
-    if _suffix(name) in VIDEOS:
+    if suffix_of(name) in VIDEOS:
         return video_frames(path, every, name)
     return (ImageFile(name, path),)
 
@@ -169,14 +166,10 @@ def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
     }
     videos, unread, other, _ = kinds.values()
     for name in rest:
-        suffix = _suffix(name)
+        suffix = suffix_of(name)
         kind = videos if suffix in VIDEOS else unread if suffix in _UNREAD else other
         kind.append(printable(name))
     return [f"{what}: {len(names)} ({listed(names)})" for what, names in kinds.items() if names]
-
-
-def _suffix(name: str) -> str:
-    return os.path.splitext(name)[1].lower()
 
 
 class UnlabelledImage(Protocol):

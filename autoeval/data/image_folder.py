@@ -19,6 +19,7 @@ from autoeval.errors import InputError
 
 _PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
 _ODD = re.compile(r"[^-\w.]")
+_HIDDEN = re.compile(r"(^|/)\.").search
 
 
 def stored_name(name: str) -> str:
@@ -155,14 +156,20 @@ def load_image_folder(
 
 
 def _in_folder(folder: Path) -> tuple[ImageFile, ...]:
-    names = [
-        name
-        for name in walk(folder)
-        if os.path.splitext(name)[1].lower() in SUFFIXES and not re.search(r"(^|/)\.", name)
-    ]
-    return tuple(
-        ImageFile(printable(name), folder / name) for name in sorted(names, key=natural_order)
-    )
+    names = [name for name in sorted_files(folder)[0] if suffix_of(name) in SUFFIXES]
+    return tuple(ImageFile(printable(name), folder / name) for name in names)
+
+
+def sorted_files(folder: Path) -> tuple[list[str], list[str]]:
+    """List the files of a folder, see `walk`, in natural order: visible ones and hidden ones."""
+    names = sorted(walk(folder), key=natural_order)
+    hidden = [name for name in names if _HIDDEN(name)]
+    return [name for name in names if not _HIDDEN(name)], hidden
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix of a file name, with its dot, in lower case."""
+    return os.path.splitext(name)[1].lower()
 
 
 def _in_file(

@@ -75,12 +75,10 @@ def folder_of_images(labels: Path) -> Path:
     raise InputError(f"Where are the images of {labels}? Name their folder (`img_dir`).")
 
 
-def without_size(images: list[str]) -> Iterator[str]:
+def without_size(images: list[str]) -> list[str]:
     """Name the labelled images whose boxes cannot be placed, if there are any."""
-    if images:
-        yield (
-            f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})"
-        )
+    named = f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})"
+    return [named] if images else []
 
 
 def holds_images(folder: Path) -> bool:
