@@ -58,6 +58,11 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="images of each site that are observed as they come, at most (%(default)s)",
     )
+    parser.add_argument(
+        "--no-calibration",
+        action="store_true",
+        help="read confidences as they are, rather than true-positive probabilities",
+    )
     parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
     parser.add_argument(
         "--work-dir",

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.report.sections import written_files
 
     observed, categories, warnings = observe_named_changes(args)
-    changes, levels = known_changes(observed, categories)
+    changes, levels = known_changes(observed, categories, calibrate=not args.no_calibration)
     rows = changes.rows
     n_kinds, n_sites = (
         rows["kind"].nunique(),

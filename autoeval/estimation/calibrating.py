@@ -225,17 +225,27 @@ def cross_fitted(
     sets: Sequence[TrainingSet], prior: CalibrationPrior | None = None
 ) -> list[np.ndarray]:
     """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
-    prior = prior or calibration_prior()
-    folds = image_folds([of.family for of in sets], [len(of.boxes) for of in sets])
+    folds, calibrations = without_each_fold(sets, prior)
     probabilities = [np.zeros((len(IOU_THRESHOLDS), len(of.boxes.clean))) for of in sets]
-    for fold in range(FOLDS):
-        if not any((of == fold).any() for of in folds):
-            continue
-        others = fit_calibration(sets, [of != fold for of in folds], prior)
+    for fold, others in calibrations.items():
         for of, own, p in zip(sets, folds, probabilities, strict=True):
             mine = own[of.boxes.clean.image] == fold
             p[:, mine] = others.probabilities(of.boxes.clean.scores[mine])
     return probabilities
+
+
+def without_each_fold(
+    sets: Sequence[TrainingSet], prior: CalibrationPrior | None = None
+) -> tuple[list[np.ndarray], dict[int, ScoreCalibration]]:
+    """Return the fold of each image of each set, and the calibration by the others of each fold."""
+    folds = image_folds([of.family for of in sets], [len(of.boxes) for of in sets])
+    prior = prior or calibration_prior()
+    calibrations = {
+        fold: fit_calibration(sets, [of != fold for of in folds], prior)
+        for fold in range(FOLDS)
+        if any((of == fold).any() for of in folds)
+    }
+    return folds, calibrations
 
 
 def fit_calibration(

@@ -16,6 +16,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.travelling import LoadDetector
+from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import BLACK_BOX, Categories
 from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
 from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
@@ -318,7 +319,9 @@ def _watched(
         reasons = "; ".join([*index["unreadable"].head(3), *problems[:3]]) or "they vanished"
         raise InputError(f"No image of any site can be read: {reasons}")
     if plan.changes:
-        table = with_changes(table, site_changes(store, plan.changes, table.level_of))
+        calibration = estimator.calibration_ or calibration_prior().calibration
+        changes = site_changes(store, plan.changes, table.level_of, calibration)
+        table = with_changes(table, changes)
     if plan.alarm_below is not None:
         table = with_alarms_below(table, plan.alarm_below, estimator.target)
     clocks = {str(name): int(n) for name, n in index["taken_from"].value_counts().items()}

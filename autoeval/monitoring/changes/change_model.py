@@ -51,6 +51,8 @@ class ChangeModel:
         novelty of signals is watched.
     origin : str
         Where the slopes come from, a sentence for people.
+    calibrated : bool
+        Whether scores are true-positive probabilities; otherwise they are confidences.
     """
 
     names: tuple[str, ...]
@@ -59,6 +61,7 @@ class ChangeModel:
     image_weights: np.ndarray
     whitening: np.ndarray | None
     origin: str = ""
+    calibrated: bool = True
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -155,6 +158,7 @@ class ChangeModel:
             "image_weights": weights,
             "whitening": whitening,
             "origin": self.origin,
+            "calibrated": self.calibrated,
         }
 
     @classmethod
@@ -167,7 +171,8 @@ class ChangeModel:
         whitening = values["whitening"]
         if whitening is not None:
             whitening = np.array([whitening[name] for name in MEANINGS])
-        return cls(tuple(bounds), most, slopes, weights, whitening, values["origin"])
+        origin, calibrated = values["origin"], values.get("calibrated", False)
+        return cls(tuple(bounds), most, slopes, weights, whitening, origin, calibrated)
 
 
 def scaled_moves(

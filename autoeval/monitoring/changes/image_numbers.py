@@ -7,10 +7,12 @@ image by image or block by block, and each image's part in a change can be compu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from autoeval.boxes import box_area, box_iou
+from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Detections
 from autoeval.monitoring.site_records import CameraImage
 
@@ -56,7 +58,11 @@ SHRINKING = 0.1  # of correlations
 MOST = 9.0  # of a squared distance, in each direction
 
 
-def image_numbers(records: Sequence[CameraImage], category: int | None = None) -> np.ndarray:
+def image_numbers(
+    records: Sequence[CameraImage],
+    category: int | None = None,
+    calibration: ScoreCalibration | None = None,
+) -> np.ndarray:
     """Return the numbers of each image.
 
     Parameters
@@ -64,6 +70,8 @@ def image_numbers(records: Sequence[CameraImage], category: int | None = None) -
     records : sequence of CameraImage
     category : int, optional
         The one whose boxes count; by default those of all categories, as one.
+    calibration : ScoreCalibration, optional
+        With it, scores are true-positive probabilities at IoU .5; without it confidences.
 
     Returns
     -------
@@ -73,19 +81,25 @@ def image_numbers(records: Sequence[CameraImage], category: int | None = None) -
     """
     known = all(min(record.size) > 0 for record in records)
     rows = [
-        _numbers(record, category, record.size if known else UNKNOWN_SIZE) for record in records
+        _numbers(record, category, record.size if known else UNKNOWN_SIZE, calibration)
+        for record in records
     ]
     return np.array(rows, np.float64).reshape(-1, len(NUMBERS))
 
 
-def _numbers(record: CameraImage, category: int | None, size: tuple[int, int]) -> list[float]:
-    clean, half = (
-        None if found is None else found if category is None else found[found.labels == category]
-        for found in (record.clean, record.half_size)
-    )
-    assert clean is not None
+def _numbers(
+    record: CameraImage,
+    category: int | None,
+    size: tuple[int, int],
+    calibration: ScoreCalibration | None,
+) -> list[float]:
+    def read(found: Detections) -> Detections:
+        own = found if category is None else found[found.labels == category]
+        return replace(own, scores=calibration.at_half(own.scores)) if calibration else own
+
+    half = None if record.half_size is None else read(record.half_size)
     signals = [record.signals.get(name, np.nan) for name in MEANINGS]
-    return [*_of_boxes(clean, half, size), *signals]
+    return [*_of_boxes(read(record.clean), half, size), *signals]
 
 
 def _of_boxes(clean: Detections, half: Detections | None, size: tuple[int, int]) -> list[float]:

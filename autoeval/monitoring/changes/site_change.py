@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.stats import norm
 
-from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
-from autoeval.monitoring.changes.image_numbers import image_numbers
-from autoeval.monitoring.site_records import CameraImage
 from autoeval.scores.score_set import resampled_counts
 
 RESAMPLES = 200
@@ -53,72 +49,6 @@ class SiteChange:
     def __str__(self) -> str:
         half = 100 * (self.upper - self.lower) / 2
         return f"{'fell' if self.value < 0 else 'rose'} by {100 * abs(self.value):.0f} ± {half:.0f}"
-
-
-def estimate_change(
-    model: ChangeModel,
-    before: Sequence[CameraImage],
-    after: Sequence[CameraImage],
-    *,
-    map_before: float,
-    blocks_before: np.ndarray | None = None,
-    blocks_after: np.ndarray | None = None,
-    level: float = 0.9,
-    seed: int = 0,
-) -> SiteChange:
-    """Estimate how mAP changed at a site, without labels.
-
-    Errors that the site makes in both periods cancel. The interval holds the error of the slopes
-    at a new site under a new kind of change, and the sampling error of both periods: their blocks
-    of time are drawn again (Künsch 1989).
-
-    Parameters
-    ----------
-    model : ChangeModel
-    before, after : sequence of CameraImage
-        Of one site, two or more each.
-    map_before : float
-        mAP of the first period, in [0, 1]: estimated, or better measured on a few labels.
-    blocks_before, blocks_after : ndarray of int, optional
-        Images with equal numbers are drawn together; by default each on its own.
-    level : float
-        Nominal coverage, in (0, 1).
-    seed : int
-        Of the draws.
-
-    Raises
-    ------
-    InputError
-        If a period has fewer than two images, or an image lacks what the model reads.
-    """
-    check_period("before", before)
-    check_period("after", after)
-    numbers = image_numbers([*before, *after])
-    model.check(numbers)
-    return change_of_numbers(
-        model,
-        numbers[: len(before)],
-        numbers[len(before) :],
-        map_before=map_before,
-        blocks=(blocks_before, blocks_after),
-        level=level,
-        seed=seed,
-    )
-
-
-def check_period(name: str, images: Sequence[CameraImage]) -> None:
-    """Make sure that a period has two images or more.
-
-    Raises
-    ------
-    InputError
-        If it has not.
-    """
-    if len(images) < FEWEST:
-        raise InputError(
-            f"Expected {FEWEST} images or more in the period {name} but got {len(images)}: a "
-            "change cannot be estimated from one image."
-        )
 
 
 def change_of_numbers(

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
@@ -72,7 +73,12 @@ class ChangeSettings:
             raise InputError(f"Expected --false-alarms over 0 and under 1, but got {self.alpha}.")
 
 
-def site_changes(store: RecordStore, settings: ChangeSettings, level_of: Level) -> pd.DataFrame:
+def site_changes(
+    store: RecordStore,
+    settings: ChangeSettings,
+    level_of: Level,
+    calibration: ScoreCalibration | None = None,
+) -> pd.DataFrame:
     """Compare every site of a store with its own baseline; one site is in memory at a time.
 
     Images without a time are left out, unless no image of the site has one: then they are taken in
@@ -84,6 +90,8 @@ def site_changes(store: RecordStore, settings: ChangeSettings, level_of: Level) 
     settings : ChangeSettings
     level_of : callable
         Estimates the accuracy of a site from its records, in [0, 1]; NaN where it cannot.
+    calibration : ScoreCalibration, optional
+        Of the detector; see `watch`.
 
     Returns
     -------
@@ -94,16 +102,11 @@ def site_changes(store: RecordStore, settings: ChangeSettings, level_of: Level) 
     index = index[index["unreadable"] == ""]
     timed = index["taken"].notna()
     index = index[timed | ~timed.groupby(index["group"]).transform("any")]
-    rows = [
-        {
-            "group": str(group),
-            **NOTHING,
-            **_change(
-                store.read(in_time(own)), settings, level_of, settings.anchors.get(str(group))
-            ),
-        }
-        for group, own in index.groupby("group")
-    ]
+    rows = []
+    for group, own in index.groupby("group"):
+        anchor = settings.anchors.get(str(group))
+        change = _change(store.read(in_time(own)), settings, level_of, anchor, calibration)
+        rows.append({"group": str(group), **NOTHING, **change})
     return pd.DataFrame(rows, columns=["group", *NOTHING])
 
 
@@ -112,6 +115,7 @@ def _change(
     settings: ChangeSettings,
     level_of: Level,
     anchor: Anchor | None,
+    calibration: ScoreCalibration | None,
 ) -> dict[str, Any]:
     taken = pd.Series([record.taken for record in records], dtype="datetime64[us]")
     n = settings.baseline.length(taken)
@@ -135,6 +139,7 @@ def _change(
             before,
             after,
             map_before=at_start,
+            calibration=calibration,
             blocks_before=blocks_of_time(taken[:n]),
             blocks_after=blocks_of_time(taken[n:]),
             alpha=settings.alpha,

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from autoeval.calibration import ScoreCalibration
+from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.changes.site_change import (
     FEWEST,
     SiteChange,
     change_of_numbers,
-    check_period,
 )
 from autoeval.monitoring.site_records import CameraImage
 
@@ -69,29 +70,51 @@ def watch(
     after: Sequence[CameraImage],
     *,
     map_before: float,
+    calibration: ScoreCalibration | None = None,
     blocks_before: np.ndarray | None = None,
     blocks_after: np.ndarray | None = None,
     alpha: float = 0.05,
     level: float = 0.9,
     seed: int = 0,
 ) -> Watch:
-    """Watch a site block by block.
+    """Watch a site block by block, and estimate its change without labels.
+
+    Errors that the site makes in both periods cancel in the change. Its interval holds the error of
+    the slopes at a new site under a new kind of change, and the sampling error of both periods:
+    their blocks of time are drawn again (Künsch 1989).
 
     Parameters
     ----------
-    model, before, after, map_before, blocks_before, blocks_after, level, seed
-        As in `estimate_change`; images in order of time, blocks one after the other.
+    model : ChangeModel
+    before, after : sequence of CameraImage
+        Of one site, in order of time, two or more of them before.
+    map_before : float
+        mAP of the first period, in [0, 1]: estimated, or better measured on a few labels.
+    calibration : ScoreCalibration, optional
+        Of the detector, for a model that reads true-positive probabilities.
+    blocks_before, blocks_after : ndarray of int, optional
+        Images with equal numbers, one block after the other, are drawn and watched together; by
+        default each on its own.
     alpha : float
         Probability, at most, that there is ever an alarm while the blocks stay exchangeable with
         those of the baseline, however long it is watched.
+    level : float
+        Nominal coverage, in (0, 1).
+    seed : int
+        Of the draws.
 
     Raises
     ------
     InputError
-        As `estimate_change`, of the first period; as `ChangeModel.check`.
+        If there are fewer than two images before, or one lacks what the model reads.
     """
-    check_period("before", before)
-    numbers = image_numbers([*before, *after])
+    if len(before) < FEWEST:
+        raise InputError(
+            f"Expected {FEWEST} images or more in the period before but got {len(before)}: a "
+            "change cannot be estimated from one image."
+        )
+    scale = calibration if model.calibrated else None
+    numbers = image_numbers([*before, *after], calibration=scale)
     model.check(numbers)
     earlier, later = numbers[: len(before)], numbers[len(before) :]
     own = _numbered(blocks_before, len(before)), _numbered(blocks_after, len(after))

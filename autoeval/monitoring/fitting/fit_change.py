@@ -83,7 +83,8 @@ def fit_change(
     weights = fit_image_weights(products_of(changes).sum(axis=0), inputs.series)
     known = np.ones(len(changes), bool)
     whitening = whitening_of(changes, known) if inputs.novelty else None
-    return ChangeModel(inputs.slopes, bounds, widened, weights, whitening, origin)
+    own = inputs.slopes, bounds, widened, weights, whitening, origin
+    return ChangeModel(*own, calibrated=changes.calibrated)
 
 
 def products_of(changes: KnownChanges) -> np.ndarray:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import pandas as pd
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.calibrating import calibrated_rows, without_each_fold
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet, training_set, truth_of_samples
 from autoeval.monitoring.changes.image_numbers import image_numbers
@@ -34,6 +34,10 @@ class KnownChanges:
         Means of the numbers of the images, untouched and changed.
     untouched, changed : tuple of ndarray of shape (n_images, len(NUMBERS))
         The site's images but for those that were changed, and those that were.
+    images : mapping of (site, category) to ndarray of shape (n_images, len(NUMBERS))
+        All untouched images of each site.
+    calibrated : bool
+        See `ChangeModel`.
     """
 
     rows: pd.DataFrame
@@ -41,13 +45,15 @@ class KnownChanges:
     after: np.ndarray
     untouched: tuple[np.ndarray, ...]
     changed: tuple[np.ndarray, ...]
+    images: Mapping[tuple[str, str], np.ndarray]
+    calibrated: bool = True
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
 def known_changes(
-    observed: Sequence[ChangedImages], categories: Sequence[str]
+    observed: Sequence[ChangedImages], categories: Sequence[str], *, calibrate: bool = True
 ) -> tuple[KnownChanges, pd.DataFrame]:
     """Compare every changed set of images with the same images untouched.
 
@@ -57,6 +63,9 @@ def known_changes(
         From `observe_changes`.
     categories : sequence of str
         Of the task.
+    calibrate : bool
+        Whether the numbers of images read true-positive probabilities, by calibrations that have
+        not seen the family of the site, rather than confidences.
 
     Returns
     -------
@@ -71,16 +80,32 @@ def known_changes(
         If no site was observed both untouched and changed, or all are of one family.
     """
     untouched = {images.site: images for images in observed if not images.change}
-    levels = _estimated_levels(list(untouched.values()), categories)
-    numbers_of = cache(lambda site, k: image_numbers(untouched[site].records, k))
-    rows, before, untouched_images, changed = [], [], [], []
+    sets = [_training_set(images, categories) for images in untouched.values()]
+    if len({of.family for of in sets}) < 2:
+        raise InputError(
+            "Expected labelled sites of two families or more: each is estimated by the others."
+        )
+    folds, of_fold = without_each_fold(sets)
+    calibrations = {of.name: of_fold[own[0]] for of, own in zip(sets, folds, strict=True)}
+    levels = _estimated_levels(sets, calibrations)
+
+    def numbers_of(images: ChangedImages, category: int) -> np.ndarray:
+        return image_numbers(
+            images.records, category, calibrations[images.site] if calibrate else None
+        )
+
+    of_sites = {
+        (name, category): numbers_of(untouched[name], categories.index(category))
+        for name, category in zip(levels["site"], levels["category"], strict=True)
+    }
+    rows, before, others, changed = [], [], [], []
     for images in observed:
         base = untouched.get(images.site)
-        own = levels[levels["site"] == images.site]
+        own_levels = levels[levels["site"] == images.site]
         if not images.change or base is None:
             continue
         same = positions(base, images)
-        for site in own.to_dict("records"):
+        for site in own_levels.to_dict("records"):
             k = categories.index(site["category"])
             true = true_precision(images, k) - true_precision(base, k, same)
             if not np.isfinite(true):
@@ -88,17 +113,24 @@ def known_changes(
             kept = {name: site[name] for name in KEYS}
             what = {"kind": images.change, "severity": images.severity, "n_images": len(images)}
             rows.append({**kept, **what, "true": true, "level": site["estimate"]})
-            numbers = numbers_of(images.site, k)
+            numbers = of_sites[images.site, site["category"]]
             before.append(numbers[same].mean(axis=0))
-            untouched_images.append(np.delete(numbers, same, axis=0))
-            changed.append(image_numbers(images.records, k))
+            others.append(np.delete(numbers, same, axis=0))
+            changed.append(numbers_of(images, k))
     if not rows:
         raise InputError(
             "Expected sites that were observed as they come and changed, but there are none."
         )
-    after = np.array([numbers.mean(axis=0) for numbers in changed])
-    several = tuple(untouched_images), tuple(changed)
-    return KnownChanges(pd.DataFrame(rows), np.array(before), after, *several), levels
+    changes = KnownChanges(
+        pd.DataFrame(rows),
+        np.array(before),
+        np.array([numbers.mean(axis=0) for numbers in changed]),
+        tuple(others),
+        tuple(changed),
+        of_sites,
+        calibrate,
+    )
+    return changes, levels
 
 
 def positions(base: ChangedImages, images: ChangedImages) -> list[int]:
@@ -108,15 +140,11 @@ def positions(base: ChangedImages, images: ChangedImages) -> list[int]:
 
 
 def _estimated_levels(
-    untouched: Sequence[ChangedImages], categories: Sequence[str]
+    sets: Sequence[TrainingSet], calibrations: Mapping[str, ScoreCalibration]
 ) -> pd.DataFrame:
     """Estimate every untouched site and category by the sites of other families."""
-    sets = [_training_set(images, categories) for images in untouched]
-    if len({of.family for of in sets}) < 2:
-        raise InputError(
-            "Expected labelled sites of two families or more: each is estimated by the others."
-        )
-    table = calibrated_rows(sets)[0]
+    probabilities = [calibrations[of.name].probabilities(of.boxes.clean.scores) for of in sets]
+    table = calibrated_rows(sets, probabilities=probabilities)[0]
     rows = BayesianRegression().fit(table[table["n_boxes"] > 0]).cross_validated_
     estimates = rows["estimate"].fillna(rows["raw"].clip(0, 1))
     return rows.assign(estimate=estimates).rename(columns={"source": "site"})[

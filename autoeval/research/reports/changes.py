@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
 from autoeval.metasets.seed_set import named_rng
-from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.fitting import change_errors as errors
 from autoeval.monitoring.fitting.changed_images import ChangedImages
 from autoeval.monitoring.fitting.fit_change import (
@@ -57,23 +56,23 @@ def changes_report(
     alpha: float = 0.05,
     orders: int = 20,
     seed: int = 0,
+    no_calibration: bool = False,
 ) -> StudyReport:
     """Evaluate estimated changes and alarms on what was observed of labelled sites."""
-    changes, levels = known_changes(observed, categories)
+    changes, levels = known_changes(observed, categories, calibrate=not no_calibration)
     if not any(True for _ in alarms.stretches(changes)):
         raise InputError(
             f"Expected sites with {alarms.FEWEST} untouched images beside those that were changed, "
             "but there is none: raise --untouched or lower --n-images."
         )
     runs = {
-        name: _run(observed, changes, levels, categories, inputs, orders, alpha, seed)
-        for name, inputs in ROUTES.items()
+        name: _run(changes, levels, inputs, orders, alpha, seed) for name, inputs in ROUTES.items()
     }
     evaluated, models, raised, untouched = next(iter(runs.values()))
     power = alarms.power_table(raised, "kind")
     of_all = alarms.power_table(raised.assign(kind="all"), "kind")
     of_severity = alarms.power_table(raised, "severity")
-    conditions = _estimated(alarms.other_conditions(observed, levels, categories), models)
+    conditions = _estimated(alarms.other_conditions(changes, levels), models)
     apart = _estimated(alarms.stretches(changes), models)
     parts = [
         _routes(runs),
@@ -126,9 +125,7 @@ def _raised(
 
 
 def _untouched(
-    observed: Sequence[ChangedImages],
     levels: pd.DataFrame,
-    categories: Sequence[str],
     models: alarms.LeftOutModels,
     orders: int,
     alpha: float,
@@ -136,9 +133,8 @@ def _untouched(
 ) -> pd.DataFrame:
     """Watch every site and category untouched, in random orders and in that of the files."""
     rows = []
-    records = {images.site: images.records for images in observed if not images.change}
     for site in levels.to_dict("records"):
-        numbers = image_numbers(records[site["site"]], categories.index(site["category"]))
+        numbers = models.changes.images[site["site"], site["category"]]
         model = models.of(site["family"])
         key = seed, site["site"], site["category"]
         orders_drawn = [named_rng(*key, k).permutation(len(numbers)) for k in range(orders)]
@@ -157,10 +153,8 @@ def _untouched(
 
 
 def _run(
-    observed: Sequence[ChangedImages],
     changes: KnownChanges,
     levels: pd.DataFrame,
-    categories: Sequence[str],
     inputs: ChangeInputs,
     orders: int,
     alpha: float,
@@ -171,7 +165,7 @@ def _run(
     widening = dict(zip(evaluated["family"], evaluated["widening"], strict=True))
     models = alarms.LeftOutModels(changes, widening, inputs)
     raised = _raised(changes, models, orders=orders, alpha=alpha, seed=seed)
-    untouched = _untouched(observed, levels, categories, models, orders, alpha, seed)
+    untouched = _untouched(levels, models, orders, alpha, seed)
     return evaluated, models, raised, untouched
 
 

@@ -11,11 +11,10 @@ import pandas as pd
 from autoeval.metasets.seed_set import named_rng
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import bounds_of, fit_image_weights
-from autoeval.monitoring.changes.image_numbers import NUMBERS, image_numbers
+from autoeval.monitoring.changes.image_numbers import NUMBERS
 from autoeval.monitoring.changes.site_change import change_between
 from autoeval.monitoring.changes.site_watch import raise_alarm
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.fitting.changed_images import ChangedImages
 from autoeval.monitoring.fitting.fit_change import (
     NETWORK,
     NO_KIND,
@@ -60,18 +59,14 @@ def stretches(changes: KnownChanges) -> Iterator[Stretch]:
             yield Stretch(key, row["level"], row["true"], *images)
 
 
-def other_conditions(
-    observed: Sequence[ChangedImages], levels: pd.DataFrame, categories: Sequence[str]
-) -> Iterator[Stretch]:
+def other_conditions(changes: KnownChanges, levels: pd.DataFrame) -> Iterator[Stretch]:
     """Yield one stretch for each two sites of a group: untouched images of one, then another."""
-    untouched = {images.site: images for images in observed if not images.change}
     for (_, category), own in levels.groupby(["family", "category"], sort=False):
         for a in own.to_dict("records"):
             for b in own.to_dict("records"):
                 if a["site"] == b["site"]:
                     continue
-                k = categories.index(category)
-                numbers = [image_numbers(untouched[p["site"]].records, k) for p in (a, b)]
+                numbers = [changes.images[p["site"], category] for p in (a, b)]
                 key = {name: a[name] for name in ("site", "family", "category")}
                 what = {"kind": b["site"], "severity": 0}
                 yield Stretch({**key, **what}, a["estimate"], b["true"] - a["true"], *numbers)

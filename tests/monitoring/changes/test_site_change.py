@@ -7,11 +7,12 @@ import pytest
 from monitoring.made_records import made_record
 from scipy import stats
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION, condition
 from autoeval.monitoring.changes.image_numbers import MEANINGS, NUMBERS, image_numbers
-from autoeval.monitoring.changes.site_change import estimate_change
+from autoeval.monitoring.changes.site_change import change_of_numbers
 from autoeval.monitoring.changes.site_watch import watch
 from autoeval.monitoring.changes.slopes import Slopes
 
@@ -30,6 +31,11 @@ def images(n, sharpness, *, first=0):
     return [image(first + k, sharpness) for k in range(n)]
 
 
+def estimate_change(model, before, after, *, map_before=LEVEL, **options):
+    numbers = image_numbers(before), image_numbers(after)
+    return change_of_numbers(model, *numbers, map_before=map_before, **options)
+
+
 @pytest.fixture
 def model():
     """A fall of the finest details by 1 costs a fifth of the mAP before; nothing else is read."""
@@ -39,7 +45,7 @@ def model():
 
 
 def test_the_change_is_level_times_slope_times_difference(model):
-    estimated = estimate_change(model, images(30, 2.0), images(30, 1.0, first=30), map_before=LEVEL)
+    estimated = estimate_change(model, images(30, 2.0), images(30, 1.0, first=30))
     moved = np.mean([r.signals["detail_1"] for r in images(30, 1.0, first=30)]) - np.mean(
         [r.signals["detail_1"] for r in images(30, 2.0)]
     )
@@ -49,7 +55,7 @@ def test_the_change_is_level_times_slope_times_difference(model):
 
 
 def test_the_interval_holds_slopes_noise_and_sampling(model):
-    estimated = estimate_change(model, images(30, 2.0), images(30, 1.0, first=30), map_before=LEVEL)
+    estimated = estimate_change(model, images(30, 2.0), images(30, 1.0, first=30))
     slopes = np.hypot(0.02 * LEVEL * 1.0, 0.01)
     half = 1.645 * np.hypot(slopes, estimated.sampling_std)
     assert (estimated.upper - estimated.lower) / 2 == pytest.approx(half, rel=0.02)
@@ -59,11 +65,11 @@ def test_the_interval_holds_slopes_noise_and_sampling(model):
 
 def test_images_of_one_block_count_as_one(model):
     before, after = images(30, 2.0), images(30, 1.0, first=30)
-    alone = estimate_change(model, before, after, map_before=LEVEL)
+    alone = estimate_change(model, before, after)
     twice = [one for one in after[:15] for _ in range(2)]
     blocks = np.repeat(np.arange(15), 2)
-    together = estimate_change(model, before, twice, map_before=LEVEL, blocks_after=blocks)
-    naive = estimate_change(model, before, twice, map_before=LEVEL)
+    together = estimate_change(model, before, twice, blocks=(None, blocks))
+    naive = estimate_change(model, before, twice)
     assert together.sampling_std > naive.sampling_std
     assert together.sampling_std > alone.sampling_std
 
@@ -77,22 +83,17 @@ def test_the_level_before_scales_the_change_and_bounds_it(model):
 
 def test_the_most_influential_images_are_those_that_lost_most(model):
     after = [*images(10, 2.0, first=50), image(99, 0.0), *images(10, 2.0, first=70)]
-    estimated = estimate_change(model, images(30, 2.0), after, map_before=LEVEL)
+    estimated = estimate_change(model, images(30, 2.0), after)
     assert estimated.most_influential[0] == 10
-
-
-def test_one_image_is_no_period(model):
-    with pytest.raises(InputError, match="2 images or more in the period after but got 1"):
-        estimate_change(model, images(5, 2.0), images(1, 2.0), map_before=LEVEL)
 
 
 def test_records_without_signals_are_refused_by_name(model):
     with pytest.raises(InputError, match=r"Expected signals of the images \(detail_1"):
-        estimate_change(model, [made_record(0), made_record(1)], images(2, 2.0), map_before=LEVEL)
+        watch(model, [made_record(0), made_record(1)], images(2, 2.0), map_before=LEVEL)
     bare = [made_record(k, half=False) for k in range(2)]
     of_half = replace(model.without_signals(), names=("half_boxes",))
     with pytest.raises(InputError, match=r"half the input size \(half_boxes\)"):
-        estimate_change(of_half, bare, bare, map_before=LEVEL)
+        watch(of_half, bare, bare, map_before=LEVEL)
 
 
 def test_the_watch_sees_the_onset_and_estimates_the_change_since(model):
@@ -134,8 +135,8 @@ def test_a_watch_needs_a_baseline_and_may_begin_without_anything_after_it(model)
 def test_the_change_of_a_watch_is_that_of_its_images(model):
     before, after = images(30, 2.0), images(12, 2.0, first=50)
     seen = watch(model, before, after, map_before=LEVEL, seed=4)
-    blocks = {"blocks_before": np.arange(30), "blocks_after": np.arange(12)}
-    estimated = estimate_change(model, before, after, map_before=LEVEL, seed=4, **blocks)
+    blocks = np.arange(30), np.arange(12)
+    estimated = estimate_change(model, before, after, seed=4, blocks=blocks)
     assert not seen.alarm and len(seen.capital) == 12
     assert (seen.change.value, seen.change.lower) == (estimated.value, estimated.lower)
 
@@ -188,3 +189,30 @@ def test_numbers_of_one_image_by_hand():
     )
     assert estimated["ac"] == pytest.approx(scores[scores > 0.05].mean())
     assert image_numbers([record], category=1)[0, : NUMBERS.index("detail_1")].sum() == 0
+
+
+def test_a_calibrated_model_watches_probabilities(model):
+    halved = ScoreCalibration(np.array([[0.0, 1.0, 0.0]]), np.zeros(3))  # p = s / (1 + s)
+    records = [made_record(k, **dict.fromkeys(MEANINGS, 0.0)) for k in range(40)]
+    numbers = image_numbers(records, calibration=halved)
+    scores = np.array([r.clean.scores.astype(float) for r in records])
+    p = scores / (1 + scores)
+    assert numbers[:, NUMBERS.index("best")] == pytest.approx(p.max(axis=1), rel=1e-5)
+    assert numbers[:, NUMBERS.index("sure")].tolist() == (p > 0.3).sum(axis=1).tolist()
+    reads = replace(model, names=("best",), slopes=Slopes(np.ones(1), np.full((1, 1), 1e-9), 0.0))
+    after = [replace(r, clean=replace(r.clean, scores=r.clean.scores / 2)) for r in records]
+    seen = {
+        calibrated: watch(
+            replace(reads, calibrated=calibrated),
+            records,
+            after,
+            map_before=LEVEL,
+            calibration=halved,
+            alpha=1e-9,
+        ).change.value
+        for calibrated in (True, False)
+    }
+    fell = {True: (scores / 2 / (1 + scores / 2), p), False: (scores / 2, scores)}
+    for calibrated, (low, high) in fell.items():
+        moved = low.max(axis=1).mean() - high.max(axis=1).mean()
+        assert seen[calibrated] == pytest.approx(LEVEL * moved, rel=1e-4)

@@ -94,7 +94,9 @@ def test_a_change_is_the_difference_on_the_same_images(world, changes):
     )
     same = positions(base, images)
     assert row["true"] == true_precision(images, 0) - true_precision(base, 0, same)
-    assert known.before[0] == pytest.approx(image_numbers(base.records, 0)[same].mean(axis=0))
+    numbers = known.images[row["site"], "box"]
+    assert known.before[0] == pytest.approx(numbers[same].mean(axis=0))
+    assert len(numbers) == len(base)
     assert len(known.untouched[0]) == len(base) - len(images)
 
 
@@ -118,6 +120,25 @@ def test_the_level_of_a_site_is_estimated_by_the_others(world, monkeypatch):
     ]
     same = np.isclose(levels[0], levels[1], atol=1e-9)
     assert dict(zip(levels[0].index, same, strict=True)) == {f"w{k}": k == 2 for k in range(5)}
+
+
+def test_numbers_of_a_site_are_calibrated_by_other_families(world, changes):
+    """Other truths at one site change the numbers of sites of the other folds, not its own."""
+    observed = world[2][0]
+    moved = [
+        replace(i, truth=tuple((b + 12, *rest) for b, *rest in i.truth)) if i.site == "w2" else i
+        for i in observed
+    ]
+    before, after = (of.images for of in (changes[0], known_changes(moved, ("box",))[0]))
+    same = {site: np.allclose(before[site, "box"], after[site, "box"]) for site, _ in before}
+    assert same == {f"w{k}": k == 2 for k in range(5)}  # w0 and w4 share a fold, w2 is alone
+
+
+def test_without_calibration_numbers_are_of_confidences(world):
+    known, _ = known_changes(world[2][0], ("box",), calibrate=False)
+    base = next(i for i in world[2][0] if i.site == "w0" and not i.change)
+    np.testing.assert_array_equal(known.images["w0", "box"], image_numbers(base.records, 0))
+    assert not fit_change(known, ChangeInputs(READ)).calibrated
 
 
 def test_sites_of_one_family_cannot_estimate_each_other(world):
